@@ -43,7 +43,9 @@ it("close ends after its grace where an issuer does not answer", async () => {
   expect(await one.close({ graceMs: 10 })).toBe(false);
   answer();
   await refreshed;
-  await expect(one.for({ user: "ann" }).close()).rejects.toThrow(/^a client of one user is not closed/);
+  await expect(one.for({ user: "ann" }).close()).rejects.toThrow(
+    new TypeError("a client of one user is not closed: close the one that it comes from"),
+  );
 });
 
 it("health says whether the store can be used", async () => {

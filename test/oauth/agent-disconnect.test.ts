@@ -58,8 +58,9 @@ it("disconnects those of a tenant, or of one user, and of no others", async () =
     return found.flatMap(({ user: { tenant, user }, logins }) => logins.map(() => `${tenant} ${user}`));
   };
   const ann = agents.for({ tenant: "one", user: "ann" });
-  await expect(ann.disconnectAll({ profile: "bob" })).rejects.toThrow(TypeError);
-  await expect(ann.disconnectAll({ tenant: "two" })).rejects.toThrow(TypeError);
+  const others = new TypeError("a client of one user disconnects no others: leave out tenant and profile");
+  await expect(ann.disconnectAll({ profile: "bob" })).rejects.toThrow(others);
+  await expect(ann.disconnectAll({ tenant: "two" })).rejects.toThrow(others);
   expect(await agents.disconnectAll()).toMatchObject({ removed: 0 });
   expect(await ann.disconnectAll()).toEqual({ removed: 1, revoked: 1, pending: 0 });
   expect(await left()).toEqual(["one bob", "two ann", "two bob"]);

@@ -86,6 +86,58 @@ describe("sending a token", () => {
     expect(other.requests).toEqual([]);
   });
 
+  it.each(["GET", "HEAD"])("takes a %s with nothing but public headers to another origin", async (method) => {
+    const scene = await loggedIn();
+    const other = await scene.another("other");
+    other.routes["/mcp"] = { json: {} };
+    scene.mcp.routes["/mcp"] = { status: 307, headers: { location: `${other.origin}/mcp` }, text: "" };
+    const headers = {
+      accept: "text/plain",
+      "accept-encoding": "identity",
+      "accept-language": "en",
+      "cache-control": "no-cache",
+      "if-modified-since": "Thu, 01 Jan 1970 00:00:00 GMT",
+      "if-none-match": "a",
+      pragma: "no-cache",
+      range: "bytes=0-",
+      "user-agent": "test",
+    };
+    expect((await scene.agent().fetch(scene.mcp.url, { method, headers })).status).toBe(200);
+    const { "accept-encoding": _, ...others } = headers;
+    expect(other.to("/mcp")).toMatchObject([{ method, headers: others }]);
+    expect(other.to("/mcp")[0]?.headers.authorization).toBeUndefined();
+  });
+
+  it("follows no redirect of a private request where its caller does not want that", async () => {
+    const scene = await loggedIn();
+    scene.mcp.routes["/mcp"] = { status: 307, headers: { location: "/moved" }, text: "" };
+    const init = { headers: { "x-key": "b" } };
+    expect((await scene.agent().fetch(scene.mcp.url, { ...init, redirect: "manual" })).status).toBe(307);
+    await expect(scene.agent().fetch(scene.mcp.url, { ...init, redirect: "error" })).rejects.toThrow();
+    expect(scene.mcp.to("/moved")).toEqual([]);
+  });
+
+  it("is of the server that is named, for the addresses below it alone", async () => {
+    const { agent, mcp } = await loggedIn();
+    mcp.routes["/mcp/tools"] = { json: { ok: true } };
+    const one = agent();
+    expect((await one.fetch(`${mcp.url}/tools?a=b`, { server: mcp.url })).status).toBe(200);
+    expect((await one.fetch(mcp.url, { server: mcp.url })).status).toBe(200);
+    expect(mcp.requests.filter(({ headers }) => headers.authorization)).toHaveLength(2);
+    for (const url of [`${mcp.origin}/mcp2`, `${mcp.origin}/`, mcp.url.replace("http:", "https:")])
+      await expect(one.fetch(url, { server: mcp.url })).rejects.toThrow(
+        new TypeError(`the option server is "${mcp.url}", and the address "${url}" is not below it`),
+      );
+  });
+
+  it("tells its caller each token right before it is sent", async () => {
+    const { agent, mcp } = await loggedIn();
+    mcp.accepts = (token) => token === "access-as-2";
+    const tokens: string[] = [];
+    await agent().fetch(mcp.url, { onToken: (token) => tokens.push(token.reveal()) });
+    expect(tokens).toEqual(["access-as-1", "access-as-2"]);
+  });
+
   it("takes such a request along inside the origin, with the token", async () => {
     const scene = await loggedIn();
     scene.mcp.routes["/mcp"] = { status: 307, headers: { location: "/moved" }, text: "" };
@@ -445,8 +497,9 @@ describe("a body that must be sent again", () => {
     expect(await heldError(agent().fetch(mcp.url, init))).toMatchObject({
       code: "body_not_replayable",
       class: "auth",
-      message: expect.stringContaining("stream"),
-      hint: expect.stringContaining("string"),
+      message:
+        "the server requires the request again, with another proof or token, but its body is a stream that can be sent only once",
+      hint: "give the body as a string, bytes or a form",
     });
     expect(issuer.to(TOKEN)).toHaveLength(1);
   });

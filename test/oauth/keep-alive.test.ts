@@ -247,10 +247,15 @@ it("reads the logins again after the store did not answer; once, it fails", asyn
 it.each([
   [{ every: "1s" as const }, /^every must be a time such as/],
   [{ every: "soon" as never }, /^every must be a time such as/],
-  [{ jitter: 1 }, /^jitter must be/],
-  [{ concurrency: 0 }, /^concurrency must be/],
-  [{ perIssuer: 1.5 }, /^perIssuer must be/],
+  [{ jitter: 0.91 }, /^jitter must be a number from 0\.1 to 0\.9$/],
+  [{ jitter: 0.09 }, /^jitter must be a number from 0\.1 to 0\.9$/],
+  [{ concurrency: 0 }, /^concurrency must be a whole number above 0$/],
+  [{ perIssuer: 1.5 }, /^perIssuer must be a whole number above 0$/],
   [{ tenants: () => ["acme"] }, /has no tenants/],
 ])("refuses %o", async (options, message) => {
   await expect(fleet(0).once(options)).rejects.toThrow(message);
+});
+
+it.each([{ jitter: 0.1 }, { jitter: 0.9 }, { concurrency: 1 }, { perIssuer: 1 }])("takes %o", async (options) => {
+  expect(await fleet(0).once(options)).toEqual({ refreshed: 0, needs_login: 0, failed: 0 });
 });

@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { AgentAuthError, type ErrorClass } from "../../src/errors.js";
 import type { AgentClient } from "../../src/oauth/agent.js";
-import { loginHandlers } from "../../src/oauth/login-handlers.js";
+import { comesFromElsewhere, describeFailure, isOffered, loginHandlers } from "../../src/oauth/login-handlers.js";
 import { loginMiddlewares } from "../../src/oauth/login-middleware.js";
 import { startScene } from "../helpers/issuer.js";
 import { consent, cookieHeader, REDIRECT_URI, SECRET } from "./login/web-support.js";
@@ -203,8 +204,10 @@ describe.each(FORMS)("the login pages as %s", (_name, open) => {
 
   it("request the scopes of a link only if the app lists them", async () => {
     const { begin, log } = await start();
-    for (const scope of ["admin", "tools admin", "tools%20%20reports", "Tools"])
-      expect((await begin(`&scope=${scope}`)).status, scope).toBe(403);
+    for (const scope of ["admin", "tools admin", "tools%20%20reports", "Tools"]) {
+      const refused = await begin(`&scope=${scope}`);
+      expect([refused.status, await refused.text()], scope).toEqual([403, "A scope is not offered.\n"]);
+    }
     expect(log).toEqual([]);
     const started = await begin("&scope=reports%20tools");
     expect(new URL(started.headers.get("location") ?? "").searchParams.get("scope")).toBe("reports tools");
@@ -221,8 +224,12 @@ describe.each(FORMS)("the login pages as %s", (_name, open) => {
 
   it("answer GET requests only", async () => {
     const { visit } = await start();
-    for (const method of ["POST", "HEAD", "PUT"])
-      expect((await visit("callback", "state=x", { method, headers: { user: "alice" } })).status).toBe(405);
+    for (const method of ["POST", "HEAD", "PUT"]) {
+      const refused = await visit("callback", "state=x", { method, headers: { user: "alice" } });
+      expect([refused.status, refused.headers.get("allow")]).toEqual([405, "GET"]);
+      const text = method === "HEAD" ? [""] : ["The method is not allowed.\n"];
+      expect([...text, "The method is not allowed.\n"]).toContain(await refused.text());
+    }
   });
 
   it("refuse another page to return to", async () => {
@@ -235,7 +242,14 @@ describe.each(FORMS)("the login pages as %s", (_name, open) => {
     const { begin, onError } = await start(SECRET);
     const noise = Array.from({ length: 150 }, () => crypto.randomUUID()).join("");
     expect((await begin(`&returnTo=/${noise}`)).status).toBe(400);
-    expect(onError).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ code: "usage" }));
+    expect(onError).toHaveBeenCalledExactlyOnceWith(
+      expect.objectContaining({
+        code: "usage",
+        class: "usage",
+        message: expect.stringMatching(/^the sealed login has \d{4} characters, which is too much for a cookie$/),
+        hint: "leave out loginSecret, and use a store that all processes share",
+      }),
+    );
   });
 
   it("show the code of an error, and give the operator the rest", async () => {
@@ -244,6 +258,9 @@ describe.each(FORMS)("the login pages as %s", (_name, open) => {
     const failed = await finish(visit, await begin());
     expect([failed.status, await failed.text()]).toEqual([400, "The login failed: access_denied\n"]);
     expect(failed.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    expect(failed.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(failed.headers.get("cache-control")).toBe("no-store");
+    expect(failed.headers.get("referrer-policy")).toBe("no-referrer");
     expect(onError).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ code: "access_denied" }));
     issuer.callback = { error: "<script>PLANTED", code: null };
     expect(await (await finish(visit, await begin())).text()).not.toContain("PLANTED");
@@ -270,4 +287,52 @@ describe.each(FORMS)("the login pages as %s", (_name, open) => {
     for (const make of [loginHandlers, loginMiddlewares])
       expect(() => make({ agent: () => undefined, redirectUri: "http://app.example/", servers: [] })).toThrow("https");
   });
+});
+
+describe("a browser that a login fails for", () => {
+  it.each<[string, ErrorClass, number, string]>([
+    ["access_denied", "auth", 400, "access_denied"],
+    ["usage", "usage", 400, "usage"],
+    ["bad_token_answer", "refused", 400, "bad_token_answer"],
+    ["http_error", "remote", 400, "http_error"],
+    ["timeout", "unavailable", 503, "timeout"],
+    ["store_failed", "store", 500, "store_failed"],
+    ["aborted", "aborted", 500, "aborted"],
+    ["x".repeat(40), "auth", 400, "x".repeat(40)],
+    ["x".repeat(41), "auth", 400, "internal_error"],
+    ["a-code", "auth", 400, "internal_error"],
+    ["acode\n", "auth", 400, "internal_error"],
+    ["1code", "auth", 400, "internal_error"],
+  ])("learns of %j (%s) the status %i and %s", (code, kind, status, shown) => {
+    expect(describeFailure(new AgentAuthError(code, "m", { class: kind }))).toEqual({ status, code: shown });
+  });
+
+  it("learns of a bug that there is one", () => {
+    expect(describeFailure(new Error("x"))).toEqual({ status: 500, code: "internal_error" });
+  });
+});
+
+it.each([
+  [{ "sec-fetch-site": "same-origin" }, false],
+  [{ "sec-fetch-site": "none" }, false],
+  [{ "sec-fetch-site": "same-site" }, true],
+  [{ "sec-fetch-site": "same-origin", origin: "https://evil.example" }, false],
+  [{}, false],
+  [{ origin: "https://app.example" }, false],
+  [{ origin: "https://app.example:8443" }, true],
+  [{ origin: "null" }, true],
+  [{ referer: "https://app.example/a" }, false],
+  [{ origin: "https://app.example", referer: "https://evil.example/" }, true],
+])("a request with %j comes from elsewhere: %s", (headers, expected) => {
+  expect(comesFromElsewhere(new Headers(headers as Record<string, string>), REDIRECT_URI)).toBe(expected);
+});
+
+it.each([
+  [undefined, true],
+  ["a", true],
+  ["b a", true],
+  ["a c", false],
+  ["", false],
+])("the scopes %j are offered: %s", (scope, expected) => {
+  expect(isOffered(scope, ["a", "b"])).toBe(expected);
 });

@@ -1,7 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
-import { FLOW_PARAMETERS } from "../../../src/oauth/model/authorization-params.js";
+import {
+  checkAuthorizationParam,
+  FLOW_PARAMETERS,
+  knownIssuer,
+  paramsText,
+} from "../../../src/oauth/model/authorization-params.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 
@@ -69,22 +74,62 @@ describe("authorization parameters", () => {
     expect([form.get("audience"), form.has("prompt")]).toEqual(["api", false]);
   });
 
-  it.each(FLOW_PARAMETERS)("cannot set %s", async (name) => {
+  const ITSELF = "each login chooses it itself";
+  const OF_FLOW: Record<string, string> = {
+    response_type: ITSELF,
+    response_mode: ITSELF,
+    client_id: "the option client does",
+    client_secret: "the option client does",
+    client_assertion: "the option client does",
+    client_assertion_type: "the option client does",
+    redirect_uri: "the option redirectUri does",
+    scope: "the option scope does",
+    state: ITSELF,
+    nonce: ITSELF,
+    code_challenge: ITSELF,
+    code_challenge_method: ITSELF,
+    resource: "the option resource does",
+    request: ITSELF,
+    request_uri: ITSELF,
+    login_hint: "the option loginHint does",
+    dpop_jkt: "the option dpop does",
+  };
+
+  it("cannot set those of the flow", async () => {
     const { agent, mcp } = await startScene();
-    const options = { authorizationParams: { [name]: "x" } };
-    expect(() => agent(options)).toThrow(new RegExp(`^authorizationParams cannot set ${name}: `));
-    expect(await failureOf(agent().login(mcp.url, options))).toBeInstanceOf(TypeError);
+    expect(FLOW_PARAMETERS).toEqual(Object.keys(OF_FLOW));
+    for (const [name, why] of Object.entries(OF_FLOW)) {
+      const options = { authorizationParams: { [name]: "x" } };
+      const error = new TypeError(`authorizationParams cannot set ${name}: ${why}`);
+      expect(() => agent(options)).toThrow(error);
+      expect(await failureOf(agent().login(mcp.url, options))).toEqual(error);
+    }
+    expect(() => checkAuthorizationParam("scope", "x", (option) => `--${option}`)).toThrow(
+      "cannot set scope: --scope does",
+    );
   });
 
+  const NAME = 'a name has at most 64 letters, digits, "-", "." and "_", a letter first (RFC 6749 appendix A)';
+  const VALUE = "a value is a string of at most 1024 characters";
+
   it.each([
-    ["a name with a separator", { "a&b": "x" }],
-    ["an empty name", { "": "x" }],
-    ["a name that every object has", JSON.parse('{"__proto__":"x"}') as Record<string, string>],
-    ["a value that is too long", { a: "x".repeat(1025) }],
-    ["a value that is no string", { a: 1 } as unknown as Record<string, string>],
-  ])("cannot have %s", async (_what, authorizationParams) => {
+    ["a name with a separator", { "a&b": "x" }, `"a&b": ${NAME}`],
+    ["a name with a line break", { "a\n": "x" }, `"a\\n": ${NAME}`],
+    ["a name that begins with a digit", { "1a": "x" }, `"1a": ${NAME}`],
+    ["a name of 65 characters", { ["a".repeat(65)]: "x" }, `"${"a".repeat(65)}": ${NAME}`],
+    ["an empty name", { "": "x" }, `"": ${NAME}`],
+    ["a name that every object has", JSON.parse('{"__proto__":"x"}') as Record<string, string>, `"__proto__": ${NAME}`],
+    ["a value that is too long", { a: "x".repeat(1025) }, `a: ${VALUE}`],
+    ["a value that is no string", { a: 1 } as unknown as Record<string, string>, `a: ${VALUE}`],
+  ])("cannot have %s", async (_what, authorizationParams, why) => {
     const { agent } = await startScene();
-    expect(() => agent({ authorizationParams })).toThrow(TypeError);
+    expect(() => agent({ authorizationParams })).toThrow(new TypeError(`authorizationParams cannot set ${why}`));
+  });
+
+  it("can have names of 64 characters, and values of 1,024", async () => {
+    const { agent } = await startScene();
+    const authorizationParams = { ["a-._9Z".padEnd(64, "x")]: "x".repeat(1024), constructor: "x" };
+    expect(() => agent({ authorizationParams })).not.toThrow();
   });
 });
 
@@ -161,5 +206,33 @@ describe("a login without a refresh token that has expired", () => {
     const error = await failureOf(agent().token(grant.server, { login: false }));
     expect(error).toMatchObject({ code: "login_required", remedy: { action: "login", server: grant.server } });
     expect((error as { remedy: { authorizationParams?: object } }).remedy.authorizationParams).toEqual(expected);
+  });
+});
+
+describe("what is known of an issuer", () => {
+  it.each([
+    "login.microsoftonline.com",
+    "login.microsoft.com",
+    "login.windows.net",
+    "sts.windows.net",
+    "login.microsoftonline.us",
+    "login.usgovcloudapi.net",
+    "login-us.microsoftonline.com",
+    "login.partner.microsoftonline.cn",
+    "login.chinacloudapi.cn",
+    "sts.chinacloudapi.cn",
+    "login.microsoftonline.de",
+  ])("is that %s needs no consent", (host) => {
+    expect(knownIssuer(`https://${host}/tenant/v2.0`)).toEqual({ needsNoConsent: true });
+    expect(knownIssuer(`http://${host}/`)).toEqual({});
+    expect(knownIssuer(`https://a.${host}/`)).toEqual({});
+  });
+
+  it("is nothing of any other one", () => {
+    expect(["https://as.example", "https://constructor"].map(knownIssuer)).toEqual([{}, {}]);
+  });
+
+  it("is a text of parameters where they are shown", () => {
+    expect(paramsText({ access_type: "offline", prompt: "a b" })).toBe("access_type=offline&prompt=a+b");
   });
 });

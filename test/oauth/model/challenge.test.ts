@@ -75,7 +75,9 @@ describe("parseChallenges", () => {
   });
 
   it("reads nothing from a field longer than 64 KB", () => {
-    expect(parseChallenges(`Bearer scope="a", realm="${"x".repeat(65_536)}"`)).toEqual([]);
+    const longest = 'Bearer scope="a", realm="'.padEnd(65_535, "x");
+    expect(read(`${longest}"`)).toHaveLength(1);
+    expect(read(`${longest}x"`)).toEqual([]);
   });
 
   it("reads a field of 64 KB made to be slow", () => {

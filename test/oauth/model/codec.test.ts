@@ -1,6 +1,21 @@
 import { expect, it } from "vitest";
 import { parseStrictJson } from "../../../src/http/strict-json.js";
-import { CodecError, decode, decodeGrant, encodeGrant, membersOf } from "../../../src/oauth/model/codec.js";
+import {
+  CodecError,
+  decode,
+  decodeBinding,
+  decodeClient,
+  decodeGrant,
+  encodeBinding,
+  encodeClient,
+  encodeGrant,
+  membersOf,
+  readRequiredStrings,
+  readUrl,
+} from "../../../src/oauth/model/codec.js";
+import type { Grant } from "../../../src/oauth/model/grant.js";
+import { BOUND_BY } from "../../../src/oauth/model/grant-store.js";
+import { Secret } from "../../../src/redact.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
 import { fc } from "../../helpers/properties.js";
 
@@ -18,6 +33,114 @@ it.each(["none", "client_secret_basic", "client_secret_post", "private_key_jwt"]
     expect(decodeGrant(encodeGrant(grant)).client.authMethod).toBe(authMethod);
   },
 );
+
+/** A grant with every member that a grant can have. */
+const FULL: Grant = madeGrant({
+  account: "alice",
+  acceptedTokenType: "user",
+  authorizationParams: { prompt: "", access_type: "offline" },
+  needsConsent: true,
+  exchanges: false,
+  namedIssuer: "https://named.example",
+  overrides: ["legacyDiscovery"],
+  proofKey: new Secret("key-1"),
+  usedAt: 7,
+  refusals: [1, 2.5],
+  lostRefresh: { at: 1, code: "timeout", generation: 2 },
+  retired: { at: 3, reason: "invalid_grant" },
+  client: madeClient({ clientName: "name", registeredAt: [1, 2], isRefused: true, secretExpiresAt: 5 }),
+});
+
+it("reads every member that it wrote, and no member that it did not write", () => {
+  expect(plainGrant(decodeGrant(encodeGrant(FULL)))).toEqual(plainGrant(FULL));
+  const least = decodeGrant(encodeGrant(madeGrant()));
+  for (const name of ["lostRefresh"]) expect(name in least).toBe(false);
+  for (const name of ["clientName", "registeredAt", "isRefused"]) expect(name in least.client).toBe(false);
+  expect(encodeGrant(FULL)).toBe(`${JSON.stringify(JSON.parse(encodeGrant(FULL)), null, 2)}\n`);
+  expect(JSON.parse(encodeGrant(FULL))).toMatchObject({ schema: 1, kind: "grant", proofKey: "key-1" });
+});
+
+it("reads a client and a binding as they were written, and neither as the other", () => {
+  for (const client of [madeClient(), FULL.client, madeClient({ clientSecret: undefined, redirectUri: undefined })]) {
+    const read = decodeClient(encodeClient(client));
+    expect({ ...read, clientSecret: read.clientSecret?.reveal() }).toEqual({
+      ...client,
+      clientSecret: client.clientSecret?.reveal(),
+    });
+  }
+  for (const boundBy of BOUND_BY) {
+    const binding = { profile: "p", clientId: "c", issuer: "https://as.example", boundBy, boundAt: 3 };
+    expect(decodeBinding(encodeBinding(binding))).toEqual(binding);
+    expect(() => decodeClient(encodeBinding(binding))).toThrow("it contains no client");
+  }
+  expect(() => decodeGrant(encodeClient(madeClient()))).toThrow(new CodecError("it contains no grant"));
+  expect(() => decodeBinding('{"schema":1,"kind":"binding","boundBy":"me"}')).toThrow("boundBy is unknown");
+});
+
+it("keeps what a newer version wrote about the same login, at every level, and about no other", () => {
+  const newer = JSON.parse(encodeGrant(FULL)) as { tokens: object; endpoints: object };
+  const before = JSON.stringify({ ...newer, schema: 1, fresh: 1, tokens: { ...newer.tokens, deep: [2] } });
+  const next = { ...FULL, generation: 9 };
+  expect(JSON.parse(encodeGrant(next, before))).toEqual({
+    ...JSON.parse(encodeGrant(next)),
+    fresh: 1,
+    tokens: { ...JSON.parse(encodeGrant(next)).tokens, deep: [2] },
+  });
+  for (const other of [
+    { ...next, signedInAt: 1 },
+    { ...next, issuer: "https://other.example" },
+  ])
+    expect(encodeGrant(other, before)).toBe(encodeGrant(other));
+});
+
+it.each<[string, unknown, string]>([
+  ["schema", 2, 'its schema is "2", and this version reads 1'],
+  ["kind", "client", "it contains no grant"],
+  ["profile", 7, "profile is not a string"],
+  ["account", 7, "account is not a string"],
+  ["endpoints", [], "endpoints is not an object"],
+  ["endpoints.token", undefined, "token is not a string"],
+  ["endpoints.jwks", 7, "jwks is not a string"],
+  ["client", "c", "client is not an object"],
+  ["client.authMethod", "x", "authMethod is unknown"],
+  ["client.source", "x", "source is unknown"],
+  ["client.secretExpiresAt", "x", "secretExpiresAt is not a number"],
+  ["client.registeredAt", 7, "registeredAt is not a list of numbers"],
+  ["client.isRefused", "no", "isRefused is neither true nor false"],
+  ["tokens.accessToken", undefined, "accessToken is not a string"],
+  ["tokens.refreshToken", 7, "refreshToken is not a string"],
+  ["tokens.expiresAt", "x", "expiresAt is not a number"],
+  ["refusals", ["x"], "refusals is not a list of numbers"],
+  ["overrides", [7], "overrides is not a list of strings"],
+  ["overrides", "x", "overrides is not a list of strings"],
+  ["needsConsent", 1, "needsConsent is neither true nor false"],
+  ["authorizationParams", [], "authorizationParams is not an object"],
+  ["authorizationParams", { a: 1 }, "a is not a string"],
+  ["retired", 7, "retired is not an object"],
+  ["retired.reason", 7, "reason is not a string"],
+  ["lostRefresh.code", 7, "code is not a string"],
+])("says what is wrong with a grant whose %s is %j", (path, value, message) => {
+  const members = JSON.parse(encodeGrant(FULL)) as Record<string, Record<string, unknown>>;
+  const [outer = "", inner] = path.split(".");
+  if (inner === undefined) Object.assign(members, { [outer]: value });
+  else Object.assign(members[outer] ?? {}, { [inner]: value });
+  expect(() => decodeGrant(JSON.stringify(members))).toThrow(new CodecError(message));
+});
+
+it("reads a grant without the members that have a default", () => {
+  const members = JSON.parse(encodeGrant(FULL)) as Record<string, unknown>;
+  for (const name of ["overrides", "refusals", "signedInAt", "generation", "retired", "lostRefresh", "usedAt"])
+    delete members[name];
+  const read = decodeGrant(JSON.stringify(members));
+  expect(read).toMatchObject({ overrides: [], refusals: [], signedInAt: 0, generation: 0 });
+  expect([read.retired, read.lostRefresh, read.usedAt]).toEqual([undefined, undefined, undefined]);
+});
+
+it("reads addresses and required lists, or says what they are not", () => {
+  expect(readUrl({ a: "https://x.example" }, "a")).toBe("https://x.example");
+  expect(() => readUrl({ a: "x" }, "a")).toThrow("a is not an address");
+  expect(() => readRequiredStrings({}, "a")).toThrow("a is not a list of strings");
+});
 
 it.each<[string, (text: string) => string, string]>([
   ["a member twice", (text) => text.replace("{\n", '{\n  "schema": 1,\n'), "appears twice"],

@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
 import {
+  AccessToken,
   coversScope,
   type Grant,
+  hasExpired,
+  hasSameTokens,
   isFresh,
   mergeAnswer,
   retire,
@@ -178,5 +181,50 @@ describe("retire", () => {
         });
       }),
     );
+  });
+});
+
+describe("the tokens of a grant", () => {
+  const lostRefresh = { at: 1, code: "timeout", generation: 3 };
+
+  it("are the same until they are replaced, whatever marks the grant has", () => {
+    const grant = madeGrant({ generation: 3 });
+    expect(hasSameTokens(grant, { ...grant, generation: 4, lostRefresh })).toBe(true);
+    expect(hasSameTokens(grant, { ...grant, generation: 4 })).toBe(false);
+    expect(hasSameTokens(grant, { ...grant, signedInAt: 1 })).toBe(false);
+  });
+
+  it("lose the mark of a lost refresh with the next answer, and with a refusal", () => {
+    const answer = { accessToken: "a", refreshToken: undefined, idToken: undefined, expiresIn: 1, scope: "a", at: 1 };
+    const marked = madeGrant({ lostRefresh, usedAt: 5 });
+    expect(mergeAnswer(marked, answer)).toMatchObject({ lostRefresh: undefined, usedAt: undefined });
+    expect(retire(marked, "x", 1)).toMatchObject({ lostRefresh: undefined, usedAt: 5 });
+  });
+
+  it.each([
+    [{ expiresAt: undefined, obtainedAt: 0 }, 1, false],
+    [{ expiresAt: 1000, obtainedAt: 0 }, 999, false],
+    [{ expiresAt: 1000, obtainedAt: 0 }, 1000, true],
+    [{ expiresAt: 1e9, obtainedAt: 100_000 }, 40_000, false],
+    [{ expiresAt: 1e9, obtainedAt: 100_000 }, 39_999, true],
+  ])("%j have expired at %d: %s", (tokens, now, expired) => {
+    expect(hasExpired(tokens, now)).toBe(expired);
+  });
+
+  it("are given with what they are for, and print as a mask", () => {
+    const token = new AccessToken(madeGrant({ account: "alice" }));
+    expect({ ...token }).toEqual({
+      server: "https://mcp.example/mcp",
+      account: "alice",
+      tokenType: "Bearer",
+      resource: "https://mcp.example/mcp",
+      issuer: "https://as.example/pool",
+      expiresAt: new Date(2_000_000_000_000),
+      scope: "tools",
+    });
+    expect([token.value, `${token}`.includes("access-token-1")]).toEqual(["access-token-1", false]);
+    const tokens = { ...madeGrant().tokens, expiresAt: undefined };
+    const bound = new AccessToken(madeGrant({ proofKey: new Secret("key"), tokens }));
+    expect([bound.tokenType, bound.expiresAt]).toEqual(["DPoP", undefined]);
   });
 });

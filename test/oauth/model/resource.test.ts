@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { coversServer, parseMcpUrl } from "../../../src/oauth/model/resource.js";
+import { coversServer, parseMcpUrl, resourceParameter } from "../../../src/oauth/model/resource.js";
 
 describe("parseMcpUrl", () => {
   it.each([
@@ -12,6 +12,9 @@ describe("parseMcpUrl", () => {
     ["https://mcp.example/mcp/", "https://mcp.example/mcp/"],
     ["https://mcp.example/mcp?team=a", "https://mcp.example/mcp?team=a"],
     ["https://mcp.example/mcp#part", "https://mcp.example/mcp"],
+    ["https://mcp.example/mcp?", "https://mcp.example/mcp"],
+    ["https://mcp.example/?", "https://mcp.example"],
+    ["https://mcp.example/?team=a", "https://mcp.example/?team=a"],
     ["http://127.0.0.1:3000/mcp", "http://127.0.0.1:3000/mcp"],
   ])("[21] names %s canonically, whatever the case, without fragment or idle slash (2025-06-18)", (value, resource) => {
     expect(parseMcpUrl(value).resource).toBe(resource);
@@ -19,16 +22,23 @@ describe("parseMcpUrl", () => {
 
   it.each([
     ["mcp.example/mcp", 'has no scheme; did you mean "https://mcp.example/mcp"?'],
-    ["", "is not an absolute URL"],
+    ["", "is not an absolute URL such as https://mcp.example/mcp"],
     ["ftp://mcp.example/", "must begin with https://"],
     ["javascript:alert(1)", "must begin with https://"],
     ["http://mcp.example/mcp", "must begin with https:// (http:// only for this machine)"],
   ])("refuses %s and says why", (value, why) => {
-    expect(() => parseMcpUrl(value)).toThrow(TypeError);
-    expect(() => parseMcpUrl(value)).toThrow(why);
+    expect(() => parseMcpUrl(value)).toThrow(new TypeError(`the MCP server's address "${value}" ${why}`));
   });
 
-  it.each(["ftp://me:secret@mcp.example", "http://me:secret@mcp.example"])(
+  it("keeps the whole address for requests, and only its identity for the resource", () => {
+    expect(parseMcpUrl("https://MCP.example/?#part")).toEqual({
+      url: "https://mcp.example/",
+      resource: "https://mcp.example",
+      loopback: false,
+    });
+  });
+
+  it.each(["ftp://me:secret@mcp.example", "http://:secret@mcp.example", "https://me@mcp.example"])(
     "does not show the password in %s",
     (url) => {
       expect(() => parseMcpUrl(url)).toThrow("must not contain a user name or password");
@@ -82,4 +92,12 @@ describe("coversServer", () => {
     expect(coversServer(new URL(resource), new URL(requested), false)).toBe(covers);
     expect(coversServer(new URL(resource), new URL(requested), true)).toBe(strictly);
   });
+});
+
+it("the parameter resource is sent unless there is none", () => {
+  expect([undefined, "none", "https://mcp.example"].map(resourceParameter)).toEqual([
+    {},
+    {},
+    { resource: "https://mcp.example" },
+  ]);
 });

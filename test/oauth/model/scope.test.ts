@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { chooseScope, parseScope, type ScopeSources, scopesBeyond } from "../../../src/oauth/model/scope.js";
+import {
+  chooseScope,
+  parseScope,
+  type ScopeSources,
+  scopesBeyond,
+  splitScope,
+  unionScopes,
+} from "../../../src/oauth/model/scope.js";
+import { quote } from "../../../src/redact.js";
 import { startScene } from "../../helpers/issuer.js";
 import { fc } from "../../helpers/properties.js";
 
@@ -30,8 +38,11 @@ describe("parseScope", () => {
     expect(parse(long)).toEqual(long);
   });
 
-  it.each<[string, unknown]>([
-    ["a number", 7],
+  const TOKENS = "must consist of scope tokens (RFC 6749 section 3.3)";
+
+  it.each<[string, unknown, string?]>([
+    ["a number", 7, "must be a list of scopes"],
+    ["nothing", null, "must be a list of scopes"],
     ["a number in a list", ["a", 7]],
     ["a quote", 'a"b'],
     ["a backslash", "a\\b"],
@@ -42,11 +53,24 @@ describe("parseScope", () => {
     ["a blank inside a list's entry", ["a b"]],
     ["an empty entry", [""]],
     ["a scope of 257 characters", "x".repeat(257)],
-    ["257 scopes", Array.from({ length: 257 }, (_, index) => `s${index}`)],
-    ["scopes of 8193 bytes with their blanks", ["x", ...Array.from({ length: 32 }, () => "x".repeat(255))]],
-    ["10,000 scopes", "a ".repeat(10_000)],
-  ])("refuses %s", (_what, value) => {
-    expect(() => parse(value)).toThrow(expect.objectContaining({ code: "bad_scope", class: "refused" }));
+    ["257 scopes", Array.from({ length: 257 }, (_, index) => `s${index}`), "must not have more than 256 scopes"],
+    [
+      "scopes of 8193 bytes with their blanks",
+      ["x", ...Array.from({ length: 32 }, () => "x".repeat(255))],
+      "must not have more than 8192 bytes, and has 8193",
+    ],
+    ["10,000 scopes", "a ".repeat(10_000), "must not have more than 256 scopes"],
+  ])("refuses %s", (_what, value, rule = TOKENS) => {
+    const message = `scope ${quote(value)} (from "https://mcp.example") ${rule}`;
+    expect(() => parse(value)).toThrow(expect.objectContaining({ code: "bad_scope", class: "refused", message }));
+  });
+
+  it("reads a scope of 256 characters, and 8192 bytes", () => {
+    const longest = "x".repeat(256);
+    expect(parse(longest)).toEqual([longest]);
+    const full = Array.from({ length: 32 }, (_, index) => `${index}`.padStart(index === 0 ? 256 : 255, "x"));
+    expect(full.join(" ")).toHaveLength(8192);
+    expect(parse(full)).toEqual(full);
   });
 });
 
@@ -72,7 +96,8 @@ describe("what was granted beyond what was requested", () => {
     expect(said).toEqual([]);
     issuer.tokenAnswer = { scope: "admin read root" };
     await client.login(mcp.url, { scope: "read" });
-    expect(said).toEqual([expect.stringMatching(/^login: warning: .*granted "admin root" beside "read"/)]);
+    const why = expect.stringMatching(/^login: warning: .*granted "admin root" beside "read"/);
+    expect(said).toEqual([why]);
     expect(await store.list()).toMatchObject([{ tokens: { scope: "admin read root" } }]);
   });
 });
@@ -114,4 +139,10 @@ describe("chooseScope", () => {
     expect(choose({ explicit: ["a"], server: ["offline_access"] })).toEqual(["a"]);
     expect(choose({ explicit: ["a", "offline_access"], server: ["a"] })).toEqual(["a", "offline_access"]);
   });
+});
+
+it("scopes are split at blanks, and joined once each", () => {
+  expect([undefined, "", " a  b "].map(splitScope)).toEqual([[], [], ["a", "b"]]);
+  expect(unionScopes("a b", undefined, "b c")).toBe("a b c");
+  expect(unionScopes(undefined, " ")).toBeUndefined();
 });

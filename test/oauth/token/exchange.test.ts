@@ -96,7 +96,9 @@ describe("a token exchange", () => {
       subject_token_type: ACCESS,
       actor_token_type: ACCESS,
     });
-    await expect(exchange({ actorTokenType: ACCESS })).rejects.toThrow(TypeError);
+    await expect(exchange({ actorTokenType: ACCESS })).rejects.toThrow(
+      new TypeError("actorTokenType requires actorToken"),
+    );
   });
 
   it("gives a token that does not print", async ({ scene, exchange }) => {
@@ -169,10 +171,23 @@ describe("a token exchange", () => {
 
   it("goes to no endpoint in the clear", () => {
     const to = (tokenEndpoint: string) => () => tokenCall({ issuer: "https://as.example", tokenEndpoint, client });
-    expect(to("http://as.example/token")).toThrow(/must be https/);
-    expect(to("https://user:secret@as.example/token")).toThrow(expect.objectContaining({ code: "usage" }));
-    expect(to("https://169.254.169.254/token")).toThrow(/must not be link-local/);
-    expect(to("not an address")).toThrow(/must be https/);
+    const HTTPS = "must be https, or http to this machine";
+    for (const [address, rule] of [
+      ["http://as.example/token", HTTPS],
+      ["https://user@as.example/token", HTTPS],
+      ["https://:secret@as.example/token", HTTPS],
+      ["https://as.example/token#a", HTTPS],
+      ["ftp://127.0.0.1/token", HTTPS],
+      ["not an address", HTTPS],
+      ["https://169.254.169.254/token", "must not be link-local, of a metadata service or reserved"],
+    ] as const) {
+      const message = `the token endpoint, ${quote(address)}, ${rule}`;
+      expect(to(address)).toThrow(expect.objectContaining({ code: "usage", class: "usage", message }));
+    }
+    for (const address of ["https://as.example/token", "http://127.0.0.1/token"]) expect(to(address)).not.toThrow();
+    expect(() => tokenCall({ issuer: "x", tokenEndpoint: "https://as.example/token", client })).toThrow(
+      `the issuer, "x", ${HTTPS}`,
+    );
   });
 });
 
@@ -201,7 +216,8 @@ describe("an agent's exchange", () => {
     expect(failure).toMatchObject({
       code: "unsupported_grant_type",
       class: "remote",
-      message: expect.stringContaining("grant_types_supported"),
+      message: `the metadata of "${issuer.issuer}" list grant types (grant_types_supported) without token exchange (RFC 8693): nothing was sent`,
+      hint: "log in again if the issuer has begun to exchange tokens",
       remedy: { action: "inspect", subject: "grants" },
     });
     expect(issuer.to(TOKEN)).toHaveLength(before);
