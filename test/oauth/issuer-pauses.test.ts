@@ -62,7 +62,10 @@ async function down(): Promise<never> {
 function clockAt(start: number) {
   let now = start;
   const clock = { ...systemClock, epoch: () => now };
-  return { clock, move: (ms: number) => void (now += ms) };
+  const advance = (ms: number) => {
+    now += ms;
+  };
+  return { clock, move: advance };
 }
 
 const busy = (retryAfter?: number) =>

@@ -1,5 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { LOGIN_HINT, loginRemedy, loginRequired } from "../../../src/oauth/grant/grant-requirements.js";
+import {
+  findUnmetRequirement,
+  LOGIN_HINT,
+  loginRemedy,
+  loginRequired,
+  machineAccountError,
+  missingParams,
+} from "../../../src/oauth/grant/grant-requirements.js";
+import { Secret } from "../../../src/redact.js";
+import { madeGrant } from "../../helpers/grant.js";
 import { startScene } from "../../helpers/issuer.js";
 import { heldError } from "../../helpers/told.js";
 
@@ -62,5 +71,74 @@ describe("the login that helps", () => {
     expect(error).toMatchObject({ code: "login_required", class: "auth", hint: LOGIN_HINT });
     expect(error.message).toBe(`a login is required for "${server}" (profile work, account "ann"): no login`);
     expect(error.remedy).toEqual({ action: "login", server, profile: "work", account: "ann", scope: "a" });
+  });
+});
+
+describe("the login that helps at an identity provider, or for more than scopes", () => {
+  it("names the provider in place of an account", () => {
+    const key = { profile: "default", server, account: "grant:idp" };
+    expect(loginRemedy(key)).toEqual({ action: "login", server, idp: true });
+    expect(loginRequired(key, "x").message).toBe(`a login is required for "${server}" (profile default): x`);
+  });
+
+  it("names the address of the metadata, and the parameters", () => {
+    const resourceMetadata = "https://mcp.example/metadata";
+    const authorizationParams = { access_type: "offline" };
+    expect(loginRemedy({ profile: "default", server }, { resourceMetadata, authorizationParams })).toEqual({
+      action: "login",
+      server,
+      resourceMetadata,
+      authorizationParams,
+    });
+  });
+
+  it("has the error that it comes from", () => {
+    const cause = new Error("x");
+    expect(loginRequired({ profile: "default", server }, "x", { cause }).cause).toBe(cause);
+  });
+});
+
+describe("a grant", () => {
+  const none = { dpop: "auto", preRegistered: undefined } as const;
+
+  it.each<[object, object, string | undefined]>([
+    [{}, {}, undefined],
+    [{}, { dpop: "off" }, undefined],
+    [{}, { dpop: "required" }, "the token is not bound to a key (DPoP)"],
+    [{ proofKey: new Secret("k") }, { dpop: "off" }, "the token is bound to a key (DPoP)"],
+    [{ proofKey: new Secret("k") }, { dpop: "required" }, undefined],
+    [{}, { resource: "https://mcp.example/mcp" }, undefined],
+    [{}, { resource: "https://other.example" }, 'the token is for "https://mcp.example/mcp"'],
+    [{ resource: "none" }, { resource: "https://other.example" }, "the token was requested without a resource"],
+    [{}, { expectedIssuer: "https://as.example/pool" }, undefined],
+    [{}, { expectedIssuer: "https://other.example" }, 'the token comes from the issuer "https://as.example/pool"'],
+    [{}, { preRegistered: { clientId: "client-1" } }, undefined],
+    [{}, { preRegistered: { clientId: "other" } }, 'the token was issued to the client "client-1"'],
+  ])("%j of which %j is required: %s", (over, requirements, reason) => {
+    expect(findUnmetRequirement(madeGrant(over), { ...none, ...requirements })).toBe(reason);
+  });
+
+  const google = "https://accounts.google.com";
+  const without = { tokens: { ...madeGrant().tokens, refreshToken: undefined } };
+  const OFFLINE = { access_type: "offline", prompt: "consent" };
+
+  it.each([
+    [{ issuer: google, ...without }, OFFLINE],
+    [{ issuer: google, ...without, authorizationParams: { prompt: "consent" } }, OFFLINE],
+    [{ issuer: google, ...without, authorizationParams: OFFLINE }, undefined],
+    [{ issuer: google }, undefined],
+    [without, undefined],
+  ])("%j lacks the parameters %j", (over, expected) => {
+    expect(missingParams(madeGrant(over))).toEqual(expected);
+  });
+});
+
+it("the account of a machine grant has no interactive login", () => {
+  expect(machineAccountError("grant:jwt_bearer:w")).toMatchObject({
+    code: "usage",
+    class: "usage",
+    message: 'the account "grant:jwt_bearer:w" belongs to a machine grant and has no interactive login',
+    hint: "token() of a client with this grant gets a token",
+    remedy: { action: "token", grant: "jwt_bearer" },
   });
 });

@@ -1,12 +1,19 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import { markLost } from "../../../src/oauth/grant/refresh-outcome.js";
+import {
+  describeLoss,
+  isLastToken,
+  isLostAnswer,
+  markLost,
+  mayHaveBeenUsed,
+  unsavedFor,
+} from "../../../src/oauth/grant/refresh-outcome.js";
 import type { Progress } from "../../../src/oauth/http/trace.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import type { PreviousAttempt } from "../../../src/oauth/model/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { memoryStore } from "../../../src/store/memory.js";
-import { plainGrant } from "../../helpers/grant.js";
+import { madeGrant, plainGrant } from "../../helpers/grant.js";
 import { type Handler, type Reply, reset, startScene } from "../../helpers/issuer.js";
 import { heldError } from "../../helpers/told.js";
 import { folder } from "../../store/stores.js";
@@ -243,5 +250,91 @@ describe("a refresh that another process did not finish while the access token l
     expect((await agent.token(scene.mcp.url, { forceRefresh: true })).value).toBe("access-as-2");
     await scene.clock.sleep(HOUR, SIGNAL);
     expect((await agent.token(scene.mcp.url)).value).toBe("access-as-3");
+  });
+});
+
+describe("a refresh token that was sent before", () => {
+  const attempt = (over: Partial<PreviousAttempt>): PreviousAttempt => ({
+    at: 0,
+    endedAt: undefined,
+    ended: "released",
+    committed: true,
+    failure: undefined,
+    ...over,
+  });
+  const failure = (code: string) => new AgentAuthError(code, "m", { class: "unavailable" }).toJSON();
+  const BEGAN = "; the refresh that began at 1970-01-01T00:00:00.000Z";
+  const lostRefresh = { at: 0, code: "timeout", generation: 1 };
+
+  it.each<[Partial<PreviousAttempt>, boolean, string]>([
+    [{ ended: "died" }, true, `${BEGAN} was interrupted when its process ended`],
+    [{ ended: "expired" }, true, `${BEGAN} did not finish in time`],
+    [{ failure: failure("timeout") }, true, `${BEGAN} got no response that could be stored`],
+    [{ failure: failure("connection_reset") }, true, `${BEGAN} got no response that could be stored`],
+    [{ failure: failure("bad_json") }, true, `${BEGAN} got no response that could be stored`],
+    [{ failure: failure("grant_not_saved") }, true, `${BEGAN} got no response that could be stored`],
+    [{ failure: failure("server_error") }, false, ""],
+    [{}, false, ""],
+    [{ ended: "died", committed: false }, false, ""],
+  ])("may be used up after %j: %s", (over, expected, text) => {
+    expect(mayHaveBeenUsed(attempt(over))).toBe(expected);
+    expect(describeLoss(false, attempt(over), madeGrant())).toBe(text);
+  });
+
+  it("may not be where there was no attempt, unless it was sent twice now, or the grant says so", () => {
+    expect(mayHaveBeenUsed(undefined)).toBe(false);
+    expect(describeLoss(false, undefined, madeGrant())).toBe("");
+    expect(describeLoss(true, undefined, madeGrant())).toBe("; the response to the first attempt was lost");
+    expect(describeLoss(false, undefined, madeGrant({ lostRefresh }))).toBe(
+      "; the response to the refresh of 1970-01-01T00:00:00.000Z was lost (timeout)",
+    );
+  });
+
+  it("is not sent again while the access token is valid", () => {
+    const { expiresAt = 0 } = madeGrant().tokens;
+    expect(isLastToken(madeGrant({ lostRefresh }), expiresAt - 1)).toBe(true);
+    expect(isLastToken(madeGrant({ lostRefresh }), expiresAt)).toBe(false);
+    expect(isLastToken(madeGrant(), expiresAt - 1)).toBe(false);
+    expect(isLastToken(madeGrant({ lostRefresh, retired: { at: 1, reason: "x" } }), expiresAt - 1)).toBe(false);
+  });
+
+  it.each([
+    ["timeout", "unavailable", true],
+    ["connection_reset", "unavailable", true],
+    ["bad_json", "unavailable", true],
+    ["bad_json", "refused", false],
+    ["server_error", "unavailable", false],
+    ["grant_not_saved", "unavailable", false],
+  ] as const)("may have had an answer that was lost: %s (%s): %s", (code, kind, expected) => {
+    expect(isLostAnswer(new AgentAuthError(code, "m", { class: kind }))).toBe(expected);
+  });
+
+  it("belongs to the tokens that this process could not save, of the same login alone", () => {
+    const current = madeGrant({ generation: 4 });
+    const name = JSON.stringify(["default", "https://mcp.example/mcp", undefined, "access-token-1"]);
+    const unsaved = new Map([[name, madeGrant({ generation: 2 })]]);
+    expect(unsavedFor({ unsaved }, current)?.generation).toBe(5);
+    expect(unsavedFor({ unsaved }, madeGrant({ signedInAt: 1 }))).toBeUndefined();
+    expect(unsavedFor({ unsaved: new Map() }, current)).toBeUndefined();
+  });
+});
+
+it("refreshed tokens that an engine does not take for the moment can be saved by another call", async () => {
+  const scene = await loggedIn();
+  const down = new AgentAuthError("store_unavailable", "no answer", { class: "unavailable" });
+  const { reserve } = scene.store;
+  scene.store.reserve = async (key) => ({
+    ...(await reserve(key)),
+    save: async () => {
+      throw down;
+    },
+  });
+  await expect(scene.token()).rejects.toMatchObject({
+    code: "grant_not_saved",
+    class: "store",
+    retryable: true,
+    message: `the issuer refreshed the token for "${scene.mcp.url}", but the new one cannot be stored in "memory": no answer; the stored refresh token is used up`,
+    hint: "call again from this process, which saves the token when the store answers",
+    remedy: { action: "retry" },
   });
 });

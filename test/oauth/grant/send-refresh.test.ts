@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { withSendDeadline } from "../../../src/oauth/grant/send-refresh.js";
+import { PendingRefreshes, refreshDurationMs, withSendDeadline } from "../../../src/oauth/grant/send-refresh.js";
 import { leaseLost } from "../../../src/oauth/model/lease.js";
 import { createFetch } from "../../../src/transport/network.js";
 import { heldError } from "../../helpers/told.js";
@@ -58,5 +58,70 @@ describe.each([
     await withSendDeadline({ left: () => 0 }, async () => undefined);
     expect((await post()).status).toBe(200);
     expect(received).toBe(1);
+  });
+});
+
+it("a refresh may take the time of its request, of a second one, and of the save", () => {
+  expect(refreshDurationMs(15_000)).toBe(25_000);
+});
+
+describe("the refreshes that have begun", () => {
+  /** A clock whose time passes when a test says so. */
+  function slowClock() {
+    let end = () => {};
+    const sleep = (_ms: number, signal: AbortSignal) =>
+      new Promise<void>((resolve, reject) => {
+        end = resolve;
+        signal.addEventListener("abort", () => reject(signal.reason));
+      });
+    return { clock: { sleep }, pass: () => end() };
+  }
+
+  it("are waited for, and no other one begins", async () => {
+    const pending = new PendingRefreshes();
+    const { clock } = slowClock();
+    let finish = (_result: string) => {};
+    const first = pending.run(
+      () =>
+        new Promise<string>((resolve) => {
+          finish = resolve;
+        }),
+    );
+    let save = () => {};
+    pending.add(
+      new Promise<void>((_, reject) => {
+        save = () => reject(new Error("given up"));
+      }),
+    );
+    expect(pending.isClosed).toBe(false);
+    let isClosed = false;
+    const closed = pending.close(1000, clock).finally(() => {
+      isClosed = true;
+    });
+    expect(pending.isClosed).toBe(true);
+    await expect(pending.run(async () => "another")).rejects.toMatchObject({
+      code: "aborted",
+      class: "aborted",
+      message: "the client is closed: it refreshes no token any more",
+    });
+    finish("done");
+    expect(await first).toBe("done");
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(isClosed).toBe(false);
+    save();
+    expect(await closed).toBe(true);
+  });
+
+  it("are not waited for longer than the time that is given", async () => {
+    const pending = new PendingRefreshes();
+    const { clock, pass } = slowClock();
+    pending.add(new Promise(() => {}));
+    const closed = pending.close(1000, clock);
+    pass();
+    expect(await closed).toBe(false);
+  });
+
+  it("are none where nothing was begun", async () => {
+    expect(await new PendingRefreshes().close(1000, slowClock().clock)).toBe(true);
   });
 });

@@ -31,7 +31,7 @@ function leaseAfter(error: AgentAuthError | undefined, over: Partial<PreviousAtt
 
 describe("the failure of the attempt before", () => {
   const ofClass = (kind: ErrorClass, code = "x") => new AgentAuthError(code, "m", { class: kind });
-  const after = (seconds: number) => new AgentAuthError("x", "m", { class: "unavailable", retryAfter: seconds });
+  const waiting = (seconds: number) => new AgentAuthError("x", "m", { class: "unavailable", retryAfter: seconds });
 
   it.each<[string, AgentAuthError | undefined, number, boolean, boolean, boolean]>([
     ["within the Retry-After", UNAVAILABLE, 19_999, true, false, true],
@@ -40,8 +40,8 @@ describe("the failure of the attempt before", () => {
     ["within the pause, for who is not blocked", ofClass("unavailable"), 9999, false, false, true],
     ["after the pause, for who is not blocked", ofClass("unavailable"), 10_000, false, false, false],
     ["within a Retry-After that is longer than the pause", UNAVAILABLE, 15_000, false, false, true],
-    ["within five minutes of a longer Retry-After", after(3600), 299_999, true, false, true],
-    ["after five minutes of a longer Retry-After", after(3600), 300_000, true, false, false],
+    ["within five minutes of a longer Retry-After", waiting(3600), 299_999, true, false, true],
+    ["after five minutes of a longer Retry-After", waiting(3600), 300_000, true, false, false],
     ["by a clock that went back", UNAVAILABLE, -1, true, false, false],
     ["of whoever waited for it", UNAVAILABLE, 1e9, true, true, true],
     ["that lost its lease", ofClass("unavailable", "lease_lost"), 1, false, true, false],
