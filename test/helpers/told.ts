@@ -1,6 +1,7 @@
 import { tmpdir } from "node:os";
 import { expect } from "vitest";
 import { isAgentAuthError } from "../../src/errors.js";
+import type { TraceEntry } from "../../src/oauth/http/trace.js";
 import { rejection } from "./service.js";
 import { ON_LINUX } from "./systems.js";
 
@@ -9,9 +10,26 @@ import { ON_LINUX } from "./systems.js";
  * lost unseen.
  */
 export async function heldError(work: unknown): Promise<unknown> {
-  const error = await rejection(Promise.resolve(work));
-  if (ON_LINUX) expect(told(error)).toMatchSnapshot();
+  return holdError(await rejection(Promise.resolve(work)));
+}
+
+/** {@link heldError} of an error that is there, if there is one. */
+export function holdError<T>(error: T): T {
+  if (ON_LINUX && error !== undefined) expect(told(error)).toMatchSnapshot();
   return error;
+}
+
+/**
+ * Holds the reasons why answers of a trace were not used, and the error that the requests ended with, in a snapshot.
+ * It leaves out the misses and the answers that were used.
+ */
+export function holdTrace(trace: readonly TraceEntry[], error: unknown): void {
+  const reasons = trace
+    .filter(({ step, used, why }) => !(used || step === "challenge" || why === "no document here"))
+    .map(({ step, why }) => stable(`${step}: ${why}`));
+  const all = [...reasons, ...(error === undefined ? [] : [told(error)])];
+  // Two addresses may be read at once.
+  if (ON_LINUX && all.length > 0) expect(all.sort()).toMatchSnapshot();
 }
 
 /** All that an error tells a program, a line each, without what differs from run to run. */

@@ -3,7 +3,6 @@ import { AgentAuthError } from "../../src/errors.js";
 import type { GrantStore } from "../../src/oauth/model/grant-store.js";
 import { type Scene, startScene } from "../helpers/issuer.js";
 import { asHint, loginAt } from "../helpers/remedy.js";
-import { rejection } from "../helpers/service.js";
 import { heldError } from "../helpers/told.js";
 
 const SIGNAL = new AbortController().signal;
@@ -155,7 +154,7 @@ describe("a first token", () => {
     issuer.tokenAnswer = { refresh_token: undefined };
     await agent().token(mcp.url);
     const work = agent().token(mcp.url, { forceRefresh: true, login: false });
-    const error = (await rejection(work)) as AgentAuthError;
+    const error = (await heldError(work)) as AgentAuthError;
     expect(error).toMatchObject({ code: "login_required", remedy: loginAt(mcp.url) });
     expect(error.message).toContain("cannot be refreshed, because the issuer returned no refresh token");
     expect(error.message).not.toContain("expired");

@@ -197,7 +197,7 @@ describe.skipIf(ON_WINDOWS).each([
     ["no line break", "printf s3cret", "s3cret"],
     ["a line break of Windows", "printf 's3cret\\r\\n'", "s3cret"],
     ["a complaint beside it", "echo careful >&2; echo s3cret", "s3cret"],
-    ["nothing that it read", "read -r line; printf \"$line\"s3cret", "s3cret"],
+    ["nothing that it read", 'read -r line; printf "$line"s3cret', "s3cret"],
     ["64 KiB", "head -c 65536 /dev/zero | tr '\\0' x", "x".repeat(65_536)],
   ])("and prints %s is the secret", async (_what, script, secret) => {
     expect(await run(sh(script))).toBe(secret);

@@ -5,7 +5,7 @@ import { OAuthHttp } from "../../../src/oauth/http/http.js";
 import type { ServerMetadata } from "../../../src/oauth/model/metadata.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { useNock } from "../../helpers/nock.js";
-import { rejection } from "../../helpers/service.js";
+import { heldError } from "../../helpers/told.js";
 
 const ISSUER = "https://as.example";
 const REDIRECT = "http://127.0.0.1:49152/callback";
@@ -68,7 +68,7 @@ describe("registering a client, on the global fetch", () => {
   it("refuses an answer without a usable client, and stores nothing of it", async () => {
     const store = memoryStore();
     register().reply(201, { client_id: "client-1", redirect_uris: ["https://evil.example/"] });
-    expect(await rejection(obtainClient(registration({ store })))).toMatchObject({ code: "bad_registration" });
+    expect(await heldError(obtainClient(registration({ store })))).toMatchObject({ code: "bad_registration" });
     register().reply(201, { client_id: "client-2" });
     expect((await obtainClient(registration({ store }))).clientId).toBe("client-2");
   });
@@ -81,6 +81,6 @@ describe("registering a client, on the global fetch", () => {
 
   it("does not repeat a registration that a busy issuer failed", async () => {
     register().reply(503);
-    expect(await rejection(obtainClient(registration()))).toMatchObject({ class: "unavailable", status: 503 });
+    expect(await heldError(obtainClient(registration()))).toMatchObject({ class: "unavailable", status: 503 });
   });
 });

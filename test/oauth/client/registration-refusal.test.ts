@@ -7,7 +7,7 @@ import { OAuthHttp } from "../../../src/oauth/http/http.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { useNock } from "../../helpers/nock.js";
 import { asHint } from "../../helpers/remedy.js";
-import { rejection } from "../../helpers/service.js";
+import { heldError } from "../../helpers/told.js";
 
 const ISSUER = "https://as.example";
 const LOOPBACK = "http://127.0.0.1:49152/callback";
@@ -52,7 +52,7 @@ async function refusal(status: number, body: nock.Body, over: Partial<Registrati
   return refusalOf(obtainClient(registration(over)));
 }
 
-const refusalOf = async (work: Promise<unknown>) => (await rejection(work)) as AgentAuthError;
+const refusalOf = async (work: Promise<unknown>) => (await heldError(work)) as AgentAuthError;
 
 useNock();
 

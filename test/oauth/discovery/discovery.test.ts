@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { type Reply, type Scene, startScene } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
-import { heldError } from "../../helpers/told.js";
+import { heldError, holdTrace } from "../../helpers/told.js";
 
 async function outcome({ agent, mcp }: Scene, options: Parameters<Scene["agent"]>[0] = {}) {
   const { found, error, trace } = await agent(options).discover(mcp.url);
+  holdTrace(trace, error);
   return { issuer: found?.issuer.issuer, found, code: error?.code, class: error?.class, trace };
 }
 

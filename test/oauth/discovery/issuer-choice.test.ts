@@ -6,7 +6,7 @@ import { decodeLogin, encodeLogin } from "../../../src/oauth/login/login-codec.j
 import { isSameIssuer } from "../../../src/oauth/model/metadata.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { type Scene, startScene, type TestIssuer } from "../../helpers/issuer.js";
-import { heldError } from "../../helpers/told.js";
+import { heldError, holdTrace } from "../../helpers/told.js";
 
 type Documents = Record<string, Record<string, unknown>>;
 
@@ -47,6 +47,7 @@ async function discoverAt({ mcp, named, documents }: Vendor, options: Partial<Ag
     return json ? Response.json(json) : new Response("", { status: method === "POST" ? 401 : 404 });
   };
   const report = await new AgentClient({ store: memoryStore(), fetch, ...options }).discover(mcp);
+  holdTrace(report.trace, report.error);
   return { ...report, requested };
 }
 

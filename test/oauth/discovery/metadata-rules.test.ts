@@ -123,7 +123,13 @@ describe("the metadata of an issuer", () => {
   });
 
   it.each<[string, object, string, string, string, string?]>([
-    ["no token endpoint", { token_endpoint: undefined }, "token_endpoint", MISSING, "is required to get a token (RFC 8414 section 2)"],
+    [
+      "no token endpoint",
+      { token_endpoint: undefined },
+      "token_endpoint",
+      MISSING,
+      "is required to get a token (RFC 8414 section 2)",
+    ],
     [
       "no authorization endpoint",
       { authorization_endpoint: undefined },

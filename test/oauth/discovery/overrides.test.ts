@@ -269,7 +269,8 @@ describe("a second look at a server", () => {
   it("traces what is new alone, and that it was not used", () => {
     const entries: TraceEntry[] = [];
     const { trace, traceUnused } = traceOnce((entry) => entries.push(entry));
-    const entry = (url: string, used: boolean) => ({ step: "server metadata", method: "GET", url, used, why: "x" }) as const;
+    const entry = (url: string, used: boolean) =>
+      ({ step: "server metadata", method: "GET", url, used, why: "x" }) as const;
     trace(entry("a", true));
     traceUnused(entry("a", true));
     traceUnused(entry("b", true));

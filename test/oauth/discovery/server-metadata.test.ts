@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { type Scene, startScene, type TestIssuer } from "../../helpers/issuer.js";
-import { heldError } from "../../helpers/told.js";
+import { heldError, holdTrace } from "../../helpers/told.js";
 
 type AgentOptions = Parameters<Scene["agent"]>[0];
 
 async function outcome({ agent, mcp }: Scene, options: AgentOptions = {}) {
   const { found, error, trace } = await agent(options).discover(mcp.url);
+  holdTrace(trace, error);
   return {
     found: found?.issuer,
     code: error?.code,

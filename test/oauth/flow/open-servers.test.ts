@@ -3,7 +3,6 @@ import { isAgentAuthError } from "../../../src/errors.js";
 import { systemClock } from "../../../src/http/deadline.js";
 import type { AgentClient } from "../../../src/oauth/agent.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
-import { rejection } from "../../helpers/service.js";
 import { heldError } from "../../helpers/told.js";
 import { REDIRECT_URI } from "../login/web-support.js";
 
@@ -114,7 +113,7 @@ describe("a server that lists its tools without a token, and whose challenge to 
 
   it("is logged in to by the remedy of the error, which names the metadata of the challenge", async () => {
     const { agent, mcp, issuer, send } = await startHalfOpen();
-    const error = await rejection(send(agent({ login: undefined }), "tools/call"));
+    const error = await heldError(send(agent({ login: undefined }), "tools/call"));
     const remedy = isAgentAuthError(error) ? error.remedy : undefined;
     if (remedy?.action !== "login") throw new Error(`no login: ${String(error)}`);
     expect(remedy.resourceMetadata).toBe(`${mcp.origin}/metadata-of-the-challenge`);

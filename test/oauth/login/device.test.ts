@@ -3,7 +3,7 @@ import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import type { LoginMethod } from "../../../src/oauth/login/login-method.js";
 import { type Reply, reset, type Scene, startScene } from "../../helpers/issuer.js";
 import { loginAt } from "../../helpers/remedy.js";
-import { heldError } from "../../helpers/told.js";
+import { heldError, holdError } from "../../helpers/told.js";
 
 const TOKEN = "/pool/token";
 /** Makes the code one that is good for long enough, with these members in place of the usual. */
@@ -30,7 +30,7 @@ async function deviceLogin(
     () => undefined,
     (thrown: unknown) => thrown as { code: string; class: string },
   );
-  return { ...scene, token, error };
+  return { ...scene, token, error: holdError(error) };
 }
 
 describe("signing in on another device", () => {

@@ -6,7 +6,7 @@ import { fileStore } from "../../../src/store/file/file.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { temporaryFolder } from "../../helpers/folder.js";
 import { startScene } from "../../helpers/issuer.js";
-import { rejection } from "../../helpers/service.js";
+import { heldError } from "../../helpers/told.js";
 import { browse, cookieHeader, REDIRECT_URI, SECRET, visit } from "./web-support.js";
 
 const MINUTE = 60_000;
@@ -51,7 +51,7 @@ describe.each(FORMS)("a login of a web app, %s", (name, open) => {
     expect(done?.token.value).toBe("access-as-1");
     expect((await first().token(mcp.url)).value).toBe("access-as-1");
     for (const agent of [first(), second()]) {
-      expect(await rejection(agent.handleCallback(request, { saved }))).toMatchObject({
+      expect(await heldError(agent.handleCallback(request, { saved }))).toMatchObject({
         code: "login_not_found",
         class: "auth",
       });
@@ -76,7 +76,7 @@ describe.each(FORMS)("a login of a web app, %s", (name, open) => {
     expect((await second().handleCallback(early.request, early)).done).toBeDefined();
     await clock.sleep(1, SIGNAL);
     const { request, saved } = late;
-    expect(await rejection(second().handleCallback(request, { saved }))).toMatchObject({ code: "login_not_found" });
+    expect(await heldError(second().handleCallback(request, { saved }))).toMatchObject({ code: "login_not_found" });
   });
 
   it("in two tabs at once is two logins, which both are finished", async () => {
@@ -99,7 +99,7 @@ describe.each(FORMS)("a login of a web app, %s", (name, open) => {
     expect(again.state).not.toBe(state);
     expect(new URL(redirect).searchParams.get("scope")).toBe("tools");
     const rejected = await visit({ ...again, url: redirect });
-    expect(await rejection(first().handleCallback(rejected.request, again))).toMatchObject({ code: "invalid_scope" });
+    expect(await heldError(first().handleCallback(rejected.request, again))).toMatchObject({ code: "invalid_scope" });
     issuer.callback = {};
     const third = await browse(first(), mcp.url, { scope: "tools" });
     expect((await first().handleCallback(third.request, third)).done).toBeDefined();
@@ -159,7 +159,7 @@ describe("startLogin", () => {
     const { agent, mcp, store } = await startScene();
     const shortLived = { put: async () => false, take: async () => undefined };
     const client = agent({ store: { ...store, shortLived } });
-    expect(await rejection(client.startLogin(mcp.url, { redirectUri: REDIRECT_URI }))).toMatchObject({
+    expect(await heldError(client.startLogin(mcp.url, { redirectUri: REDIRECT_URI }))).toMatchObject({
       code: "store_failed",
       class: "store",
     });
@@ -222,8 +222,9 @@ describe("a prepared login that was stored as JSON", () => {
     const text = JSON.parse(JSON.stringify(prepared)) as PreparedLogin;
     const signal = new AbortController().signal;
     const session = await login.open({ resource: mcp.url, issuer: prepared.issuer.issuer, signal });
-    expect(await rejection(agent().finishLogin(text, session))).toMatchObject({
+    expect(await heldError(agent().finishLogin(text, session))).toMatchObject({
       code: "usage",
+      class: "usage",
       message: "the prepared login has lost its secrets: JSON and logs contain a mask in their place",
       hint: expect.stringContaining("startLogin"),
     });

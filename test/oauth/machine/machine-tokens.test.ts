@@ -4,7 +4,7 @@ import { tokenCall } from "../../../src/oauth/token/token-call.js";
 import { quote, Secret } from "../../../src/redact.js";
 import { unsignedJwt } from "../../helpers/client-keys.js";
 import { startScene } from "../../helpers/issuer.js";
-import { rejection } from "../../helpers/service.js";
+import { heldError } from "../../helpers/told.js";
 
 /** A request with an assertion whose issuer takes everything. */
 async function workload() {
@@ -71,7 +71,7 @@ describe("an assertion", () => {
     ],
   ])("with %j is not sent", async (claims, code, kind, problem, hint) => {
     const { issuer, send } = await workload();
-    expect(await rejection(send(claims))).toMatchObject({
+    expect(await heldError(send(claims))).toMatchObject({
       code,
       class: kind,
       message: `the assertion ${problem}`,
@@ -83,7 +83,7 @@ describe("an assertion", () => {
 
   it("that expired a minute ago is not sent", async () => {
     const { now, send } = await workload();
-    expect(await rejection(send({ exp: now - 60 }))).toMatchObject({ code: "invalid_grant" });
+    expect(await heldError(send({ exp: now - 60 }))).toMatchObject({ code: "invalid_grant" });
   });
 
   it.each<[unknown, string | undefined, string]>([
@@ -97,7 +97,7 @@ describe("an assertion", () => {
       audience === undefined
         ? `neither the issuer "${call.issuer}" nor its token endpoint "${call.tokenEndpoint}" is in its aud`
         : `the audience "${audience}" is not in its aud`;
-    expect(await rejection(send({ aud }, audience))).toMatchObject({
+    expect(await heldError(send({ aud }, audience))).toMatchObject({
       code: "wrong_audience",
       class: "refused",
       message: `the assertion ${shown}, and is not sent: ${rule} (RFC 7523 section 3)`,
@@ -118,14 +118,14 @@ describe("an assertion", () => {
     [".b.c", "is no JWT: three parts of base64url, with dots between them"],
   ])("as %j is refused, and not shown", async (assertion, problem) => {
     const { call } = await workload();
-    expect(await rejection(jwtBearerTokens(call, { assertion }))).toMatchObject({
+    expect(await heldError(jwtBearerTokens(call, { assertion }))).toMatchObject({
       code: "usage",
       class: "usage",
       message: `the assertion ${problem} (RFC 7519 section 3)`,
       hint: "give it as it was issued, without quotes and without a scheme before it",
     });
     const request = { idToken: new Secret(assertion), audience: "a" };
-    expect(await rejection(idJagAssertion(call, request))).toMatchObject({
+    expect(await heldError(idJagAssertion(call, request))).toMatchObject({
       message: `the id token ${problem} (RFC 7519 section 3)`,
     });
   });
@@ -179,13 +179,13 @@ describe("an assertion of an identity provider", () => {
     for (const aud of [["https://as.example", "https://other.example"], undefined]) {
       const { call, subject } = await provider({ aud });
       const shown = aud === undefined ? "is missing and" : quote(aud);
-      expect(await rejection(idJagAssertion(call, subject))).toMatchObject({
+      expect(await heldError(idJagAssertion(call, subject))).toMatchObject({
         code: "bad_token_answer",
         message: `aud of the ID-JAG ${shown} (from "${call.tokenEndpoint}") must be "https://as.example" alone, the issuer that it was asked for`,
       });
     }
     const { call, subject } = await provider({ aud: "https://as.example" }, { typ: "JWT" });
-    expect(await rejection(idJagAssertion(call, subject))).toMatchObject({
+    expect(await heldError(idJagAssertion(call, subject))).toMatchObject({
       message: `typ of the ID-JAG "JWT" (from "${call.tokenEndpoint}") must be "oauth-id-jag+jwt"`,
     });
   });

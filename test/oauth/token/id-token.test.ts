@@ -29,7 +29,7 @@ async function provider(statuses: number[] = []) {
     forgetDocuments: () => void forgotten++,
   };
   const sign = (claims: Record<string, unknown>, by = key.key, kid = "k1") =>
-    new SignJWT(claims).setProtectedHeader({ alg: "ES256", kid }).sign(by as CryptoKey);
+    new SignJWT(claims).setProtectedHeader({ alg: "ES256", kid }).sign(by);
   const verify = async (idToken: string | undefined, over: Partial<Grant> = {}) => {
     const { tokens } = madeGrant();
     const secret = idToken === undefined ? undefined : new Secret(idToken);

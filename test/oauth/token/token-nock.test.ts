@@ -6,7 +6,7 @@ import { tokenCall } from "../../../src/oauth/token/token-call.js";
 import { Secret } from "../../../src/redact.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { useNock } from "../../helpers/nock.js";
-import { rejection } from "../../helpers/service.js";
+import { heldError } from "../../helpers/told.js";
 
 const ISSUER = "https://as.example/pool";
 const REDIRECT = "http://127.0.0.1:49152/callback";
@@ -50,14 +50,14 @@ describe("requests to the token endpoint, on the global fetch", () => {
 
   it("reports the error that the issuer returns, without the code", async () => {
     token().reply(400, { error: "invalid_grant", error_description: "code-1 was used before" });
-    const error = await rejection(exchange());
+    const error = await heldError(exchange());
     expect(error).toMatchObject({ code: "invalid_grant", class: "auth" });
     expect(String(error)).not.toContain("code-1");
   });
 
   it("never repeats a refresh by itself; a second call may succeed", async () => {
     refresh().reply(503);
-    expect(await rejection(refreshTokens(call(), madeGrant()))).toMatchObject({ class: "unavailable", status: 503 });
+    expect(await heldError(refreshTokens(call(), madeGrant()))).toMatchObject({ class: "unavailable", status: 503 });
     refresh().reply(200, { access_token: "access-2", token_type: "Bearer" });
     expect(await refreshTokens(call(), madeGrant())).toMatchObject({ accessToken: "access-2" });
   });

@@ -4,7 +4,7 @@ import type { PreRegisteredClient } from "../../../src/oauth/client/client-auth.
 import type { TraceEntry } from "../../../src/oauth/http/trace.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
 import { fc } from "../../helpers/properties.js";
-import { heldError } from "../../helpers/told.js";
+import { heldError, holdError } from "../../helpers/told.js";
 
 const FORM_TYPE = { "content-type": "application/x-www-form-urlencoded" };
 
@@ -18,7 +18,7 @@ async function loginWith(reply: Reply, options: Parameters<Scene["agent"]>[0] = 
     () => undefined,
     (thrown: unknown) => thrown as { code: string; class: string; message: string; hint?: string },
   );
-  return { ...scene, token, error };
+  return { ...scene, token, error: holdError(error) };
 }
 
 /** Signs in where the token answer has these members; undefined leaves one out. */
