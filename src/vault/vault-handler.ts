@@ -1,5 +1,6 @@
 import { isAgentAuthError } from "../errors.js";
 import { type Clock, systemClock } from "../http/deadline.js";
+import { Lru } from "../http/lru.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import type { AgentClient } from "../oauth/agent.js";
 import type { AgentUser } from "../oauth/agent-tokens.js";
@@ -8,7 +9,6 @@ import { callbackPage, cookiesOfStart, describeFailure, isOffered } from "../oau
 import type { ConnectionState } from "../oauth/model/connection.js";
 import { parseMcpUrl } from "../oauth/model/resource.js";
 import { quote } from "../redact.js";
-import { RateLimit } from "./rate-limit.js";
 import { type FormToken, formTokenOf, readPost, type SentFields } from "./request-body.js";
 import { respondJson, respondProblem, respondSeeOther } from "./responses.js";
 
@@ -250,5 +250,31 @@ function canonical(value: string | undefined): string | undefined {
     return value === undefined ? undefined : parseMcpUrl(value).resource;
   } catch {
     return undefined;
+  }
+}
+
+/** Subjects whose requests are counted at once. */
+const MAX_SUBJECTS = 10_000;
+const MINUTE_MS = 60_000;
+
+/** A bucket of tokens for each subject, in this process: full at first, and refilled within a minute. */
+class RateLimit {
+  readonly #perMinute: number;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #buckets = new Lru<{ left: number; at: number }>(MAX_SUBJECTS);
+
+  constructor(perMinute: number, clock: Pick<Clock, "now">) {
+    this.#perMinute = perMinute;
+    this.#clock = clock;
+  }
+
+  /** Counts a request. @returns the seconds to wait if it is one too many */
+  secondsToWait(subject: string): number | undefined {
+    const now = this.#clock.now();
+    const { left, at } = this.#buckets.get(subject) ?? { left: this.#perMinute, at: now };
+    const refilled = Math.min(this.#perMinute, left + ((now - at) * this.#perMinute) / MINUTE_MS);
+    const isAllowed = refilled >= 1;
+    this.#buckets.set(subject, { left: isAllowed ? refilled - 1 : refilled, at: now });
+    return isAllowed ? undefined : Math.ceil(((1 - refilled) * MINUTE_MS) / this.#perMinute / 1000);
   }
 }
