@@ -2,7 +2,7 @@ import { messageOf } from "../errors.js";
 import { discardBody } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { escapeText } from "../redact.js";
-import { StreamLost } from "./failures.js";
+import { StreamLost } from "./errors.js";
 import {
   bodyParts,
   httpFailure,

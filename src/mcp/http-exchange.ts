@@ -2,7 +2,7 @@ import { AgentAuthError } from "../errors.js";
 import { discardBody } from "../http/buffered-response.js";
 import type { HttpRequestInit } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
-import { HttpFailure } from "./failures.js";
+import { HttpFailure } from "./errors.js";
 
 /** The longest message that is forwarded, in bytes: a line of the host, a response or an event of the server. */
 export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;

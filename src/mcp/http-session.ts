@@ -2,7 +2,7 @@ import { AgentAuthError } from "../errors.js";
 import { discardBody } from "../http/buffered-response.js";
 import { followSignal, systemClock } from "../http/deadline.js";
 import { isJsonObject } from "../http/strict-json.js";
-import { RequestTimeout, RpcFailure } from "./failures.js";
+import { RequestTimeout, RpcFailure } from "./errors.js";
 import {
   bodyParts,
   httpFailure,

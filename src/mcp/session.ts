@@ -1,7 +1,6 @@
 import { AgentAuthError } from "../errors.js";
 import { isJsonObject } from "../http/strict-json.js";
-import { errorBody, isSessionLost } from "./errors.js";
-import { httpFailureOf, RpcFailure } from "./failures.js";
+import { errorBody, httpFailureOf, isSessionLost, RpcFailure } from "./errors.js";
 import { HttpSession, type HttpSessionOptions, type RequestLimits } from "./http-session.js";
 import { INITIALIZE, INITIALIZED } from "./json-rpc.js";
 import { hasValidMarks, ParamHeaders } from "./param-headers.js";

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
-import { toRpcError } from "../../src/mcp/errors.js";
-import { HttpFailure } from "../../src/mcp/failures.js";
+import { HttpFailure, toRpcError } from "../../src/mcp/errors.js";
 
 const URL = "https://mcp.example/mcp";
 const mask = (text: string) => text.replaceAll("secret-1", "***");
