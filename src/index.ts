@@ -82,14 +82,16 @@ export type {
   StartedLogin,
   StartLoginOptions,
 } from "./oauth/login/web-app.js";
-export { type LoginHandlers, type LoginHandlersOptions, loginHandlers } from "./oauth/login-handlers.js";
 export {
+  type LoginHandlers,
+  type LoginHandlersOptions,
   type LoginMiddleware,
   type LoginMiddlewares,
   type LoginNodeRequest,
   type LoginNodeResponse,
+  loginHandlers,
   loginMiddlewares,
-} from "./oauth/login-middleware.js";
+} from "./oauth/login-handlers.js";
 export type {
   McpAuthProvider,
   McpClientInformation,

@@ -3,8 +3,13 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AgentAuthError, type ErrorClass } from "../../src/errors.js";
 import type { AgentClient } from "../../src/oauth/agent.js";
-import { comesFromElsewhere, describeFailure, isOffered, loginHandlers } from "../../src/oauth/login-handlers.js";
-import { loginMiddlewares } from "../../src/oauth/login-middleware.js";
+import {
+  comesFromElsewhere,
+  describeFailure,
+  isOffered,
+  loginHandlers,
+  loginMiddlewares,
+} from "../../src/oauth/login-handlers.js";
 import { startScene } from "../helpers/issuer.js";
 import { consent, cookieHeader, REDIRECT_URI, SECRET } from "./login/web-support.js";
 
