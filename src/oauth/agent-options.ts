@@ -19,7 +19,7 @@ import type { GrantStore } from "./model/grant-store.js";
 import type { MachineGrant } from "./model/machine-grant.js";
 import type { Discovered } from "./model/metadata.js";
 import { parseScope } from "./model/scope.js";
-import { checkEndpoint } from "./token/token-call.js";
+import { checkEndpoint } from "./token/token.js";
 import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "./token/token-checks.js";
 
 /** The company's identity provider. */

@@ -16,7 +16,7 @@ export {
 export { decodeClient, decodeGrant, encodeClient, encodeGrant } from "../oauth/model/codec.js";
 export { type ExchangeRequest, exchangeTokens } from "../oauth/token/exchange.js";
 export type { TokenCall } from "../oauth/token/token.js";
-export { type TokenCallOptions, tokenCall } from "../oauth/token/token-call.js";
+export { type TokenCallOptions, tokenCall } from "../oauth/token/token.js";
 export type * from "./driver/driver.js";
 export { type GrantStoreOptions, grantStore } from "./driver/grant-store.js";
 export { type KvDriverOptions, type KvFunctions, type KvSetOptions, kvDriver } from "./driver/kv-driver.js";

@@ -15,8 +15,7 @@ import { IDP_ACCOUNT, type IdentityProvider, type MachineGrant, type MachineGran
 import { listsExchange } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
 import { scopeFor, splitScope, unionScopes } from "../model/scope.js";
-import type { TokenCall } from "../token/token.js";
-import { checkEndpoint, recordOf } from "../token/token-call.js";
+import { checkEndpoint, recordOf, type TokenCall } from "../token/token.js";
 import { machineFailure, strategyOf, type TokenSteps } from "./grant-strategies.js";
 import { clientCredentialsTokens, idJagAssertion, jwtBearerTokens, type TokenParameters } from "./machine-tokens.js";
 

@@ -1,8 +1,7 @@
 import nock from "nock";
 import { validateAuthResponse } from "oauth4webapi";
 import { describe, expect, it } from "vitest";
-import { exchangeCode, refreshTokens } from "../../../src/oauth/token/token.js";
-import { tokenCall } from "../../../src/oauth/token/token-call.js";
+import { exchangeCode, refreshTokens, tokenCall } from "../../../src/oauth/token/token.js";
 import { Secret } from "../../../src/redact.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { useNock } from "../../helpers/nock.js";
