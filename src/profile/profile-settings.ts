@@ -16,11 +16,6 @@ function requireRule(holds: boolean, rule: string): void {
   if (!holds) throw new TypeError(rule);
 }
 
-/** One of several words. */
-function oneOf(allowed: readonly string[]): SettingRule {
-  return (value) => requireRule(allowed.includes(value), `must be one of ${allowed.join(", ")}`);
-}
-
 /** Anything but nothing. */
 function nonEmpty(value: string): void {
   requireRule(value.trim() !== "", "must not be empty");
@@ -102,76 +97,70 @@ const BASE_URL_FIELD = "base_url";
 interface SettingInfo {
   /** What it is for. */
   about: string;
-  check: SettingRule;
-  /** The values that are possible, where they are few. */
-  choices?: readonly string[];
+  /** The values that are possible, or what checks one. */
+  values: readonly string[] | SettingRule;
 }
 
 /** Each setting of a profile: what it is for, and what a value must be. */
 export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
-  base_url: { about: "the service's base address", check: (value) => void parseBaseUrl(value, BASE_URL_FIELD) },
+  base_url: { about: "the service's base address", values: (value) => void parseBaseUrl(value, BASE_URL_FIELD) },
   api_token: {
     about: `where the API token is: ${REFERENCES}`,
-    check: (value) => requireRule(isReference(value), `must be ${REFERENCES}, never the token itself`),
+    values: (value) => requireRule(isReference(value), `must be ${REFERENCES}, never the token itself`),
   },
   auth_header: {
     about: 'the header that carries the token: "X-Api-Key", or "Authorization: Token" with a scheme',
-    check: (value) =>
+    values: (value) =>
       requireRule(/^[!#$%&'*+.^_`|~\w-]+(:\s*[\w-]+)?$/.test(value), 'must be a header name, or "Name: Scheme"'),
   },
   sorting: {
     about: `how the order of a list (--sort) is sent: ${SORTING_ENCODINGS.join(", ")}`,
-    check: oneOf(SORTING_ENCODINGS),
-    choices: SORTING_ENCODINGS,
+    values: SORTING_ENCODINGS,
   },
-  issuer: { about: "the only issuer that clients, secrets and assertions are used with", check: issuerAddress },
+  issuer: { about: "the only issuer that clients, secrets and assertions are used with", values: issuerAddress },
   authorize_params: {
     about: 'parameters that every login sends, such as "access_type=offline&prompt=consent"',
-    check: (value) => void readAuthorizationParams(value),
+    values: (value) => void readAuthorizationParams(value),
   },
-  account: { about: "the default account", check: nonEmpty },
-  domain: { about: "the default domain", check: nonEmpty },
-  pool: { about: "the default pool", check: nonEmpty },
+  account: { about: "the default account", values: nonEmpty },
+  domain: { about: "the default domain", values: nonEmpty },
+  pool: { about: "the default pool", values: nonEmpty },
   output: {
     about: `the output format: ${FORMATS.join(", ")}`,
-    check: oneOf(FORMATS),
-    choices: FORMATS,
+    values: FORMATS,
   },
-  store: { about: `where logins are stored: ${STORES.join(", ")}`, check: oneOf(STORES), choices: STORES },
+  store: { about: `where logins are stored: ${STORES.join(", ")}`, values: STORES },
   store_fallback: {
     about: "where the keychain cannot be used: none (an error), file (stored unsealed)",
-    check: oneOf(STORE_FALLBACKS),
-    choices: STORE_FALLBACKS,
+    values: STORE_FALLBACKS,
   },
   store_url: {
     about: `for redis and postgres, where the address of the engine is: ${REFERENCES}`,
-    check: (value) => requireRule(isReference(value), `must be ${REFERENCES}, never the address itself`),
+    values: (value) => requireRule(isReference(value), `must be ${REFERENCES}, never the address itself`),
   },
   store_keys: {
     about: `for redis, postgres and exports, where the key ring is: ${REFERENCES}, or none to seal nothing`,
-    check: (value) =>
+    values: (value) =>
       requireRule(value === NO_KEYS || isReference(value), `must be ${REFERENCES}, or none, never the keys themselves`),
   },
   store_takeover: {
     about: "for redis and postgres, when others take over an interrupted refresh: patient, fast",
-    check: oneOf(TAKEOVERS),
-    choices: TAKEOVERS,
+    values: TAKEOVERS,
   },
-  store_tenant: { about: "for redis and postgres, the tenant whose logins are used", check: nonEmpty },
-  client_cert: { about: "a client certificate (PEM file), for servers that ask for one", check: nonEmpty },
-  client_key: { about: "the file of its private key, where it is another one", check: nonEmpty },
+  store_tenant: { about: "for redis and postgres, the tenant whose logins are used", values: nonEmpty },
+  client_cert: { about: "a client certificate (PEM file), for servers that ask for one", values: nonEmpty },
+  client_key: { about: "the file of its private key, where it is another one", values: nonEmpty },
   use_system_ca: {
     about: "whether the certificate authorities of the system are trusted too: yes, no",
-    check: oneOf(YES_NO),
-    choices: YES_NO,
+    values: YES_NO,
   },
   client_metadata_url: {
     about: "the address of the client's metadata document, used where the issuer supports those",
-    check: (value) => requireRule(findDocumentUrlProblem(value) === undefined, findDocumentUrlProblem(value) ?? ""),
+    values: (value) => requireRule(findDocumentUrlProblem(value) === undefined, findDocumentUrlProblem(value) ?? ""),
   },
   audit: {
     about: "the file that events are written into: file:PATH",
-    check: (value) => requireRule(/^file:./.test(value), "must be file:PATH"),
+    values: (value) => requireRule(/^file:./.test(value), "must be file:PATH"),
   },
 };
 
@@ -188,14 +177,17 @@ const SAFE_WAYS: Readonly<Partial<Record<keyof Profile, string>>> = {
 
 /** @throws `AgentAuthError` `usage` that names the setting, the value and the rule */
 export function checkSetting(key: keyof Profile, value: string, where: string = key): void {
+  const { values } = PROFILE_KEYS[key];
+  const choices = typeof values === "function" ? [] : values;
   try {
-    PROFILE_KEYS[key].check(value);
+    if (typeof values === "function") values(value);
+    else requireRule(choices.includes(value), `must be one of ${choices.join(", ")}`);
   } catch (cause) {
     const rule = messageOf(cause);
     if (key === "base_url") throw usageError(where + rule.slice(BASE_URL_FIELD.length), undefined, cause);
     const safeWay = SAFE_WAYS[key];
     if (safeWay !== undefined) throw usageError(`${where} ${rule}`, safeWay, cause);
-    const suggestion = suggest(value, PROFILE_KEYS[key].choices ?? []);
+    const suggestion = suggest(value, choices);
     throw usageError(`${where} ${quote(value)} ${rule}`, suggestion && `did you mean ${suggestion}?`, cause);
   }
 }
