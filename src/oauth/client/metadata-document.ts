@@ -9,15 +9,20 @@ import type { ServerMetadata } from "../model/metadata.js";
  */
 export const DOCUMENT_PORTS: readonly number[] = [28_461, 28_462, 28_463];
 
-const LOOPBACK = ["http://127.0.0.1", "http://localhost"];
-
-/** The redirect addresses of the logins of this program. */
-export const DOCUMENT_REDIRECTS: readonly string[] = ["", ...DOCUMENT_PORTS.map((port) => `:${port}`)].flatMap((port) =>
-  LOOPBACK.map((host) => `${host}${port}/callback`),
-);
-
 /** The redirect address that a login with the document tries first. */
-export const FIRST_DOCUMENT_REDIRECT = `${LOOPBACK[0]}:${DOCUMENT_PORTS[0]}/callback`;
+export const FIRST_DOCUMENT_REDIRECT = "http://127.0.0.1:28461/callback";
+
+/** The redirect addresses of the logins of this program: without a port, and with each of the ports. */
+export const DOCUMENT_REDIRECTS: readonly string[] = [
+  "http://127.0.0.1/callback",
+  "http://localhost/callback",
+  FIRST_DOCUMENT_REDIRECT,
+  "http://localhost:28461/callback",
+  "http://127.0.0.1:28462/callback",
+  "http://localhost:28462/callback",
+  "http://127.0.0.1:28463/callback",
+  "http://localhost:28463/callback",
+];
 
 const DAY_MS = 24 * 3_600_000;
 

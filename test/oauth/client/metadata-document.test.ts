@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import {
+  DOCUMENT_PORTS,
   DOCUMENT_REDIRECTS,
   FIRST_DOCUMENT_REDIRECT,
   findDocumentUrlProblem,
@@ -151,7 +152,13 @@ it("asks for the redirect address with a fixed port, which the document has", as
     FIRST_DOCUMENT_REDIRECT,
     undefined,
   ]);
-  expect(DOCUMENT_REDIRECTS).toContain(FIRST_DOCUMENT_REDIRECT);
+});
+
+it("has the redirect addresses of both loopback hosts, without a port and with each fixed one", () => {
+  const ports = ["", ...DOCUMENT_PORTS.map((port) => `:${port}`)];
+  const redirects = ports.flatMap((port) => ["127.0.0.1", "localhost"].map((host) => `http://${host}${port}/callback`));
+  expect(DOCUMENT_REDIRECTS).toEqual(redirects);
+  expect(FIRST_DOCUMENT_REDIRECT).toBe(redirects[2]);
 });
 
 it.each([
