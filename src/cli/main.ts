@@ -4,6 +4,7 @@ import { enableCompileCache } from "./fast-path/compile-cache.js";
 import { printAtOnce, printRootHelp } from "./fast-path/root-help.js";
 import { BUNDLE_OF_WORD, HIDDEN_WORDS } from "./groups/words.gen.js";
 import type { Host } from "./runtime/context.js";
+import type { CommandDeclaration } from "./runtime/declaration.js";
 
 /**
  * Runs one command line.
@@ -30,18 +31,24 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
 async function run(argv: readonly string[], host: Host): Promise<number> {
   // Another program that runs a command line loads its modules as it likes.
   if (host === process) enableCompileCache(host.env);
-  const { runProgram } = await load(argv);
-  return runProgram(argv, host);
+  const bundle = await load(argv);
+  return bundle.run(argv, host, bundle.commands);
+}
+
+/** What each module of groups/ exports. */
+interface Bundle {
+  commands: readonly CommandDeclaration[];
+  run: typeof import("./execute.js").run;
 }
 
 /** Loads the bundle of the commands that the first word names; an unknown word needs little more than their names. */
-async function load(argv: readonly string[]): Promise<typeof import("./groups/all.js")> {
+async function load(argv: readonly string[]): Promise<Bundle> {
   const [word = "-"] = argv;
   const needsAll = word.startsWith("-") || HIDDEN_WORDS.includes(word) || argv.some(isHelp);
-  const bundle = BUNDLE_OF_WORD.get(word) ?? (needsAll ? "all" : "settings");
-  if (bundle === "lists") return import("./groups/lists.js");
-  if (bundle === "tokens") return import("./groups/tokens.js");
-  if (bundle === "settings") return import("./groups/settings.js");
+  const name = BUNDLE_OF_WORD.get(word) ?? (needsAll ? "all" : "settings");
+  if (name === "lists") return import("./groups/lists.js");
+  if (name === "tokens") return import("./groups/tokens.js");
+  if (name === "settings") return import("./groups/settings.js");
   return import("./groups/all.js");
 }
 

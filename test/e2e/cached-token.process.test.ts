@@ -33,8 +33,8 @@ beforeAll(async () => {
 });
 
 /** The whole program, as it runs where the quick way gives up. */
-const WHOLE = `const { runProgram } = await import(${JSON.stringify(new URL("tokens.cjs", DIST).href)});
-process.exitCode = await runProgram(process.argv.slice(1), process);`;
+const WHOLE = `const { run, commands } = await import(${JSON.stringify(new URL("tokens.cjs", DIST).href)});
+process.exitCode = await run(process.argv.slice(1), process, commands);`;
 
 function whole(args: readonly string[], stdout: "pipe" | number = "pipe"): Promise<CliResult> {
   return ending([process.execPath, "--input-type=module", "-e", WHOLE, "--", ...args], stdout);

@@ -118,8 +118,8 @@ function checkValues(url: string, values: ReadonlyMap<string, string>): Argument
 /** Has the whole program report why stdout cannot be written; by then the stream itself only reports that it is closed. */
 async function reportFailure(error: unknown, argv: readonly string[], host: Host): Promise<number> {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : new Error(String(error));
-  const { runProgram } = await import("../groups/tokens.js");
-  return runProgram(argv, {
+  const program = await import("../groups/tokens.js");
+  const withFailedOutput: Host = {
     get stdin() {
       return host.stdin;
     },
@@ -131,5 +131,6 @@ async function reportFailure(error: unknown, argv: readonly string[], host: Host
     emit: host.emit.bind(host),
     exit: (code) => host.exit(code),
     ...(host.clock && { clock: host.clock }),
-  });
+  };
+  return program.run(argv, withFailedOutput, program.commands);
 }

@@ -1,8 +1,4 @@
-import { COMMANDS } from "../commands/all.gen.js";
-import { run } from "../execute.js";
-import type { Host } from "../runtime/context.js";
+/** The commands of this bundle, and what runs a command line of them. */
 
-/** {@link run} with the commands of this bundle. */
-export function runProgram(argv: readonly string[], host: Host): Promise<number> {
-  return run(argv, host, COMMANDS);
-}
+export { COMMANDS as commands } from "../commands/all.gen.js";
+export { run } from "../execute.js";

@@ -1,6 +1,4 @@
 import { SETTINGS } from "../commands/all.gen.js";
-import { run } from "../execute.js";
-import type { Host } from "../runtime/context.js";
 import type { CommandDeclaration } from "../runtime/declaration.js";
 import { BUNDLE_OF_WORD } from "./words.gen.js";
 
@@ -11,7 +9,7 @@ const OTHERS = [...BUNDLE_OF_WORD].flatMap(([word, bundle], order): CommandDecla
     : [{ group: "Help:", order, names: [word], declare: ({ root }) => void root.command(word) }],
 );
 
-/** {@link run} with the commands of this bundle, or for a command line whose first word names no command. */
-export function runProgram(argv: readonly string[], host: Host): Promise<number> {
-  return run(argv, host, [...SETTINGS, ...OTHERS]);
-}
+/** The commands of this bundle, which also takes command lines whose first word names no command. */
+export const commands: readonly CommandDeclaration[] = [...SETTINGS, ...OTHERS];
+
+export { run } from "../execute.js";
