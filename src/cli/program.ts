@@ -11,7 +11,7 @@ import type { Io } from "./io/io.js";
 import { WIDEST_HELP } from "./io/terminal-size.js";
 import type { AgentMode } from "./runtime/agent-mode.js";
 import type { RunContext } from "./runtime/context.js";
-import { type CommandDeclaration, type CommandRun, declareInOrder, type Registry } from "./runtime/declaration.js";
+import { type CommandDeclaration, type CommandRun, GROUPS, type Registry } from "./runtime/declaration.js";
 import { isCi } from "./runtime/environment.js";
 import { HelpedCommand } from "./runtime/help/root-page.js";
 import type { HelpLayout } from "./runtime/help/text.js";
@@ -100,6 +100,22 @@ export function buildProgram(
       return exitCode;
     },
   };
+}
+
+/**
+ * Declares the commands in the order of the help, each under its heading.
+ *
+ * @param word the first word of the command line: where it names commands, only these are declared
+ */
+export function declareInOrder(commands: readonly CommandDeclaration[], registry: Registry, word?: string): void {
+  const groups: readonly string[] = GROUPS;
+  const place = ({ group, order }: CommandDeclaration) => groups.indexOf(group) * 1000 + order;
+  const named = commands.filter(({ names, readsAll }) => word !== undefined && !readsAll && names.includes(word));
+  for (const { group, declare } of [...(named.length > 0 ? named : commands)].sort((a, b) => place(a) - place(b))) {
+    const declared = registry.root.commands.length;
+    declare(registry);
+    for (const command of registry.root.commands.slice(declared)) command.helpGroup(group);
+  }
 }
 
 /** The MCP server of a command line; undefined if no user logs in there. */

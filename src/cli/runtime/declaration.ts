@@ -20,22 +20,6 @@ export interface CommandDeclaration {
   declare(registry: Registry): void;
 }
 
-/**
- * Declares the commands in the order of the help, each under its heading.
- *
- * @param word the first word of the command line: where it names commands, only these are declared
- */
-export function declareInOrder(commands: readonly CommandDeclaration[], registry: Registry, word?: string): void {
-  const groups: readonly string[] = GROUPS;
-  const place = ({ group, order }: CommandDeclaration) => groups.indexOf(group) * 1000 + order;
-  const named = commands.filter(({ names, readsAll }) => word !== undefined && !readsAll && names.includes(word));
-  for (const { group, declare } of [...(named.length > 0 ? named : commands)].sort((a, b) => place(a) - place(b))) {
-    const declared = registry.root.commands.length;
-    declare(registry);
-    for (const command of registry.root.commands.slice(declared)) command.helpGroup(group);
-  }
-}
-
 /** Runs a command and returns its exit code; undefined stands for 0. */
 export type CommandRun<Options> = (options: Options, context: CommandContext) => Promise<number | undefined>;
 

@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../../../src/cli/commands/all.gen.js";
 import { describeProgram } from "../../../src/cli/commands/commands/command-tree.js";
 import { BUNDLE_OF_WORD, HIDDEN_WORDS } from "../../../src/cli/groups/words.gen.js";
-import { buildProgram } from "../../../src/cli/program.js";
-import { type CommandDeclaration, declareInOrder, type Registry } from "../../../src/cli/runtime/declaration.js";
+import { buildProgram, declareInOrder } from "../../../src/cli/program.js";
+import type { CommandDeclaration, Registry } from "../../../src/cli/runtime/declaration.js";
 
 const CONTEXT = { io: { stdout: { columns: 80 } }, argv: [] } as never;
 /** Devices, pools and domains are declared together. */
