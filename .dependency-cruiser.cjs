@@ -184,7 +184,7 @@ module.exports = {
       { path: "^src/cli/commands/(?!doctor/)" },
       {
         path: [
-          "^src/(cli/config/settings|profile/resolve-settings)\\.ts$",
+          "^src/profile/resolve-settings\\.ts$",
           "^src/cli/clients/(context|management|agent|network|trace)\\.ts$",
           "^src/profile/(network|certificate|open-store)\\.ts$",
         ],

@@ -256,15 +256,15 @@ const CASES: readonly Case[] = [
   {
     rule: "cli-commands-use-the-context",
     broken: [
-      { "src/cli/commands/x/run.ts": ["../../config/settings.js"], "src/cli/config/settings.ts": [] },
+      { "src/cli/commands/x/run.ts": ["../../../profile/resolve-settings.js"], "src/profile/resolve-settings.ts": [] },
       { "src/cli/commands/x/run.ts": ["../../clients/agent.js"], "src/cli/clients/agent.ts": [] },
       { "src/cli/commands/x/run.ts": ["../../../profile/network.js"], "src/profile/network.ts": [] },
     ],
     fine: {
       "src/cli/commands/x/run.ts": ["../../clients/mcp-url.js"],
       "src/cli/clients/mcp-url.ts": [],
-      "src/cli/commands/doctor/a.ts": ["../../config/settings.js"],
-      "src/cli/config/settings.ts": [],
+      "src/cli/commands/doctor/a.ts": ["../../../profile/resolve-settings.js"],
+      "src/profile/resolve-settings.ts": [],
     },
   },
   {

@@ -16,12 +16,11 @@ import { certificateFiles } from "./certificate.js";
 import { agentNetwork, type NetworkOptions, networkFetch, withSource } from "./network.js";
 import { openStore } from "./open-store.js";
 import { authorizationParamsOf, checkSetting } from "./profile-settings.js";
-import { resolveSettings } from "./resolve-settings.js";
+import { readSettings } from "./resolve-settings.js";
 import { secretOrReferenced } from "./secrets.js";
 import { requireBaseUrl, serviceOptions } from "./service-settings.js";
 import type { Settings } from "./settings.js";
 import { homeFolder } from "./settings.js";
-import { readConfig } from "./settings-file.js";
 import { storeChoiceOf } from "./store-choice.js";
 
 /**
@@ -174,7 +173,7 @@ function readSurroundings({
   const env = readEnvironment();
   const home = homeFolder(env);
   const flags = { ...(profile !== undefined && { profile }), ...(baseUrl !== undefined && { baseUrl }) };
-  return { env, home, settings: resolveSettings(flags, env, readConfig(home), home, (name) => `the option ${name}`) };
+  return { env, home, settings: readSettings(flags, env, (name) => `the option ${name}`) };
 }
 
 function emitWarning(text: string): void {

@@ -6,9 +6,34 @@ import { quote, shellWord } from "../redact.js";
 import { checkSetting, type Profile } from "./profile-settings.js";
 import { checkSandboxToken, readSandboxState } from "./sandbox-state.js";
 import { isReference, referencedSecret } from "./secrets.js";
-import { type ApiTokenSetting, firstSet, type SettingFlags, type Settings, type Sourced } from "./settings.js";
-import { type Config, chosenProfile, isProfileName, profileNames, SANDBOX_PROFILE } from "./settings-file.js";
+import {
+  type ApiTokenSetting,
+  firstSet,
+  homeFolder,
+  type SettingFlags,
+  type Settings,
+  type Sourced,
+} from "./settings.js";
+import {
+  type Config,
+  chosenProfile,
+  isProfileName,
+  profileNames,
+  readConfig,
+  SANDBOX_PROFILE,
+} from "./settings-file.js";
 import { isEngine, type StoreKind } from "./store-choice.js";
+
+/**
+ * Every setting of a run, by the settings file too.
+ *
+ * @param nameOf what messages call a flag
+ * @throws `AgentAuthError` `usage` as {@link resolveSettings}, and for a settings file that cannot be used
+ */
+export function readSettings(flags: SettingFlags, env: Env, nameOf: (flag: keyof SettingFlags) => string): Settings {
+  const home = homeFolder(env);
+  return resolveSettings(flags, env, readConfig(home), home, nameOf);
+}
 
 /**
  * Decides every setting.

@@ -1,14 +1,15 @@
 import { openAudit } from "../../profile/audit.js";
+import { readSettings } from "../../profile/resolve-settings.js";
 import { homeFolder } from "../../profile/settings.js";
 import { storeChoiceOf } from "../../profile/store-choice.js";
-import { settingsOf } from "../config/settings.js";
 import { type CommandContext, type ContextFlags, mayLogin, once, type RunContext } from "../runtime/context.js";
+import { flagText } from "../runtime/pasted-words.js";
 
 /** The context of a command with these flags; everything in it is decided, loaded and built when it is first used. */
 export function createCommandContext(
   run: RunContext,
   flags: ContextFlags,
-  settings = once(() => settingsOf(flags, run.io.env)),
+  settings = once(() => readSettings(flags, run.io.env, flagText)),
 ): CommandContext {
   const context: CommandContext = {
     ...run,

@@ -1,7 +1,8 @@
 import type { Command, OptionValues } from "commander";
+import { readSettings } from "../../profile/resolve-settings.js";
 import type { AgentMode } from "../runtime/agent-mode.js";
 import type { RunContext } from "../runtime/context.js";
-import { settingsOf } from "./settings.js";
+import { flagText } from "../runtime/pasted-words.js";
 
 /** The flags and operands of a command, as commander names them. */
 type Given = Readonly<Record<string, unknown>>;
@@ -49,7 +50,7 @@ function hasAny(given: Given, ...names: readonly string[]): boolean {
 
 function profileHasFormat(flags: object, context: RunContext): boolean {
   try {
-    return settingsOf(flags, context.io.env).output !== undefined;
+    return readSettings(flags, context.io.env, flagText).output !== undefined;
   } catch {
     // The command itself reports what is wrong with its settings.
     return false;
