@@ -1,15 +1,6 @@
 /** Commands that messages show, for the shell of the user. Every hint with a command of a system has it from here. */
 
 import { pasting, posixWord, type Shell, shellWord, wordFor } from "../redact.js";
-import { system } from "./system.js";
-
-/** The shell of the user: on Windows PowerShell, unless `cmd.exe` or a shell with `SHELL` has started the process. */
-export function shellOf(env: Readonly<Record<string, string | undefined>>): Shell {
-  if (system.name !== "win32" || env["SHELL"]) return "sh";
-  // PowerShell adds the user's own folder; PROMPT, which only cmd.exe sets, may be inherited from there.
-  const isPowershell = (env["PSModulePath"] ?? "").split(";").some((path) => /\\users\\/i.test(path));
-  return isPowershell || env["PROMPT"] === undefined ? "powershell" : "cmd";
-}
 
 function chooseForShell(forms: Readonly<Record<Shell, () => string>>): string {
   return forms[pasting.shell]();

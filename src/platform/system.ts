@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import type { Shell } from "../redact.js";
 
 /** What the code asks of the operating system. */
 export interface System {
@@ -45,6 +46,14 @@ export function lookupByPlatform<T extends Env>(env: T): T {
       return Reflect.get(target, key ?? name);
     },
   });
+}
+
+/** The shell of the user: on Windows PowerShell, unless `cmd.exe` or a shell with `SHELL` has started the process. */
+export function shellOf(env: Env): Shell {
+  if (system.name !== "win32" || env["SHELL"]) return "sh";
+  // PowerShell adds the user's own folder; PROMPT, which only cmd.exe sets, may be inherited from there.
+  const isPowershell = (env["PSModulePath"] ?? "").split(";").some((path) => /\\users\\/i.test(path));
+  return isPowershell || env["PROMPT"] === undefined ? "powershell" : "cmd";
 }
 
 /** A copy of an environment with one variable; on Windows other spellings of its name are left out. */

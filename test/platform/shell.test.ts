@@ -2,43 +2,22 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { createIo } from "../../src/cli/io/io.js";
 import {
   changingMode,
   moveAway,
   removeCommand,
   runnableFileText,
   settingVariable,
-  shellOf,
   shellSyntax,
   takingOwnership,
   wakingUp,
   writePrivatelyCommand,
 } from "../../src/platform/shell.js";
 import { storingToken } from "../../src/profile/service-settings.js";
-import { pasting, shellWord, wordFor } from "../../src/redact.js";
+import { shellWord, wordFor } from "../../src/redact.js";
 import { onSystem } from "./support.js";
 
 const PATH = "C:\\Users\\A B\\it's 100%.json";
-
-describe("the shell of the user", () => {
-  it.each([
-    ["linux", { PSModulePath: "C:\\Users\\a\\Modules" }, "sh"],
-    ["win32", {}, "powershell"],
-    ["win32", { PROMPT: "$P$G", PSModulePath: "C:\\Program Files\\WindowsPowerShell\\Modules" }, "cmd"],
-    ["win32", { PROMPT: "$P$G", PSModulePath: "C:\\Users\\a\\Documents\\PowerShell\\Modules;C:\\x" }, "powershell"],
-    ["win32", { SHELL: "/usr/bin/bash", PROMPT: "$P$G" }, "sh"],
-  ] as const)("on %s with %o is %s", (name, env, shell) => {
-    onSystem({ name });
-    expect(shellOf(env)).toBe(shell);
-  });
-
-  it("is what the messages of a run are for", () => {
-    onSystem({ name: "win32" });
-    createIo({ ...process, env: { PROMPT: "$P$G" } } as never);
-    expect(pasting.shell).toBe("cmd");
-  });
-});
 
 describe("a word of a command", () => {
   it.each([

@@ -2,7 +2,8 @@ import { spawn } from "node:child_process";
 import crossSpawn from "cross-spawn";
 import { describe, expect, it } from "vitest";
 import { createIo } from "../../src/cli/io/io.js";
-import { loadSpawn, lookupByPlatform, withoutOurs, withVariable } from "../../src/platform/system.js";
+import { loadSpawn, lookupByPlatform, shellOf, withoutOurs, withVariable } from "../../src/platform/system.js";
+import { pasting } from "../../src/redact.js";
 import { onSystem } from "./support.js";
 
 const ENV = { Path: "C:\\bin", Https_Proxy: "http://proxy", agentauth_token: "old" };
@@ -49,5 +50,24 @@ describe("what starts programs", () => {
       onSystem({ name });
       expect(await loadSpawn()).toBe(spawn);
     }
+  });
+});
+
+describe("the shell of the user", () => {
+  it.each([
+    ["linux", { PSModulePath: "C:\\Users\\a\\Modules" }, "sh"],
+    ["win32", {}, "powershell"],
+    ["win32", { PROMPT: "$P$G", PSModulePath: "C:\\Program Files\\WindowsPowerShell\\Modules" }, "cmd"],
+    ["win32", { PROMPT: "$P$G", PSModulePath: "C:\\Users\\a\\Documents\\PowerShell\\Modules;C:\\x" }, "powershell"],
+    ["win32", { SHELL: "/usr/bin/bash", PROMPT: "$P$G" }, "sh"],
+  ] as const)("on %s with %o is %s", (name, env, shell) => {
+    onSystem({ name });
+    expect(shellOf(env)).toBe(shell);
+  });
+
+  it("is what the messages of a run are for", () => {
+    onSystem({ name: "win32" });
+    createIo({ ...process, env: { PROMPT: "$P$G" } } as never);
+    expect(pasting.shell).toBe("cmd");
   });
 });

@@ -2,9 +2,7 @@
 
 import { fstatSync } from "node:fs";
 import type { Readable } from "node:stream";
-import { shellOf } from "../../platform/shell.js";
-import type { Env } from "../../platform/system.js";
-import { lookupByPlatform } from "../../platform/system.js";
+import { type Env, lookupByPlatform, shellOf } from "../../platform/system.js";
 import { escapeText, pasting } from "../../redact.js";
 import { type ProgressLine, type ProgressText, progressLine } from "./progress.js";
 import { type InStream, inStream } from "./stdin.js";
