@@ -121,17 +121,3 @@ function rotate(path: string, full: Stats): void {
   const older = listFolder(dirname(path)).filter((one) => one.startsWith(`${name}.`) && OLDER.test(one));
   for (const one of older.sort().slice(0, -MAX_OLDER)) discardFile(join(dirname(path), one));
 }
-
-/** Both receivers in one; undefined if there is neither. */
-export function bothReceivers<E>(...receivers: (((event: E) => void) | undefined)[]): ((event: E) => void) | undefined {
-  const [first, second] = receivers.filter((one) => one !== undefined);
-  if (first === undefined || second === undefined) return first;
-  return (event) => {
-    // The audit file gets each event, whatever the receiver of the program does.
-    try {
-      first(event);
-    } finally {
-      second(event);
-    }
-  };
-}

@@ -51,6 +51,20 @@ export function createEvents(onEvent?: (event: AgentEvent) => unknown): Events {
   };
 }
 
+/** Both receivers in one; undefined if there is neither. */
+export function bothReceivers<E>(...receivers: (((event: E) => void) | undefined)[]): ((event: E) => void) | undefined {
+  const [first, second] = receivers.filter((one) => one !== undefined);
+  if (first === undefined || second === undefined) return first;
+  return (event) => {
+    // The audit file gets each event, whatever the receiver of the program does.
+    try {
+      first(event);
+    } finally {
+      second(event);
+    }
+  };
+}
+
 /** How work ended. */
 export type Ended<T> = { readonly result: T } | { readonly error: unknown };
 

@@ -1,9 +1,9 @@
 import { AgentClient, type AgentClientOptions } from "../../oauth/agent.js";
 import type { TraceEntry } from "../../oauth/http/trace.js";
-import { bothReceivers } from "../../profile/audit.js";
 import { agentNetwork } from "../../profile/network.js";
 import { authorizationParamsOf, checkSetting } from "../../profile/profile-settings.js";
 import { quote } from "../../redact.js";
+import { bothReceivers } from "../../telemetry/emit.js";
 import type { Io } from "../io/io.js";
 import { type AgentUse, type CommandContext, type ContextFlags, mayLogin } from "../runtime/context.js";
 import { readGrantInputs, readIdp } from "./grant.js";
