@@ -79,6 +79,17 @@ export interface Profile {
 /** Where logins can be stored. */
 export const STORES = ["file", "keyring", "memory", "redis", "postgres"] as const;
 
+/** A kind of store. */
+export type StoreKind = (typeof STORES)[number];
+
+/** The kinds of stores that are engines, which other machines use too. */
+export type EngineKind = Extract<StoreKind, "redis" | "postgres">;
+
+/** Whether a kind of store is an engine. */
+export function isEngine(kind: StoreKind): kind is EngineKind {
+  return kind === "redis" || kind === "postgres";
+}
+
 /** The value of `store_keys` that stores logins unsealed. */
 export const NO_KEYS = "none";
 

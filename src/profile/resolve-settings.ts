@@ -3,7 +3,7 @@ import { parseBaseUrl } from "../http/address.js";
 import { suggestionHint } from "../http/suggest.js";
 import type { Env } from "../platform/system.js";
 import { quote, shellWord } from "../redact.js";
-import { checkSetting, type Profile } from "./profile-settings.js";
+import { checkSetting, isEngine, type Profile, type StoreKind } from "./profile-settings.js";
 import { checkSandboxToken, readSandboxState } from "./sandbox-state.js";
 import { isReference, referencedSecret } from "./secrets.js";
 import {
@@ -22,7 +22,6 @@ import {
   readConfig,
   SANDBOX_PROFILE,
 } from "./settings-file.js";
-import { isEngine, type StoreKind } from "./store-choice.js";
 
 /**
  * Every setting of a run, by the settings file too.

@@ -1,10 +1,14 @@
 import type { Env } from "../platform/system.js";
-import { checkSetting, type Profile, type STORE_FALLBACKS, type STORES, TAKEOVERS } from "./profile-settings.js";
+import {
+  checkSetting,
+  isEngine,
+  type Profile,
+  type STORE_FALLBACKS,
+  type StoreKind,
+  TAKEOVERS,
+} from "./profile-settings.js";
 import { isReference, referencedSecret, type SecretSetting } from "./secrets.js";
 import { readConfig, writtenProfile } from "./settings-file.js";
-
-/** A kind of store. */
-export type StoreKind = (typeof STORES)[number];
 
 /** The store of a run, and what chose it. */
 export interface StoreChoice {
@@ -15,14 +19,6 @@ export interface StoreChoice {
   fallback: (typeof STORE_FALLBACKS)[number];
   /** For an engine: how it is reached and used. */
   engine?: EngineSettings;
-}
-
-/** The kinds of stores that are engines, which other machines use too. */
-export type EngineKind = Extract<StoreKind, "redis" | "postgres">;
-
-/** Whether a kind of store is an engine. */
-export function isEngine(kind: StoreKind): kind is EngineKind {
-  return kind === "redis" || kind === "postgres";
 }
 
 /** What a profile and the environment say about an engine; what is not set is undefined. */

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { AgentAuthError } from "../../errors.js";
-import type { EngineKind } from "../store-choice.js";
+import type { EngineKind } from "../profile-settings.js";
 
 /** The packages that can reach an engine, in the order in which they are looked for. */
 export const PACKAGES = {

@@ -1,6 +1,6 @@
 import { quote } from "../../redact.js";
 import { keysInUse } from "../../store/driver/reseal.js";
-import type { EngineKind } from "../store-choice.js";
+import type { EngineKind } from "../profile-settings.js";
 import type { EngineStore } from "./open-engine.js";
 
 /** A key that records are sealed with. */

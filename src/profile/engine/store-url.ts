@@ -1,7 +1,7 @@
 import { usageError } from "../../errors.js";
 import { escapeText, quote } from "../../redact.js";
+import type { EngineKind } from "../profile-settings.js";
 import type { SecretSetting } from "../secrets.js";
-import type { EngineKind } from "../store-choice.js";
 
 /** The address of an engine. */
 export interface EngineAddress {
