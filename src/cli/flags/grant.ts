@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { type AgentAuthError, usageError } from "../../errors.js";
-import { GRANT_FLAGS, type GrantFlag } from "../../oauth/machine/grant-strategies.js";
+import type { GrantFlag } from "../../oauth/machine/grant-strategies.js";
 import { flagOf } from "./flag-name.js";
 import { addFlags, type FlagRow, repeatable } from "./values.js";
 
@@ -46,6 +46,9 @@ const FLAGS_OF_GRANT: Readonly<Record<GrantFlag, readonly GrantFlagRow[]>> = {
     ["--id-token-file <file>", "Read the ID token from a file (id-jag; default: AGENTAUTH_ID_TOKEN; - for stdin)"],
   ],
 };
+
+/** The values of `--grant`. */
+const GRANT_FLAGS = Object.keys(FLAGS_OF_GRANT) as GrantFlag[];
 
 /** Adds the flags of {@link MachineGrantFlags}. */
 export function addMachineGrantFlags(command: Command): Command {

@@ -100,9 +100,6 @@ export const GRANT_STRATEGIES = {
 /** A value of `--grant`. */
 export type GrantFlag = (typeof GRANT_STRATEGIES)[MachineGrantType]["flag"];
 
-/** The values of `--grant`. */
-export const GRANT_FLAGS: readonly GrantFlag[] = Object.values(GRANT_STRATEGIES).map(({ flag }) => flag);
-
 /** The extension of MCP that a connection uses whose tokens come by the grant; undefined for a login and for other grants. */
 export function extensionOf(grant: GrantFlag | undefined): string | undefined {
   return Object.values<GrantStrategy>(GRANT_STRATEGIES).find(({ flag }) => flag === grant)?.extension;
