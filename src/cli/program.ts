@@ -8,7 +8,7 @@ import { createCommandContext } from "./clients/context.js";
 import { withAgentDefaults } from "./config/agent-defaults.js";
 import { addGlobalFlags } from "./flags/global.js";
 import type { Io } from "./io/io.js";
-import { WIDEST_HELP } from "./io/terminal-size.js";
+import { WIDEST_HELP } from "./io/terminal.js";
 import type { AgentMode } from "./runtime/agent-mode.js";
 import type { RunContext } from "./runtime/context.js";
 import { type CommandDeclaration, type CommandRun, GROUPS, type Registry } from "./runtime/declaration.js";

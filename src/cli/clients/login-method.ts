@@ -8,7 +8,7 @@ import { terminalLogin } from "../../login/terminal.js";
 import type { LoginMethod } from "../../oauth/login/login-method.js";
 import { escapeText } from "../../redact.js";
 import type { Io } from "../io/io.js";
-import { hasHyperlinks, isAscii } from "../io/terminal-features.js";
+import { hasHyperlinks, isAscii } from "../io/terminal.js";
 import { agentMode } from "../runtime/agent-mode.js";
 import { type ContextFlags, mayAsk, type RunContext } from "../runtime/context.js";
 import { fill } from "../runtime/help/text.js";

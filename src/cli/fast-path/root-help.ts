@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { TERMINAL_COLUMNS, terminalSize, WIDEST_HELP } from "../io/terminal-size.js";
+import { TERMINAL_COLUMNS, terminalSize, WIDEST_HELP } from "../io/terminal.js";
 import { PipeClosed, writeAll } from "../io/write-all.js";
 import type { Host } from "../runtime/context.js";
 

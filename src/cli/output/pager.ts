@@ -1,8 +1,7 @@
 /** Output to a terminal goes through the user's pager, as in git: less exits by itself if one screen is enough. */
 
 import type { Format } from "../../profile/settings.js";
-import { type Io, type OutStream, PipeClosed } from "../io/io.js";
-import type { ProgressText } from "../io/progress.js";
+import { type Io, type OutStream, PipeClosed, type ProgressText } from "../io/io.js";
 import type { CommandContext } from "../runtime/context.js";
 import { isCi } from "../runtime/environment.js";
 import { type Pager, startPager } from "./pager-process.js";

@@ -11,7 +11,7 @@ import { userFolder } from "../../../profile/settings.js";
 import { storeToken } from "../../config/change.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
-import type { InStream } from "../../io/stdin.js";
+import type { InStream } from "../../io/stream.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 /** Options of the `config` commands. */

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { usageError } from "../../../errors.js";
 import { suggestionHint } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
-import { WIDEST_HELP } from "../../io/terminal-size.js";
+import { WIDEST_HELP } from "../../io/terminal.js";
 import { OUTPUT_FORMATS } from "../../output/formats.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import { ENVIRONMENT } from "../../runtime/environment.js";

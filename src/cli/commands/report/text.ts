@@ -3,7 +3,7 @@
 import type { Env } from "../../../platform/system.js";
 import { escapeText } from "../../../redact.js";
 import type { OutStream } from "../../io/stream.js";
-import { isAscii } from "../../io/terminal-features.js";
+import { isAscii } from "../../io/terminal.js";
 import { cutText, textWidth, wrap } from "../../io/width.js";
 import { isolate } from "../../output/paint.js";
 import { countText, groupThousands } from "../../output/value.js";

@@ -8,7 +8,7 @@ import { parseHeaderLine } from "../../clients/header-line.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { AgentFlags } from "../../flags/agent.js";
 import { stdinFlag } from "../../flags/grant.js";
-import { readStream } from "../../io/stdin.js";
+import { readStream } from "../../io/stream.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 /** Options of `request`. */
