@@ -185,7 +185,7 @@ module.exports = {
       {
         path: [
           "^src/profile/resolve-settings\\.ts$",
-          "^src/cli/clients/(context|management|agent|network|trace)\\.ts$",
+          "^src/cli/clients/(context|management|agent|network)\\.ts$",
           "^src/profile/(network|certificate|open-store)\\.ts$",
         ],
       },

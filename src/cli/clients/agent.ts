@@ -8,8 +8,7 @@ import type { Io } from "../io/io.js";
 import { type AgentUse, type CommandContext, type ContextFlags, mayLogin } from "../runtime/context.js";
 import { readGrantInputs, readIdp } from "./grant.js";
 import { confirm, loginMethod, mayConfirm } from "./login-method.js";
-import { networkOptions } from "./network.js";
-import { eventLogger, tracedNetwork, traceOptions } from "./trace.js";
+import { eventLogger, networkOptions, tracedNetwork, traceOptions } from "./network.js";
 import { traceLine } from "./trace-line.js";
 
 /**

@@ -1,22 +1,19 @@
 import { ManagementClient } from "../../api/client.js";
+import { networkFetch } from "../../profile/network.js";
 import { requireBaseUrl, serviceOptions } from "../../profile/service-settings.js";
 import type { GlobalFlags } from "../flags/global.js";
 import type { CommandContext } from "../runtime/context.js";
-import { eventLogger, tracedFetch, traceOptions } from "./trace.js";
+import { eventLogger, networkOptions, tracedFetch, traceOptions } from "./network.js";
 
 /**
  * The management client that the settings describe.
  *
  * @throws `AgentAuthError` `usage` when no service is configured
  */
-export async function buildManagementClient(flags: GlobalFlags, context: CommandContext): Promise<ManagementClient> {
+export function buildManagementClient(flags: GlobalFlags, context: CommandContext): ManagementClient {
   const settings = context.settings();
   const { apiToken } = settings;
   const baseUrl = requireBaseUrl(settings);
-  const [{ networkFetch }, { networkOptions }] = await Promise.all([
-    import("../../profile/network.js"),
-    import("./network.js"),
-  ]);
   const trace = traceOptions(flags, context, true);
   const fetch = tracedFetch(networkFetch(networkOptions(flags, settings, context), context.redactor), trace);
   return new ManagementClient({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { eventLogger, tracedFetch, tracedNetwork, traceOptions } from "../../../src/cli/clients/trace.js";
+import { eventLogger, tracedFetch, tracedNetwork, traceOptions } from "../../../src/cli/clients/network.js";
 import { memoryContext } from "../commands/request/support.js";
 
 type Flags = Parameters<typeof traceOptions>[0];
