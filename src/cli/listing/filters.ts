@@ -2,7 +2,7 @@ import { usageError } from "../../errors.js";
 import { suggest } from "../../http/suggest.js";
 import { quote } from "../../redact.js";
 import type { FilterFlags } from "../flags/list.js";
-import type { ListItem } from "./kinds.js";
+import type { ListItem } from "./scope.js";
 
 /** A filter and the flags that set it. */
 export interface Filter {

@@ -6,11 +6,9 @@ import type { ColumnSet } from "../output/columns.js";
 import { withPager } from "../output/pager.js";
 import { createWriter, formatOf, type Writer } from "../output/writer.js";
 import type { CommandContext } from "../runtime/context.js";
-import { BRIEF_ITEMS } from "./brief.js";
 import { buildFilter } from "./filters.js";
-import type { ListKind } from "./kinds.js";
-import { resumeCommand } from "./resume-command.js";
-import { requireScope, unusableHint } from "./scope.js";
+import { BRIEF_ITEMS, resumeCommand } from "./resume-command.js";
+import { type ListKind, requireScope, unusableHint } from "./scope.js";
 import { COLUMNS, documentedValues, parseSort } from "./source.js";
 import { type ListEnding, readList, reportEnding, type Selection } from "./summary.js";
 

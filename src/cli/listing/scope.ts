@@ -1,7 +1,17 @@
+import type { Device } from "../../api/types.js";
 import { usageError } from "../../errors.js";
 import { inOrder, missingService, WITHOUT_SERVICE } from "../../profile/service-settings.js";
 import type { Settings } from "../../profile/settings.js";
 import { shellWord } from "../../redact.js";
+
+/** A pool, a domain or a device: the first two have a part of the fields of the last. */
+export type ListItem = Partial<Device>;
+
+/** One kind of list: its noun, and the scope that it needs. */
+export interface ListKind {
+  noun: "pools" | "domains" | "devices";
+  scope: "account" | "domain" | "pool";
+}
 
 /**
  * An identifier is sent as it is: a control character in it can only be a mistake of the caller's.

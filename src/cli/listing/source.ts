@@ -14,7 +14,7 @@ import type { Io } from "../io/io.js";
 import { type ColumnSet, DEVICE, DOMAIN, POOL } from "../output/columns.js";
 import { SORTING_HINT } from "../runtime/hints.js";
 import type { DocumentedValues } from "./filters.js";
-import type { ListItem, ListKind } from "./kinds.js";
+import type { ListItem, ListKind } from "./scope.js";
 
 /** The fields that a kind of list is known to be sorted by; the service does not say them of pools and domains. */
 export const SORT_FIELDS: Readonly<Record<ListKind["noun"], readonly string[]>> = {

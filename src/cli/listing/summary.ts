@@ -6,10 +6,9 @@ import { unusableItems } from "../../api/pages.js";
 import { quote } from "../../redact.js";
 import type { ListFlags } from "../flags/list.js";
 import type { CommandContext } from "../runtime/context.js";
-import { sayBrief } from "./brief.js";
 import type { Filter } from "./filters.js";
-import type { ListItem, ListKind } from "./kinds.js";
-import { resumeCommand } from "./resume-command.js";
+import { resumeCommand, sayBrief } from "./resume-command.js";
+import type { ListItem, ListKind } from "./scope.js";
 import { openListing, type SortFlag, warnOfOrder } from "./source.js";
 
 /** How far a list was read. */

@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { addDeviceFilters, addListFlags, type ListFlags } from "../../flags/list.js";
 import { addOutputFlags, pagerOption } from "../../flags/output.js";
 import { addFlags, duration } from "../../flags/values.js";
-import type { ListKind } from "../../listing/kinds.js";
+import type { ListKind } from "../../listing/scope.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */

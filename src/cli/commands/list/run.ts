@@ -1,8 +1,7 @@
 import { isAgentAuthError, usageError, withHint } from "../../../errors.js";
 import { shellWord } from "../../../redact.js";
 import type { ListFlags } from "../../flags/list.js";
-import type { ListKind } from "../../listing/kinds.js";
-import { checkIdentifier, requireScope } from "../../listing/scope.js";
+import { checkIdentifier, type ListKind, requireScope } from "../../listing/scope.js";
 import { COLUMNS, getItem } from "../../listing/source.js";
 import { withPager } from "../../output/pager.js";
 import { formatOf, printObject } from "../../output/writer.js";

@@ -5,7 +5,7 @@ import type { AgentAuthError } from "../../../errors.js";
 import type { ListFlags } from "../../flags/list.js";
 import type { Io } from "../../io/io.js";
 import { cutText } from "../../io/width.js";
-import type { ListItem } from "../../listing/kinds.js";
+import type { ListItem } from "../../listing/scope.js";
 import { jqFilter, printResults } from "../../output/jq.js";
 import { stringifyItems } from "../../output/safe-json.js";
 import { createWriter, type OutputOptions } from "../../output/writer.js";

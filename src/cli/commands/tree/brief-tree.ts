@@ -1,5 +1,5 @@
 import { shellWord } from "../../../redact.js";
-import { BRIEF_ITEMS, type BriefNotice } from "../../listing/brief.js";
+import { BRIEF_ITEMS, type BriefNotice } from "../../listing/resume-command.js";
 import { type ServiceSettings, serviceFlags } from "../../listing/scope.js";
 import type { Walk } from "./walk.js";
 
