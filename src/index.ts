@@ -5,7 +5,7 @@
  * @module
  */
 export type { PlaceToken, TokenSource } from "./api/auth.js";
-export type { CallOptions, Check, SortingEncoding } from "./api/call-options.js";
+export type { CallOptions, Check } from "./api/call-options.js";
 export { ManagementClient, type ManagementClientOptions, type RawClient } from "./api/client.js";
 export type { Listing, ListingResponse, ResourceOperations } from "./api/listing.js";
 export type { Drift, IgnoredSorting, ListingSummary, ListOptions, Page } from "./api/page.js";
@@ -21,6 +21,7 @@ export type {
   PaginationOutput,
   Pool,
   Sorting,
+  SortingEncoding,
 } from "./api/types.js";
 export {
   type ClientErrorCode,

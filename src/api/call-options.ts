@@ -2,6 +2,7 @@ import { AgentAuthError } from "../errors.js";
 import { HttpHeaders } from "../http/http-headers.js";
 import { type CallLimits, checkLimits } from "../http/transport.js";
 import { quote } from "../redact.js";
+import { SORTING_ENCODINGS, type SortingEncoding } from "./types.js";
 
 /** Options of one call of the management client; each replaces that of the client. */
 export interface CallOptions extends CallLimits {
@@ -41,18 +42,6 @@ export function strictChecksOf(strict: boolean | "all" | readonly Check[] = fals
   if (unknown !== undefined) throw new TypeError(`strict: ${quote(unknown)} is none of ${CHECKS.join(", ")}`);
   return new Set(checks);
 }
-
-/**
- * How `sorting` is sent, which the service does not document:
- *
- * - `deep`: `sorting[field]=title&sorting[direction]=asc`, like the pagination parameters
- * - `json`: `sorting={"field":"title","direction":"asc"}`
- * - `field:direction`: `sorting=title:asc`
- */
-export type SortingEncoding = "deep" | "json" | "field:direction";
-
-/** The values of the `sorting` option. */
-export const SORTING_ENCODINGS: readonly SortingEncoding[] = ["deep", "json", "field:direction"];
 
 /**
  * Serialises the query of a list. Names and values are percent-encoded: strict servers refuse raw brackets.

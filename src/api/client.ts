@@ -10,15 +10,7 @@ import { bindMethods, checkOptionNames, type OptionNames } from "../http/public-
 import { createTransport, type Logger, type Transport, type TransportOptions, userAgent } from "../http/transport.js";
 import { quote, Redactor } from "../redact.js";
 import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
-import {
-  type CallOptions,
-  callHeaders,
-  limitsOf,
-  querySerializer,
-  requireId,
-  type SortingEncoding,
-  strictChecksOf,
-} from "./call-options.js";
+import { type CallOptions, callHeaders, limitsOf, querySerializer, requireId, strictChecksOf } from "./call-options.js";
 import {
   bufferedResponseOf,
   hideSecretOf,
@@ -37,7 +29,7 @@ import { orderText } from "./page-checks.js";
 import { isUnusableItems, pageError } from "./pages.js";
 import type { FetchPage, Pace } from "./prefetcher.js";
 import type { paths } from "./schema.gen.js";
-import type { Device, DeviceSorting, Domain, OpenSorting, Pool } from "./types.js";
+import type { Device, DeviceSorting, Domain, OpenSorting, Pool, SortingEncoding } from "./types.js";
 
 /** How an {@link ManagementClient} reaches the service. */
 export interface ManagementClientOptions extends TransportOptions {

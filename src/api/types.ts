@@ -85,3 +85,15 @@ export interface OpenSorting {
   /** Ascending or descending. */
   direction?: "asc" | "desc";
 }
+
+/**
+ * How `sorting` is sent, which the service does not document:
+ *
+ * - `deep`: `sorting[field]=title&sorting[direction]=asc`, like the pagination parameters
+ * - `json`: `sorting={"field":"title","direction":"asc"}`
+ * - `field:direction`: `sorting=title:asc`
+ */
+export type SortingEncoding = "deep" | "json" | "field:direction";
+
+/** The values of the `sorting` option. */
+export const SORTING_ENCODINGS: readonly SortingEncoding[] = ["deep", "json", "field:direction"];

@@ -1,4 +1,4 @@
-import { SORTING_ENCODINGS } from "../api/call-options.js";
+import { SORTING_ENCODINGS } from "../api/types.js";
 import { messageOf, usageError } from "../errors.js";
 import { isLoopbackHost, parseBaseUrl, parseUrl } from "../http/address.js";
 import { suggest } from "../http/suggest.js";

@@ -1,6 +1,6 @@
 import type { PlaceToken } from "../api/auth.js";
-import type { SortingEncoding } from "../api/call-options.js";
 import type { ManagementClientOptions } from "../api/client.js";
+import type { SortingEncoding } from "../api/types.js";
 import { AgentAuthError } from "../errors.js";
 import { withInput } from "../platform/shell.js";
 import type { Settings } from "./settings.js";

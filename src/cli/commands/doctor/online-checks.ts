@@ -1,4 +1,4 @@
-import { SORTING_ENCODINGS } from "../../../api/call-options.js";
+import { SORTING_ENCODINGS } from "../../../api/types.js";
 import { isAgentAuthError } from "../../../errors.js";
 import { discardBody } from "../../../http/buffered-response.js";
 import { followSignal } from "../../../http/deadline.js";
