@@ -186,7 +186,7 @@ module.exports = {
         path: [
           "^src/profile/resolve-settings\\.ts$",
           "^src/cli/clients/(context|management|agent|network)\\.ts$",
-          "^src/profile/(network|certificate|open-store)\\.ts$",
+          "^src/profile/(network|connection-settings|open-store)\\.ts$",
         ],
       },
     ),

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import * as tls from "node:tls";
 import { describe, expect, it } from "vitest";
 import { createAgentClient, createManagementClient } from "../../src/profile/clients.js";
-import { outletOf } from "../../src/profile/network.js";
+import { outletOf } from "../../src/profile/connection-settings.js";
 import { Redactor } from "../../src/redact.js";
 import { runCli, temporaryFolder } from "../helpers/cli.js";
 

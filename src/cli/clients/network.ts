@@ -6,8 +6,13 @@ import { type HttpEvent, requestIdOf } from "../../http/buffered-response.js";
 import { HttpHeaders } from "../../http/http-headers.js";
 import { isRequest, ownFetch } from "../../http/own-fetch.js";
 import { parseChallenges } from "../../oauth/model/challenge.js";
-import { certificateFiles } from "../../profile/certificate.js";
-import { CA_FLAG, type NetworkOptions, PROXY_FLAG, withSource } from "../../profile/network.js";
+import {
+  CA_FLAG,
+  certificateFiles,
+  type NetworkOptions,
+  PROXY_FLAG,
+  withSource,
+} from "../../profile/connection-settings.js";
 import type { Settings } from "../../profile/settings.js";
 import { MASK, quote } from "../../redact.js";
 import type { AgentEvent } from "../../telemetry/events.js";

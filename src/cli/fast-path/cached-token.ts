@@ -2,7 +2,7 @@ import { Writable } from "node:stream";
 import { AccessToken, coversScope, isFresh } from "../../oauth/model/grant.js";
 import { parseMcpUrl } from "../../oauth/model/resource.js";
 import { lookupByPlatform } from "../../platform/system.js";
-import { outletOf } from "../../profile/network.js";
+import { outletOf } from "../../profile/connection-settings.js";
 import { resolveSettings } from "../../profile/resolve-settings.js";
 import { homeFolder } from "../../profile/settings.js";
 import { readConfig, writtenProfile } from "../../profile/settings-file.js";

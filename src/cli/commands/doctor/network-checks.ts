@@ -2,17 +2,18 @@ import { messageOf } from "../../../errors.js";
 import { parseUrl, percentDecoded } from "../../../http/address.js";
 import { networkError } from "../../../http/network-error.js";
 import type { Env } from "../../../platform/system.js";
-import { certificateFiles, readClientCertificate } from "../../../profile/certificate.js";
 import {
   CA_FLAG,
+  certificateFiles,
   outletOf,
   PROXY_FLAG,
   type ProxySettings,
   proxySettings,
   readAuthorities,
+  readClientCertificate,
   systemAuthorities,
   withSource,
-} from "../../../profile/network.js";
+} from "../../../profile/connection-settings.js";
 import { MASK, quote } from "../../../redact.js";
 import { proxyChooser } from "../../../transport/proxies.js";
 import { probeTls, type TlsProbe } from "../../../transport/tls-probe.js";
