@@ -13,10 +13,10 @@ import type { AgentMode } from "./runtime/agent-mode.js";
 import type { RunContext } from "./runtime/context.js";
 import { type CommandDeclaration, type CommandRun, GROUPS, type Registry } from "./runtime/declaration.js";
 import { isCi } from "./runtime/environment.js";
-import { HelpedCommand } from "./runtime/help/root-page.js";
+import { HelpedCommand } from "./runtime/help/page.js";
 import type { HelpLayout } from "./runtime/help/text.js";
 import { cliHint, type HintContext } from "./runtime/hints.js";
-import { paramFlags } from "./runtime/pasted-words.js";
+import { paramFlags } from "./runtime/pasted-commands.js";
 import type { ParserError } from "./runtime/usage-error.js";
 
 /** The whole command tree. */

@@ -63,7 +63,7 @@ type PageOptions = Pick<LoginHandlersOptions, "redirectUri" | "servers" | "idp" 
 export type LoginPage = (agent: AgentClient, request: Request, options: PageOptions) => Promise<Response>;
 
 /** The response of a page to the request of a user, which a framework may have in its own form. */
-export async function answerPage<R>(
+async function answerPage<R>(
   options: LoginHandlersOptions<R>,
   page: LoginPage,
   request: Request,

@@ -77,7 +77,7 @@ export interface Profile {
 }
 
 /** Where logins can be stored. */
-export const STORES = ["file", "keyring", "memory", "redis", "postgres"] as const;
+const STORES = ["file", "keyring", "memory", "redis", "postgres"] as const;
 
 /** A kind of store. */
 export type StoreKind = (typeof STORES)[number];

@@ -3,7 +3,7 @@ import { readSettings } from "../../profile/resolve-settings.js";
 import { homeFolder } from "../../profile/settings.js";
 import { storeChoiceOf } from "../../profile/store-choice.js";
 import { type CommandContext, type ContextFlags, mayLogin, once, type RunContext } from "../runtime/context.js";
-import { flagText } from "../runtime/pasted-words.js";
+import { flagText } from "../runtime/pasted-commands.js";
 
 /** The context of a command with these flags; everything in it is decided, loaded and built when it is first used. */
 export function createCommandContext(

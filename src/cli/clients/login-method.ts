@@ -12,7 +12,7 @@ import { hasHyperlinks, isAscii } from "../io/terminal.js";
 import { agentMode } from "../runtime/agent-mode.js";
 import { type ContextFlags, mayAsk, type RunContext } from "../runtime/context.js";
 import { fill } from "../runtime/help/text.js";
-import { flagText } from "../runtime/pasted-words.js";
+import { flagText } from "../runtime/pasted-commands.js";
 
 /**
  * How the user logs in, by the flags. Where no prompt is allowed, the URL is printed all the same and the callback

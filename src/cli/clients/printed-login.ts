@@ -3,7 +3,7 @@ import type { LoginStatus } from "../../oauth/agent-inspection.js";
 import { IDP_ACCOUNT } from "../../oauth/model/machine-grant.js";
 import type { CommandContext } from "../runtime/context.js";
 import { cliHint } from "../runtime/hints.js";
-import { flagText } from "../runtime/pasted-words.js";
+import { flagText } from "../runtime/pasted-commands.js";
 import type { PendingLogin } from "./started-logins.js";
 
 /** A stored login as the command line prints it, without secrets. */

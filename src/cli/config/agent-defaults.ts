@@ -2,7 +2,7 @@ import type { Command, OptionValues } from "commander";
 import { readSettings } from "../../profile/resolve-settings.js";
 import type { AgentMode } from "../runtime/agent-mode.js";
 import type { RunContext } from "../runtime/context.js";
-import { flagText } from "../runtime/pasted-words.js";
+import { flagText } from "../runtime/pasted-commands.js";
 
 /** The flags and operands of a command, as commander names them. */
 type Given = Readonly<Record<string, unknown>>;

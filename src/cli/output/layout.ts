@@ -1,6 +1,11 @@
-/** Cells laid out in lines, in columns without borders. Cells are escaped and fit their columns. */
+/**
+ * Cells laid out in lines, in columns without borders, and what a cell has beside its text that takes no column: the colour
+ * of a state, and its direction. Cells are escaped and fit their columns.
+ */
 
+import type { Colors } from "../io/stream.js";
 import { textWidth } from "../io/width.js";
+import type { Column } from "./value.js";
 
 const BORDERS = ["top", "bottom", "left", "right", "mid"].flatMap((side) => [
   side,
@@ -74,4 +79,38 @@ export function growColumns(widths: readonly number[], natural: readonly number[
 
 function total(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width, 0) + GAP * Math.max(0, widths.length - 1);
+}
+
+/** The colour of each state. Its name is printed too, so the colour is never the only sign. */
+const COLORS: Readonly<Record<string, "green" | "red" | "yellow" | "dim">> = {
+  active: "green",
+  failed: "red",
+  revoked: "red",
+  expired: "yellow",
+  paused: "yellow",
+  archived: "dim",
+};
+
+// Hebrew, Arabic and their neighbours: a strong right-to-left character reorders what follows it on its line.
+const makeRightToLeft = () => /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
+// Made at its first use: reading a pattern of Unicode properties takes milliseconds.
+let rightToLeft: RegExp | undefined;
+const ASCII = /^[\0-\x7f]*$/;
+const FIRST_STRONG_ISOLATE = "\u2068";
+const POP_ISOLATE = "\u2069";
+
+/** Isolates text with right-to-left letters, so that the columns after it stay in their order. */
+export function isolate(text: string): string {
+  if (ASCII.test(text)) return text;
+  rightToLeft ??= makeRightToLeft();
+  return rightToLeft.test(text) ? `${FIRST_STRONG_ISOLATE}${text}${POP_ISOLATE}` : text;
+}
+
+/** Paints the cell of a column; a heading is none of the states. */
+export function painter(columns: readonly Column[], colors: Colors): (cell: string, index: number) => string {
+  return (cell, index) => {
+    const isState = columns[index]?.path === "status";
+    const color = isState && Object.hasOwn(COLORS, cell) ? COLORS[cell] : undefined;
+    return color === undefined ? isolate(cell) : colors[color](cell);
+  };
 }

@@ -2,8 +2,7 @@
 
 import { escapeText } from "../../redact.js";
 import { cutText, textWidth } from "../io/width.js";
-import { type ColumnWidths, fitColumns, growColumns, rowText, tableText } from "./layout.js";
-import { painter } from "./paint.js";
+import { type ColumnWidths, fitColumns, growColumns, painter, rowText, tableText } from "./layout.js";
 import { type CellStyle, type Column, cellText } from "./value.js";
 import type { FormatWriter, ObjectContext, ObjectField, WriterContext } from "./writer-types.js";
 
@@ -90,7 +89,7 @@ export function shownCell(text: string): string {
 }
 
 /** Readable cells on a terminal, exact cells elsewhere. */
-export function cellStyle({ io, reveal, now }: Pick<WriterContext, "io" | "reveal" | "now">): CellStyle {
+function cellStyle({ io, reveal, now }: Pick<WriterContext, "io" | "reveal" | "now">): CellStyle {
   return { reveal, now: io.stdout.isTTY ? now : undefined, listSeparator: ", " };
 }
 

@@ -24,7 +24,7 @@ export function yamlObject(value: object, { reveal }: ObjectContext): string {
 }
 
 /** A value as YAML: ambiguous strings quoted, and every control, bidi and invisible character as an escape. */
-export function toYaml(value: unknown, reveal: boolean): string {
+function toYaml(value: unknown, reveal: boolean): string {
   const line = inlineText(value);
   return line === undefined ? blockText(value as object, { indent: "", lead: "", reveal }) : `${line}\n`;
 }

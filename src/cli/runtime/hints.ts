@@ -5,8 +5,18 @@ import { NO_RESOURCE } from "../../oauth/model/resource.js";
 import { storingToken } from "../../profile/service-settings.js";
 import { quote, shellWord } from "../../redact.js";
 import type { AllowRemedy, ConfigureOption, ConfigureRemedy, LoginRemedy, Remedy } from "../../remedy.js";
-import { isWhole, type LoginCommandContext, loginCommand, loginCommandWith, optionsOf } from "./login-command.js";
-import { CLIENT_ID, flagText, operand, urlToPaste, wordOf } from "./pasted-words.js";
+import {
+  CLIENT_ID,
+  flagText,
+  isWhole,
+  type LoginCommandContext,
+  loginCommand,
+  loginCommandWith,
+  operand,
+  optionsOf,
+  urlToPaste,
+  wordOf,
+} from "./pasted-commands.js";
 
 /** What a hint depends on beside its error. */
 export interface HintContext extends LoginCommandContext {

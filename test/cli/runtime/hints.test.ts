@@ -1,8 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { cliHint, type HintContext } from "../../../src/cli/runtime/hints.js";
-import { loginCommandWith } from "../../../src/cli/runtime/login-command.js";
-import { flagText } from "../../../src/cli/runtime/pasted-words.js";
+import { flagText, loginCommandWith } from "../../../src/cli/runtime/pasted-commands.js";
 import { AgentAuthError, type ErrorClass } from "../../../src/errors.js";
 import { LOGIN_HINT } from "../../../src/oauth/grant/grant-requirements.js";
 import type { ConfigureOption, ConfigureRemedy, PolicyOption, Remedy } from "../../../src/remedy.js";

@@ -13,8 +13,7 @@ import { tableText } from "../../output/layout.js";
 import { formatOf, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { cliHint, listTools } from "../../runtime/hints.js";
-import { loginCommandWith } from "../../runtime/login-command.js";
-import { flagText } from "../../runtime/pasted-words.js";
+import { flagText, loginCommandWith } from "../../runtime/pasted-commands.js";
 
 /** The output of `discover -o json`. */
 interface PrintedDiscovery {

@@ -12,7 +12,7 @@ import { engineHost } from "../../clients/store.js";
 import type { AgentFlags } from "../../flags/agent.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { type CommandContext, once } from "../../runtime/context.js";
-import { flagText } from "../../runtime/pasted-words.js";
+import { flagText } from "../../runtime/pasted-commands.js";
 import type { Check } from "./check.js";
 import { fetchOnce, type ServiceReply } from "./service-reply.js";
 

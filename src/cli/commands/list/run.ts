@@ -6,7 +6,7 @@ import { COLUMNS, getItem } from "../../listing/source.js";
 import { withPager } from "../../output/pager.js";
 import { formatOf, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { operand } from "../../runtime/pasted-words.js";
+import { operand } from "../../runtime/pasted-commands.js";
 
 /** `devices get`, `pools get` and `domains get`. */
 export async function runGet(

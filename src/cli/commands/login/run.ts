@@ -13,7 +13,7 @@ import { repairHome } from "../../config/home-access.js";
 import type { TokenFlags } from "../../flags/agent.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { loginCommand } from "../../runtime/login-command.js";
+import { loginCommand } from "../../runtime/pasted-commands.js";
 import { finishLogin } from "./finish-login.js";
 import { beginAgain, beginLogin } from "./two-step-login.js";
 

@@ -11,7 +11,7 @@ import type { TokenFlags } from "../../flags/agent.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
-import { flagText } from "../../runtime/pasted-words.js";
+import { flagText } from "../../runtime/pasted-commands.js";
 import type { RejectedLogin } from "./finish-login.js";
 
 /** The output of `login --no-wait -o json`. */

@@ -5,7 +5,7 @@ import { escapeText } from "../../../redact.js";
 import type { OutStream } from "../../io/stream.js";
 import { isAscii } from "../../io/terminal.js";
 import { cutText, textWidth, wrap } from "../../io/width.js";
-import { isolate } from "../../output/paint.js";
+import { isolate } from "../../output/layout.js";
 import { countText, groupThousands } from "../../output/value.js";
 import { type Chart, type ChartRow, chartsOf, restOf, shareText } from "./charts.js";
 import { activeText, notJudgedText } from "./findings.js";

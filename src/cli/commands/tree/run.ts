@@ -8,12 +8,11 @@ import type { OutStream } from "../../io/io.js";
 import { textWidth } from "../../io/width.js";
 import { partialError, sayBrief } from "../../listing/resume-command.js";
 import { requireScope, unusableHint } from "../../listing/scope.js";
+import { isolate } from "../../output/layout.js";
 import { withPager } from "../../output/pager.js";
-import { isolate } from "../../output/paint.js";
 import { formatOf, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { readBriefTree } from "./brief-tree.js";
-import { type UnusableList, Walk } from "./walk.js";
+import { readBriefTree, type UnusableList, Walk } from "./walk.js";
 
 const FORMATS: readonly Format[] = DOCUMENT_FORMATS;
 
