@@ -11,7 +11,7 @@ const PROCESSES = "test/**/*.process.test.ts";
 const ISOLATED = [
   "test/cli/commands/doctor/writing.test.ts",
   "test/cli/commands/report/html-file.test.ts",
-  "test/cli/fast-path/root-help.test.ts",
+  "test/cli/main.test.ts",
   "test/transport/interceptors.test.ts",
   "test/store/file/file-grants.test.ts",
   "test/store/file/platform-faults.test.ts",

@@ -1,7 +1,7 @@
 import { Readable, Writable } from "node:stream";
 import { expect, it, vi } from "vitest";
-import { printRootHelp } from "../../../src/cli/fast-path/root-help.js";
-import type { Host } from "../../../src/cli/runtime/context.js";
+import { printRootHelp } from "../../src/cli/main.js";
+import type { Host } from "../../src/cli/runtime/context.js";
 
 // The build writes the help beside its files; the sources have none.
 vi.mock("node:fs", async (original) => {
