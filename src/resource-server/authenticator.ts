@@ -99,9 +99,9 @@ export function createAuthenticator(
     async authenticate({ authorization, ...presented }, request, scopes) {
       const [scheme = "Bearer"] = acceptedSchemes;
       const nonce = await dpop.nonce();
-      const context: ChallengeContext = { metadataUrl: metadata.url, acceptedSchemes, scheme, nonce, scopes: [] };
+      const fixed = withRequired(typeof scopes === "function" ? [] : (scopes ?? []));
+      const context: ChallengeContext = { metadataUrl: metadata.url, acceptedSchemes, scheme, nonce, scopes: fixed };
       try {
-        context.scopes = withRequired(typeof scopes === "function" ? [] : (scopes ?? []));
         const credentials = read(authorization);
         if (!credentials) return { answer: askForToken(context) };
         context.scheme = credentials.scheme;

@@ -118,9 +118,9 @@ function readExpiry(claims: Readonly<Record<string, unknown>>, now: number, skew
   if (now >= expiresAt + skew)
     throw new TokenRefusal("expired", `exp ${expiresAt} has passed, now is ${Math.floor(now)}`);
   for (const name of ["nbf", "iat"]) {
-    const from = readTime(name, claims[name]);
+    const from = readTime(name, claims[name]) ?? 0;
     // Rounded up, because the issuer may have rounded up to whole seconds too.
-    if (from !== undefined && from > Math.ceil(now) + skew) {
+    if (from > Math.ceil(now) + skew) {
       throw new TokenRefusal("not_yet", `${name} ${from} is in the future, now is ${Math.floor(now)}`);
     }
   }

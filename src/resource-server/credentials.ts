@@ -11,7 +11,10 @@ export interface Credentials {
 
 /** Longer than any token that a server issues, and short enough to parse. */
 const MAX_TOKEN = 16 * 1024;
-const SCHEMES = { bearer: "Bearer", dpop: "DPoP" } as const;
+const SCHEMES: readonly (readonly [RegExp, Scheme])[] = [
+  [/^bearer(?:\s|$)/i, "Bearer"],
+  [/^dpop(?:\s|$)/i, "DPoP"],
+];
 const CREDENTIALS = /^\w+ +([\w\-.~+/]+=*)[ \t]*$/;
 
 /**
@@ -38,8 +41,7 @@ export function readCredentials(values: readonly string[], acceptedSchemes: read
 }
 
 function schemeOf(value: string): Scheme | undefined {
-  const name = /^(bearer|dpop)(?:\s|$)/i.exec(value)?.[1]?.toLowerCase();
-  return name === "bearer" || name === "dpop" ? SCHEMES[name] : undefined;
+  return SCHEMES.find(([pattern]) => pattern.test(value))?.[1];
 }
 
 /** Refuses a token that is too long to parse. @throws TokenRefusal `too_large` */

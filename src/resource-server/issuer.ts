@@ -90,7 +90,7 @@ async function findMetadata(issuer: string, read: (url: string) => Promise<Buffe
       const rule = `must be exactly ${quote(issuer)} (RFC 8414 section 3.3)`;
       throw refusalError("issuer_mismatch", { field: "issuer", value: document["issuer"], from: url, rule });
     } catch (error) {
-      if (!isAgentAuthError(error) || error.class === "aborted") throw error;
+      if (!isAgentAuthError(error)) throw error;
       // All addresses are on one host: one that does not respond is not asked four times.
       if (error.class === "unavailable" && error.status === undefined) throw error;
       first ??= error;
@@ -115,9 +115,9 @@ async function authenticate(
   if (customAuthenticate) {
     try {
       return await customAuthenticate(request);
-    } catch (cause) {
+    } catch {
       const message = "introspection.authenticate failed, so that the issuer could not be asked";
-      throw new AgentAuthError("network_failed", message, { class: "unavailable", cause });
+      throw new AgentAuthError("network_failed", message, { class: "unavailable" });
     }
   }
   const secret = clientSecret instanceof Secret ? clientSecret.reveal() : clientSecret;

@@ -105,7 +105,6 @@ export function createProtected(
 }
 
 function withHeaders(response: Response, added: readonly [name: string, value: string][]): Response {
-  if (added.length === 0) return response;
   try {
     for (const [name, value] of added) response.headers.set(name, value);
     return response;

@@ -173,11 +173,11 @@ export function createIntrospect(
     // Only `true` is active (RFC 7662 section 2.2).
     if (answer["active"] !== true) {
       const detail = `active is ${quote(answer["active"] ?? "missing", 40)}`;
-      if (cacheTtlSeconds > 0) inactive.put(digest, detail, now + Math.min(cacheTtlSeconds, MAX_INACTIVE_S) * 1000);
+      inactive.put(digest, detail, now + Math.min(cacheTtlSeconds, MAX_INACTIVE_S) * 1000);
       throw new TokenRefusal("inactive", detail);
     }
     const claims = withoutToken({ ...answer, iss: answer["iss"] ?? issuer.issuer }, token) as JsonObject;
-    if (cacheTtlSeconds > 0) active.put(digest, claims, now + cacheTtlSeconds * 1000);
+    active.put(digest, claims, now + cacheTtlSeconds * 1000);
     return claims;
   };
   return async (token, digest, signal) => {
