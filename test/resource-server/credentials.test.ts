@@ -21,6 +21,7 @@ describe("requests without a token (V1)", () => {
     const response = await server.ask(headers);
     expect(outcome(response)).toEqual([401, ASKED]);
     expect(response.headers.get("cache-control")).toBe("no-store");
+    expect(response.headers.get("content-type")).toBe("application/json");
     expect(await response.json()).toEqual({ error: "unauthorized" });
   });
 
@@ -67,6 +68,30 @@ describe("requests whose credentials are not one token (V1)", () => {
   });
 });
 
+describe("a token of 16,384 characters (V1)", () => {
+  const MAX = 16_384;
+
+  it.for<[string, string, string, string]>([
+    ["is read", `Bearer ${"a".repeat(MAX)}`, "not_a_jwt", "the token is no JWT"],
+    ["is read after blanks", `Bearer ${" ".repeat(57)}${"a".repeat(MAX)}`, "not_a_jwt", "the token is no JWT"],
+    [
+      "is the longest",
+      `Bearer ${"a".repeat(MAX + 1)}`,
+      "too_large",
+      "16385 characters, and at most 16384 are looked at",
+    ],
+    [
+      "is not looked for in a longer header",
+      `Bearer ${" ".repeat(58)}${"a".repeat(MAX)}`,
+      "too_large",
+      "16449 characters, and at most 16384 are looked at",
+    ],
+  ])("%s", async ([_what, authorization, reason, detail], { server }) => {
+    expect(outcome(await server.ask({ authorization }))).toEqual([401, REFUSED]);
+    expect(server.log).toEqual([{ type: "refused", reason, detail }]);
+  });
+});
+
 describe("verify without a token (V1)", () => {
   it.for([undefined, null, "", "  ", 5, {}, ["token"]])(
     "refuses %j as none, without a request",
@@ -76,7 +101,8 @@ describe("verify without a token (V1)", () => {
         const presented = { scheme: "DPoP", method: "POST", url: "/mcp" } as const;
         for (const options of [{}, { presented }]) {
           const error: unknown = await one.verify(given as string, options).catch((thrown: unknown) => thrown);
-          expect(error).toMatchObject({ code: "not_authenticated", class: "auth", status: 401 });
+          const message = "there is no access token to verify";
+          expect(error).toMatchObject({ code: "not_authenticated", class: "auth", status: 401, message });
         }
         const event = { type: "refused", reason: "missing", detail: "no token" };
         expect(one.log).toEqual([event, event]);

@@ -116,3 +116,13 @@ test("a proof is found in the header fields where there are no raw ones", async 
   }
   expect(statuses).toEqual([200, 401]);
 });
+
+test("a request without a method and an address is a GET of the root", async ({ signer, holder }) => {
+  const response = { statusCode: 0, setHeader: () => undefined, end: () => undefined };
+  const dpop = await holder.prove({ claims: { htm: "GET", htu: "https://mcp.example/" } });
+  const request: { headers: Record<string, string>; auth?: unknown } = {
+    headers: { authorization: `DPoP ${holder.token}`, dpop },
+  };
+  await signer.server().middleware()(request, response, () => undefined);
+  expect([request.auth, response.statusCode]).toEqual([expect.objectContaining({ clientId: "agent" }), 0]);
+});

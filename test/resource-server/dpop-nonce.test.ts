@@ -87,6 +87,11 @@ describe("a server that wants nonces", () => {
     await expect(good).resolves.toMatchObject({ subject: "alice" });
   });
 
+  it("gives none with the answer to a bearer token", async ({ server, signer }) => {
+    const response = await server.ask(await signer.sign());
+    expect([response.status, nonceOf(response)]).toEqual([200, null]);
+  });
+
   it("says first what else is wrong with a proof", async ({ server, holder }) => {
     const response = await server.ask(await holder.headers(await holder.prove({ claims: { htm: "GET" } })));
     expect(await response.json()).toMatchObject({ error: "invalid_dpop_proof" });

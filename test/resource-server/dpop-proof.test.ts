@@ -73,6 +73,8 @@ describe("a proof", () => {
 
   it.for<[string, (proof: string) => string]>([
     ["no JWT", () => "x"],
+    ["no JWT of 8,192 characters", () => "x".repeat(8192)],
+    ["longer than 8,192 characters", () => "x".repeat(8193)],
     ["one part short", (proof) => proof.split(".").slice(0, 2).join(".")],
     ["one part long", (proof) => `${proof}.x`],
     ["of no JSON", (proof) => proof.replace(/\.[^.]+\./, ".AAAA.")],
@@ -108,6 +110,14 @@ describe("the header of a proof", () => {
     await refused(await holder.prove(await parts(holder)));
     expect(server.log).toMatchObject([{ detail: expect.stringContaining(detail) }]);
   });
+
+  it.for(["p", "q", "dp", "dq", "qi", "oth", "priv"])(
+    "must not have a key with the private member %s",
+    async (member, { server, holder, refused }) => {
+      await refused(await holder.prove({ header: { jwk: { ...holder.jwk, [member]: "AAAA" } } }));
+      expect(server.log).toMatchObject([{ detail: `jwk has the private member ${member}` }]);
+    },
+  );
 
   it("must not have an algorithm that is not listed, none least of all", async ({ signer, holder, refused }) => {
     const { key, jwk } = holder;

@@ -63,6 +63,7 @@ describe("where bound tokens are supported", () => {
     ["to a certificate", { "x5t#S256": "A".repeat(43) }],
     ["to a certificate as well", { jkt: "", "x5t#S256": "A".repeat(43) }],
     ["to what is no thumbprint", { jkt: 5 }],
+    ["to a list of thumbprints", { jkt: ["A".repeat(43)] }],
     ["to nothing", {}],
     ["to null", null],
   ])("takes no token that is bound %s", async ([_what, cnf], { signer, holder, server }) => {
@@ -173,6 +174,12 @@ describe("verify", () => {
     const proof = await holder.prove({ claims: { htu: undefined } });
     const presented = { scheme: "DPoP", proof, method: "POST", url: "*" } as const;
     expect(await heldError(server.verify(holder.token, { presented }))).toMatchObject({ code: "invalid_dpop_proof" });
+  });
+
+  it("wants a proof of a token that came as a bound one", async ({ holder, server }) => {
+    const presented = { scheme: "DPoP", method: "POST", url: RESOURCE } as const;
+    expect(await heldError(server.verify(holder.token, { presented }))).toMatchObject({ code: "invalid_dpop_proof" });
+    expect(server.log).toEqual([{ type: "refused", reason: "proof", detail: "no DPoP header" }]);
   });
 
   it("takes a token alone for a bearer token", async ({ server, holder, signer }) => {

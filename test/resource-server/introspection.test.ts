@@ -58,6 +58,12 @@ describe("asking the issuer", () => {
     },
   );
 
+  it("is not for an encrypted token where both are taken", async ({ server, requested }) => {
+    const head = Buffer.from(JSON.stringify({ alg: "ECDH-ES" })).toString("base64url");
+    expect(outcome(await server.ask(`${head}.a.b.c.d`))).toEqual([401, REFUSED]);
+    expect([server.reasons(), requested()]).toEqual([["encrypted"], 0]);
+  });
+
   it("is for JWTs too where the options say so, and then they may be of any kind", async ({ signer, requested }) => {
     const token = await signer.sign({}, { typ: "JWT" });
     createService(signer, { [token]: signer.claims() });
@@ -192,7 +198,7 @@ describe("what is remembered", () => {
       await pass(signer, seconds);
       expect((await server.ask("unknown")).status).toBe(401);
     }
-    expect(requested()).toBe(1);
+    expect([server.reasons(), requested()]).toEqual([["inactive", "inactive"], 1]);
     createService(signer, { unknown: signer.claims() });
     await pass(signer, 1);
     expect((await server.ask("unknown")).status).toBe(200);

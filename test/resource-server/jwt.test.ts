@@ -123,6 +123,10 @@ describe("algorithms (V2)", () => {
       if (bytes[0] !== 0) continue;
       await expect(fresh.verify(`${head}.${body}.${bytes.subarray(1).toString("base64url")}`)).rejects.toThrow();
       expect(fresh.reasons()).toEqual(["signature"]);
+      signer.keys.push({ ...rsa.jwk, alg: "PS256", kid: "own" });
+      const several = signer.server();
+      await expect(several.verify(`${head}.${body}.${bytes.subarray(1).toString("base64url")}`)).rejects.toThrow();
+      expect(several.reasons()).toEqual(["signature"]);
       return expect(fresh.verify(token)).resolves.toMatchObject({ subject: "alice" });
     }
   });
@@ -206,6 +210,15 @@ describe("tokens that are no signed JWTs (V3)", () => {
       expect(outcome(response)).toEqual([401, REFUSED]);
     },
   );
+
+  it.for<[string, (token: string) => string]>([
+    ["lacks its signature", (token) => token.split(".").slice(0, 2).join(".")],
+    ["has a part more", (token) => `${token}.AAAA`],
+    ["has claims in another encoding", (token) => token.replace(/\..+\./, ".eyJhIjoi_yJ9.")],
+  ])("refuses one that %s", async ([_what, change], { signer, server, refused }) => {
+    await refused(change(await signer.sign()), "not_a_jwt");
+    expect(server.log).toMatchObject([{ detail: "the token is no JWT" }]);
+  });
 
   it("looks at no token of a megabyte, however it comes", async ({ signer, refused, server }) => {
     const token = `${await signer.sign()}${"A".repeat(1_000_000)}`;
@@ -297,7 +310,7 @@ describe("signatures", () => {
 });
 
 describe("the type of a token (V4)", () => {
-  it.for(["JWT", "id_token", "dpop+jwt", "logout+jwt", "at+jwtx", "text/at+jwt", ""])(
+  it.for(["JWT", "id_token", "dpop+jwt", "logout+jwt", "at+jwtx", "text/at+jwt", "x-application/at+jwt", ""])(
     "refuses %j",
     async (typ, { refused, signer }) => {
       await refused(await signer.sign({}, { typ }), "typ");
@@ -323,6 +336,8 @@ describe("the type of a token (V4)", () => {
     await refused(await signer.sign({}, { typ: "logout+jwt" }), "typ", legacy);
     legacy.log.length = 0;
     await refused(await signer.sign({ at_hash: "AAAA" }, { typ: "JWT" }), "typ", legacy);
+    legacy.log.length = 0;
+    await refused(await signer.sign({ c_hash: "AAAA" }, { typ: "JWT" }), "typ", legacy);
   });
 });
 
@@ -399,6 +414,8 @@ describe("times (V10)", () => {
     ["exp a text", (now) => ({ exp: String(now + 300) }), "claims"],
     ["exp 1e300", () => ({ exp: 1e300 }), "claims"],
     ["exp in milliseconds", (now) => ({ exp: (now + 300) * 1000 }), "claims"],
+    ["exp at the end of the year 9999", () => ({ exp: 253_402_300_799 }), undefined],
+    ["exp after the year 9999", () => ({ exp: 253_402_300_800 }), "claims"],
     ["exp negative", () => ({ exp: -1 }), "claims"],
     ["exp null", () => ({ exp: null }), "claims"],
     ["exp a list", (now) => ({ exp: [now + 300] }), "claims"],

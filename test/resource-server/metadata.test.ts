@@ -52,10 +52,32 @@ describe("the metadata of a resource server", () => {
     ]);
     const head = await ask("HEAD");
     expect([head.status, await head.text()]).toEqual([200, ""]);
+    expect(Object.fromEntries(head.headers)).toEqual({
+      "access-control-allow-origin": "*",
+      "cache-control": "public, max-age=300",
+      "content-type": "application/json",
+    });
     const preflight = await ask("OPTIONS");
-    expect([preflight.status, preflight.headers.get("access-control-allow-headers")]).toEqual([204, "*"]);
+    expect([preflight.status, Object.fromEntries(preflight.headers)]).toEqual([
+      204,
+      {
+        "access-control-allow-headers": "*",
+        "access-control-allow-methods": "GET, HEAD",
+        "access-control-allow-origin": "*",
+        "access-control-max-age": "86400",
+      },
+    ]);
     const post = await ask("POST");
-    expect([post.status, post.headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
+    expect([post.status, await post.json(), Object.fromEntries(post.headers)]).toEqual([
+      405,
+      { error: "invalid_request" },
+      {
+        "access-control-allow-origin": "*",
+        allow: "GET, HEAD, OPTIONS",
+        "cache-control": "no-store",
+        "content-type": "application/json",
+      },
+    ]);
   });
 
   it("is at no other path", () => {

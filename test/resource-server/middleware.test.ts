@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { inspect } from "node:util";
 import { Hono, type MiddlewareHandler } from "hono";
 import { describe, expect } from "vitest";
+import { AgentAuthError } from "../../src/errors.js";
 import type { Admission, AuthInfo } from "../../src/resource-server/index.js";
 import { listening } from "./listening.js";
 import { ASKED, it, METADATA_URL, outcome, REFUSED, RESOURCE, type Signer } from "./support.js";
@@ -84,19 +85,70 @@ describe("the middleware on Node's http", () => {
     expect(response.statusCode).toBe(401);
   });
 
+  it("reads a token between blanks, and none in blanks alone", async ({ signer }) => {
+    const server = signer.server();
+    const token = await signer.sign();
+    const statuses: number[] = [];
+    for (const authorization of [`Bearer   ${token} \t`, "Bearer  ", " ", undefined, ["Bearer a", "Bearer b"]]) {
+      const response = { statusCode: 200, setHeader: () => undefined, end: () => undefined };
+      await server.middleware()({ headers: { authorization } }, response, () => undefined);
+      statuses.push(response.statusCode);
+    }
+    expect(statuses).toEqual([200, 401, 401, 401, 401]);
+    expect(server.log).toMatchObject([
+      { reason: "missing", detail: "Bearer without a token" },
+      { reason: "missing", detail: "no Authorization header" },
+      { reason: "missing", detail: "no Authorization header" },
+      { reason: "malformed", detail: "2 Authorization headers" },
+    ]);
+  });
+
+  it("takes the value of a header for no name", async ({ signer }) => {
+    const rawHeaders = [
+      "X-Note",
+      "authorization",
+      "Authorization",
+      `Bearer ${await signer.sign({ client_id: undefined })}`,
+    ];
+    const request: { headers: object; rawHeaders: string[]; auth?: unknown } = { headers: {}, rawHeaders };
+    const response = { statusCode: 0, setHeader: () => undefined, end: () => undefined };
+    await signer.server().middleware()(request as never, response, () => undefined);
+    expect([request.auth, response.statusCode]).toEqual([expect.objectContaining({ clientId: "" }), 0]);
+  });
+
+  it("ends the response to a preflight for the metadata without a body", async ({ signer }) => {
+    const ended: unknown[] = [];
+    const response = { statusCode: 0, setHeader: () => undefined, end: (body?: string) => ended.push(body) };
+    const server = signer.server();
+    await server.middleware()({ method: "OPTIONS", url: server.metadataPath, headers: {} }, response, () => undefined);
+    expect([response.statusCode, ended]).toEqual([204, [""]]);
+  });
+
   it("gives the metadata", async ({ signer }) => {
     const response = await fetch(`${await start(signer)}/.well-known/oauth-protected-resource/mcp?a=b`);
     expect(await response.json()).toEqual(signer.server().metadata());
   });
 
-  it("hands over what a program gets wrong while it names scopes", async ({ signer }) => {
-    const origin = await start(signer, {
-      scopes: () => {
-        throw new Error("a bug");
-      },
-    });
+  it.for<[string, Error]>([
+    ["a bug", new Error("a bug")],
+    ["an error with a status", Object.assign(new Error("upstream"), { status: 401 })],
+    ["another with a status", Object.assign(new Error("upstream"), { status: 403 })],
+    ["an error with a class", Object.assign(new Error("upstream"), { class: "unavailable" })],
+    [
+      "one of ours that is not about the token",
+      new AgentAuthError("http_error", "no", { class: "refused", status: 404 }),
+    ],
+  ])("hands over what a program gets wrong while it names scopes: %s", async ([_what, error], { signer }) => {
+    const origin = await start(signer, { scopes: () => Promise.reject(error) });
     const authorization = `Bearer ${await signer.sign()}`;
     expect((await fetch(`${origin}/mcp`, { headers: { authorization } })).status).toBe(500);
+  });
+
+  it("names no error of a program in its challenge", async ({ signer }) => {
+    const error = new AgentAuthError("login_required", "upstream", { class: "auth", status: 401 });
+    const origin = await start(signer, { scopes: () => Promise.reject(error) });
+    const authorization = `Bearer ${await signer.sign()}`;
+    expect(outcome(await fetch(`${origin}/mcp`, { headers: { authorization } }))).toEqual([401, REFUSED]);
   });
 });
 

@@ -30,21 +30,41 @@ describe("options", () => {
     [
       "an algorithm with a shared secret",
       { algorithms: ["RS256", "HS256"] },
-      /^algorithms "HS256" must be among ES256/,
+      /^algorithms "HS256" must be among ES256, ES384, ES512, EdDSA, Ed25519, PS256, PS384, PS512, RS256, RS384, RS512: /,
     ],
     ["no algorithm", { algorithms: [] }, /^algorithms "" must be among/],
     ["an empty audience", { audience: "" }, /^audience/],
-    ["no audience", { audience: [] }, /^audience/],
+    ["no audience", { audience: [] }, /^audience must be a text, or a list of texts that is not empty$/],
+    ["an audience that is no text", { audience: ["a", 5] }, /^audience must be a text/],
+    ["an audience of which one is empty", { audience: ["a", ""] }, /^audience must be a text/],
+    ["a required scope that is none", { requiredScopes: ["a b"] }, /^requiredScopes: "a b" is no scope \(RFC 6749/],
+    ["a supported scope that is none", { scopesSupported: ["a b"] }, /^scopesSupported: "a b" is no scope/],
     ["an unknown kind of tokens", { tokens: "opaque" }, /^tokens "opaque" must be one of/],
     ["introspection without how", { tokens: "both" }, /^tokens "both" needs the option introspection/],
     ["introspection without a secret", { introspection: { clientId: "rs" } }, /^introspection needs clientId/],
     [
+      "introspection without an ID",
+      { introspection: { clientSecret: "x" } },
+      /^introspection needs clientId and clientS/,
+    ],
+    [
+      "introspection at one of two",
+      { authorizationServers: [ISSUER, "https://x.example"], introspection: INTROSPECTION },
+      /^introspection\.issuer must say which of the authorizationServers is asked$/,
+    ],
+    [
       "introspection at somebody else",
       { introspection: { ...INTROSPECTION, issuer: "https://x.example" } },
-      /must be one of/,
+      /^introspection\.issuer "https:\/\/x\.example" must be one of the authorizationServers$/,
     ],
     ["an unknown typ", { typ: "JWT" }, /^typ "JWT" must be one of/],
-    ["clocks that differ by an hour", { clockSkewSeconds: 3600 }, /^clockSkewSeconds must be seconds/],
+    [
+      "clocks that differ by an hour",
+      { clockSkewSeconds: 601 },
+      /^clockSkewSeconds must be seconds from 0 to 600, not "601/,
+    ],
+    ["tokens that are kept for longer", { tokenCacheSeconds: 61 }, /^tokenCacheSeconds must be seconds from 0 to 60, /],
+    ["keys that are kept for two days", { keyTtlSeconds: 86_401 }, /^keyTtlSeconds must be seconds from 0 to 86400, /],
     ["clocks that run backwards", { clockSkewSeconds: -1 }, /^clockSkewSeconds/],
     ["keys that are kept for ever", { keyTtlSeconds: Number.POSITIVE_INFINITY }, /^keyTtlSeconds/],
     [
@@ -58,6 +78,24 @@ describe("options", () => {
   ])("cannot be %s", (_what, options, message) => {
     expect(() => make(options as Partial<ResourceServerOptions>)).toThrow(TypeError);
     expect(() => make(options as Partial<ResourceServerOptions>)).toThrow(message);
+  });
+
+  it.each<[string, Partial<ResourceServerOptions>]>([
+    ["the least of each time", { clockSkewSeconds: 0, keyTtlSeconds: 0, tokenCacheSeconds: 0 }],
+    ["the most of each time", { clockSkewSeconds: 600, keyTtlSeconds: 86_400, tokenCacheSeconds: 60 }],
+    ["the most of answers", { introspection: { ...INTROSPECTION, cacheTtlSeconds: 3600 } }],
+    ["JWTs alone", { tokens: "jwt" }],
+    ["JWTs alone, with introspection", { tokens: "jwt", introspection: INTROSPECTION }],
+    ["another authentication", { introspection: { authenticate: () => undefined } }],
+    [
+      "one of two that is asked",
+      { authorizationServers: [ISSUER, "https://x.example"], introspection: { ...INTROSPECTION, issuer: ISSUER } },
+    ],
+    ["no proofs", { dpop: "off" }],
+    ["nonces", { dpopNonces: true }],
+    ["no nonces where there are no proofs", { dpop: "off", dpopNonces: false }],
+  ])("may be %s", (_what, options) => {
+    expect(make(options).metadata()).toMatchObject({ resource: RESOURCE });
   });
 
   it("may name servers on this machine, with or without a path", () => {

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { reset } from "../helpers/issuer.js";
+import { type Reply, reset } from "../helpers/issuer.js";
 import { until } from "../helpers/server.js";
 import { heldError } from "../helpers/told.js";
 import { createService } from "./introspection-service.js";
@@ -12,10 +12,17 @@ import {
   pass,
   REFUSED,
   type Server,
+  type Signer,
   startSigner,
 } from "./support.js";
 
 const METADATA = "/.well-known/oauth-authorization-server";
+/** Where the metadata is looked for after that, by path. */
+const METADATA_ADDRESSES = [
+  "/.well-known/oauth-authorization-server/pool",
+  "/.well-known/openid-configuration/pool",
+  "/pool/.well-known/openid-configuration",
+];
 
 const it = base.extend("breakOff", ({ signer }) => (path: string, status = 503): void => {
   signer.issuer.routes[`/pool${path}`] = { status, text: "down" };
@@ -30,6 +37,11 @@ async function expectUnavailable(by: Server, token: string, seconds = 5): Promis
     error: "temporarily_unavailable",
     error_description: "the access token could not be checked",
   });
+}
+
+/** Resolves when all requests that were sent before have reached the issuer. */
+async function reachIssuer({ issuer }: Signer): Promise<void> {
+  await fetch(`${issuer.origin}/reached`);
 }
 
 describe("an issuer that is down (V12)", () => {
@@ -56,6 +68,12 @@ describe("an issuer that is down (V12)", () => {
     },
   );
 
+  it("is asked twice at most for each document", async ({ breakOff, server, signer }) => {
+    breakOff("/jwks");
+    await expectUnavailable(server, await signer.sign());
+    expect([METADATA, "/jwks"].map((path) => countOf(signer, path))).toEqual([1, 2]);
+  });
+
   it("is told who asks, and for what", async ({ server, signer }) => {
     await server.verify(await signer.sign());
     expect(signer.issuer.requests.map(({ headers }) => headers)).toMatchObject(
@@ -73,6 +91,7 @@ describe("an issuer that is down (V12)", () => {
     await server.verify(token);
     await pass(signer, 9);
     await server.verify(token);
+    await reachIssuer(signer);
     expect([METADATA, "/jwks"].map((path) => countOf(signer, path))).toEqual([1, 1]);
     await pass(signer, 11);
     await server.verify(token);
@@ -94,9 +113,8 @@ describe("an issuer that is down (V12)", () => {
     const introspection = { authenticate: () => Promise.reject(new Error("no key")) };
     const failing = signer.server({ introspection });
     await expectUnavailable(failing, "opaque");
-    expect(failing.log).toMatchObject([
-      { type: "unavailable", detail: expect.stringContaining("authenticate failed") },
-    ]);
+    const detail = "introspection.authenticate failed, so that the issuer could not be asked";
+    expect(failing.log).toMatchObject([{ type: "unavailable", code: "network_failed", detail }]);
     expect(countOf(signer, "/introspect")).toBe(0);
   });
 
@@ -137,7 +155,11 @@ describe("an issuer that is down (V12)", () => {
   }) => {
     const token = await signer.sign({ exp: signer.clock.epoch() / 1000 + 7200 });
     await server.ask(token);
-    await pass(signer, 301);
+    await pass(signer, 300);
+    expect((await server.ask(token)).status).toBe(200);
+    await reachIssuer(signer);
+    expect(countOf(signer, "/jwks")).toBe(1);
+    await pass(signer, 1);
     for (let i = 0; i < 10; i++) expect((await server.ask(token)).status).toBe(200);
     await until(() => countOf(signer, "/jwks") === 2);
     await pass(signer, 299);
@@ -159,7 +181,7 @@ describe("a key that is not known (V12)", () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => server.ask(token)));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     for (let i = 0; i < 50; i++) await server.ask(await signer.sign({}, { kid: `made-up-${i}` }));
-    expect(countOf(signer, "/jwks")).toBe(2);
+    expect([METADATA, "/jwks"].map((path) => countOf(signer, path))).toEqual([1, 2]);
   });
 
   it("may be a new one until the keys are read again, and is none when they lack it then", async ({
@@ -187,6 +209,9 @@ describe("a key that is not known (V12)", () => {
       expect(outcome(await server.ask(await signer.sign(claims, { kid: "old" })))).toEqual([401, REFUSED]);
     }
     expect(server.reasons()).toEqual(["expired", "audience"]);
+    const stolen = await signer.sign({ exp: 1 }, {}, await makeKey());
+    expect(outcome(await server.ask(stolen))).toEqual([401, REFUSED]);
+    expect(server.log.at(-1)).toMatchObject({ reason: "signature" });
   });
 
   it("is none where the keys were read for it", async ({ signer, server }) => {
@@ -223,6 +248,7 @@ describe("a key that is not known (V12)", () => {
     breakOff("/jwks");
     await expectUnavailable(server, rotated);
     const requested = countOf(signer, "/jwks");
+    await expectUnavailable(server, await signer.sign({ exp: 1 }, { kid: "key-2" }));
     await pass(signer, 59);
     await expectUnavailable(server, rotated);
     expect(countOf(signer, "/jwks")).toBe(requested);
@@ -255,20 +281,47 @@ describe("the documents of an issuer", () => {
     signer.issuer.routes["/pool/jwks"] = { json };
     await expectUnavailable(server, await signer.sign());
     expect(server.reasons()).toEqual(["bad_envelope"]);
+    const detail = `the keys of "${signer.issuer.issuer}" are no key set (RFC 7517 section 5)`;
+    expect(server.log).toMatchObject([{ detail }]);
   });
 
   it("are found at the addresses of RFC 8414 and OpenID Connect too", async () => {
-    for (const path of [
-      "/.well-known/oauth-authorization-server/pool",
-      "/.well-known/openid-configuration/pool",
-      "/pool/.well-known/openid-configuration",
-    ]) {
+    for (const path of METADATA_ADDRESSES) {
       const other = await startSigner();
       const { routes, metadata } = other.issuer;
       delete routes[`/pool${METADATA}`];
       routes[path] = { json: metadata };
       expect((await other.server().ask(await other.sign())).status).toBe(200);
     }
+  });
+
+  it.for<[string, Reply]>([
+    ["is of another issuer", { json: { issuer: elsewhere } }],
+    ["is broken", { status: 503, text: "" }],
+    ["is a page", { headers: { "content-type": "text/html" }, text: "<p>" }],
+  ])("are found at the next address where the one at the first %s", async ([_what, reply], { signer, server }) => {
+    const { routes, metadata } = signer.issuer;
+    routes[`/pool${METADATA}`] = reply;
+    for (const address of METADATA_ADDRESSES) routes[address] = { json: metadata };
+    expect((await server.ask(await signer.sign())).status).toBe(200);
+  });
+
+  it.for<[string, Reply, Reply, string]>([
+    ["are nowhere", { status: 404, text: "" }, { status: 404, text: "" }, "no_server_metadata"],
+    ["are pages", { text: "<p>" }, { headers: { "content-type": "text/html" }, text: "<p>" }, "no_server_metadata"],
+    ["are broken first", { status: 503, text: "" }, { json: { issuer: elsewhere } }, "server_error"],
+    ["are broken last", { json: { issuer: elsewhere } }, { status: 503, text: "" }, "issuer_mismatch"],
+  ])("are reported by the first that is wrong: they %s", async ([_what, first, others, code], { signer, server }) => {
+    const { routes } = signer.issuer;
+    routes[`/pool${METADATA}`] = first;
+    for (const address of METADATA_ADDRESSES) routes[address] = others;
+    await expectUnavailable(server, await signer.sign());
+    const { issuer } = signer.issuer;
+    const details: Record<string, string> = {
+      no_server_metadata: `the authorization server "${issuer}" publishes no metadata (RFC 8414)`,
+    };
+    const detail = details[code] ?? expect.any(String);
+    expect(server.log).toMatchObject([{ type: "unavailable", issuer, code, detail }]);
   });
 
   it("lead nowhere nearer than the issuer is, unless that is allowed", async ({ signer }) => {
@@ -297,11 +350,18 @@ describe("the documents of an issuer", () => {
     const network = {
       connectTo: (server: URL) => {
         ways.push(server.href);
-        return { fetch: globalThis.fetch, addressClass: async () => "loopback" as const };
+        const send: typeof fetch = (input, init) => {
+          sent.push(new URL((input as Request).url).pathname);
+          return fetch(input, init);
+        };
+        return { fetch: send, addressClass: async () => "loopback" as const };
       },
     };
-    expect((await signer.server({ network }).ask(await signer.sign())).status).toBe(200);
+    const sent: string[] = [];
+    const unused = () => Promise.reject(new Error("not by this"));
+    expect((await signer.server({ network, fetch: unused }).ask(await signer.sign())).status).toBe(200);
     expect(ways).toEqual([signer.issuer.issuer]);
+    expect(sent).toEqual([`/pool${METADATA}`, "/pool/jwks"]);
   });
 
   it("cannot be had where the network does not know the issuer's name", async ({ signer }) => {

@@ -59,17 +59,21 @@ describe("scopes (V11)", () => {
 
   it("are an error of their own for a program that verifies by itself", async ({ signer }) => {
     const server = signer.server({ requiredScopes: ["mcp"] });
-    expect(await heldError(server.verify(await signer.sign(), { scopes: ["admin"] }))).toMatchObject({
+    expect(await heldError(server.verify(await signer.sign(), { scopes: ["admin", "owner"] }))).toMatchObject({
       code: "insufficient_scope",
       class: "auth",
       status: 403,
-      message: 'the access token lacks scopes: "mcp admin" are needed',
+      message: 'the access token lacks scopes: "mcp admin owner" are needed',
     });
+    expect(server.log).toEqual([{ type: "refused", reason: "scope", detail: 'the token lacks "admin owner"' }]);
   });
 
   it("must be scopes when a program gives them", async ({ signer }) => {
     expect(() => signer.server({ requiredScopes: ["two words"] })).toThrow(TypeError);
     expect(() => signer.server({ scopesSupported: ['a"b'] })).toThrow(TypeError);
-    await expect(signer.server().verify(await signer.sign(), { scopes: ["a\nb"] })).rejects.toThrow(TypeError);
+    await expect(signer.server().verify(await signer.sign(), { scopes: ["a b"] })).rejects.toThrow(
+      new TypeError('scopes: "a b" is no scope (RFC 6749 section 3.3)'),
+    );
+    await expect(signer.server().ask(undefined, { scopes: ["a b"] })).rejects.toThrow(TypeError);
   });
 });

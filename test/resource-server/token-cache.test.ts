@@ -115,7 +115,9 @@ it("a known token needs a proof of its own key at each request", async ({ signer
 });
 
 it("no request changes the claims of the next one", async ({ signer, server }) => {
-  const { claims } = await server.verify(await signer.sign({ aud: ["https://mcp.example/mcp"], extra: { list: [1] } }));
+  const { claims } = await server.verify(
+    await signer.sign({ aud: ["https://mcp.example/mcp"], extra: { list: [1], none: null } }),
+  );
   expect(() => (claims.aud as string[]).push("https://other.example")).toThrow(TypeError);
   expect(() => (claims["extra"] as { list: number[] }).list.push(2)).toThrow(TypeError);
 });

@@ -89,6 +89,15 @@ describe("a key that cannot be used (V12)", () => {
     await unjudged(signer.server());
   });
 
+  it("is named as it was looked for", async ({ signer, unjudged, server }) => {
+    signer.keys = [{ ...rsa.jwk, n: "!!!" }];
+    const nameless = await signer.sign({}, { alg: "RS256", kid: undefined }, rsa);
+    expect((await server.ask(nameless)).status).toBe(503);
+    expect(server.log).toMatchObject([{ detail: expect.stringContaining('the key "" cannot be used: ') }]);
+    await unjudged();
+    expect(server.log).toMatchObject([{ detail: expect.stringContaining('the key "rsa" cannot be used: ') }]);
+  });
+
   it("is no matter for the tokens of another key", async ({ signer, server, unjudged }) => {
     signer.keys = [{ ...rsa.jwk, n: "!!!" }, signer.key.jwk];
     expect((await server.ask(await signer.sign())).status).toBe(200);
@@ -110,6 +119,7 @@ describe("a set without keys (V12)", () => {
   it("says nothing of a token, and is read again once a minute", async ({ signer, unjudged, server, token }) => {
     signer.keys = [];
     for (let i = 0; i < 5; i++) await unjudged();
+    expect(server.log).toMatchObject([{ detail: "the key set has no keys" }]);
     await pass(signer, 60);
     for (let i = 0; i < 5; i++) await unjudged();
     expect(countOf(signer, "/jwks")).toBe(2);
