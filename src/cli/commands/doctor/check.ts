@@ -1,4 +1,4 @@
-import { abortedError, type ErrorClass, isAgentAuthError, messageOf } from "../../../errors.js";
+import { abortedError, isAgentAuthError, messageOf } from "../../../errors.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { cliHint } from "../../runtime/hints.js";
 
@@ -21,28 +21,22 @@ export interface CheckResult extends CheckFinding {
   name: string;
 }
 
-/** The areas of failures, the most severe first: each with its exit code, and the hint for an error that has none. */
-const AREAS = {
-  settings: { exitCode: EXIT_CODES.usage, hint: "agentauth config list --show-origin shows where it is set" },
-  store: { exitCode: EXIT_CODES.store, hint: "set AGENTAUTH_HOME to a folder that you can write to" },
-  online: { exitCode: EXIT_CODES.unavailable, hint: "run it again with --verbose, which logs each request" },
+/** The classes of failures, the most severe first: each with the hint for an error that has none. */
+const HINTS = {
+  usage: "agentauth config list --show-origin shows where it is set",
+  store: "set AGENTAUTH_HOME to a folder that you can write to",
+  unavailable: "run it again with --verbose, which logs each request",
 } as const;
 
-/** The area of a failure. */
-export type Area = keyof typeof AREAS;
-
-/** A wrong setting keeps its area, even if an online check finds it; a store may be in an engine that does not answer. */
-const AREA_OF: Readonly<Partial<Record<ErrorClass, Area>>> = {
-  usage: "settings",
-  unavailable: "online",
-  store: "store",
-};
+/** The class of a failure, which is that of an error and names an exit code. */
+export type FailureClass = keyof typeof HINTS;
+const FAILURES = Object.keys(HINTS) as FailureClass[];
 
 /** What a check looks for. May throw: an error becomes a finding. Undefined for a check that is not for this run. */
 export type Check<Subject> = (subject: Subject) => CheckFinding | undefined | Promise<CheckFinding | undefined>;
 
-/** Checks by their names, each with the area of its failures, in the order of the report. */
-export type AreaChecks<Subject> = readonly (readonly [Area, Readonly<Record<string, Check<Subject>>>])[];
+/** Checks by their names, each with the class of its failures, in the order of the report. */
+export type CheckList<Subject> = readonly (readonly [FailureClass, Readonly<Record<string, Check<Subject>>>])[];
 
 function finding(state: CheckState): (found: string, hint?: string) => CheckFinding {
   return (found, hint) => ({ state, found, ...(hint !== undefined && { hint }) });
@@ -58,49 +52,50 @@ export const failed = finding("failed");
 export const skipped = finding("skipped");
 
 /**
- * Runs every check: the online checks at the same time, the others one by one. A check that throws has failed; the others
- * still run.
+ * Runs every check: those over the network at the same time, the others one by one. A check that throws has failed; the
+ * others still run.
  *
  * @returns the findings in order, and 0 or the exit code of the most severe failure
  * @throws `AgentAuthError` `aborted` when the signal fires
  */
 export async function runChecks<Subject>(
-  checks: AreaChecks<Subject>,
+  checks: CheckList<Subject>,
   subject: Subject,
   signal: AbortSignal,
 ): Promise<{ results: CheckResult[]; exitCode: number }> {
   const results: CheckResult[] = [];
-  const broken = new Set<Area>();
-  const all = checks.flatMap(([area, byName]) =>
+  const failures = new Set<string>();
+  const all = checks.flatMap(([failure, byName]) =>
     Object.entries(byName).map(([name, check]) => {
-      const run = () => attempt(area, () => check(subject));
-      return { name, run, started: area === "online" ? run() : undefined };
+      const run = () => attempt(failure, () => check(subject));
+      return { name, run, started: failure === "unavailable" ? run() : undefined };
     }),
   );
   for (const { name, run, started } of all) {
-    const { found, area } = await (started ?? run());
+    const { found, failure } = await (started ?? run());
     if (signal.aborted) throw abortedError(signal);
     if (found === undefined) continue;
     results.push({ name, ...found });
-    if (found.state === "failed") broken.add(area);
+    if (found.state === "failed") failures.add(failure);
   }
-  const mostSevere = Object.entries(AREAS).find(([area]) => broken.has(area as Area));
-  return { results, exitCode: mostSevere?.[1].exitCode ?? EXIT_CODES.ok };
+  const mostSevere = FAILURES.find((failure) => failures.has(failure));
+  return { results, exitCode: EXIT_CODES[mostSevere ?? "ok"] };
 }
 
 async function attempt(
-  area: Area,
+  failure: FailureClass,
   run: () => ReturnType<Check<never>>,
-): Promise<{ found: CheckFinding | undefined; area: Area }> {
+): Promise<{ found: CheckFinding | undefined; failure: FailureClass }> {
   try {
-    return { found: await run(), area };
+    return { found: await run(), failure };
   } catch (thrown) {
     if (!isAgentAuthError(thrown)) {
-      const why = messageOf(thrown);
-      return { found: failed(`the check failed: ${why}`, "this is a bug in agentauth: please report it"), area };
+      const found = `the check failed: ${messageOf(thrown)}`;
+      return { found: failed(found, "this is a bug in agentauth: please report it"), failure };
     }
     const { message, hint } = cliHint(thrown);
-    const about = AREA_OF[thrown.class] ?? area;
-    return { found: failed(message, hint ?? AREAS[about].hint), area: about };
+    // A wrong setting is one even if an online check finds it; a store may be in an engine that does not answer.
+    const own = FAILURES.find((one) => one === thrown.class) ?? failure;
+    return { found: failed(message, hint ?? HINTS[own]), failure: own };
   }
 }

@@ -3,7 +3,7 @@ import { VERSION } from "../../../http/version.js";
 import { countText } from "../../output/value.js";
 import { formatOf, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { type AreaChecks, type CheckResult, runChecks } from "./check.js";
+import { type CheckList, type CheckResult, runChecks } from "./check.js";
 import { HOME_CHECKS } from "./home-checks.js";
 import { MACHINE_CHECKS } from "./machine-checks.js";
 import { NETWORK_CHECKS, proxiesOf, proxySecrets } from "./network-checks.js";
@@ -14,11 +14,11 @@ import { STORE_CHECKS } from "./store-checks.js";
 import { type DoctorFlags, type Subject, subjectOf } from "./subject.js";
 import { doctorText, redactReport } from "./text.js";
 
-/** In the order of the report. */
-const CHECKS: AreaChecks<Subject> = [
-  ["settings", { ...MACHINE_CHECKS, ...NETWORK_CHECKS, ...SETTINGS_CHECKS }],
+/** In the order of the report, each with the class of its failures. */
+const CHECKS: CheckList<Subject> = [
+  ["usage", { ...MACHINE_CHECKS, ...NETWORK_CHECKS, ...SETTINGS_CHECKS }],
   ["store", { ...HOME_CHECKS, ...STORE_CHECKS }],
-  ["online", ONLINE_CHECKS],
+  ["unavailable", ONLINE_CHECKS],
   ["store", LOGIN_CHECKS],
 ];
 

@@ -39,14 +39,14 @@ const NO_CONFIG = { schema: 1, profile: "default", profiles: {} } as const;
 const live = () => new AbortController().signal;
 
 describe("the exit code", () => {
-  const check = (area: "settings" | "store" | "online", finding = failed("x")) =>
+  const check = (area: "usage" | "store" | "unavailable", finding = failed("x")) =>
     [area, { [area]: () => finding }] as const;
 
   it.each([
     [[], 0],
-    [["online"], 5],
-    [["online", "store"], 8],
-    [["store", "online", "settings"], 2],
+    [["unavailable"], 5],
+    [["unavailable", "store"], 8],
+    [["store", "unavailable", "usage"], 2],
   ] as const)("of failures in %j is %i", async (areas, code) => {
     const { exitCode } = await runChecks(
       [check("store", warning("w")), ...areas.map((area) => check(area))],
@@ -64,7 +64,7 @@ describe("the exit code", () => {
     const run = () => {
       throw new AgentAuthError("usage", "what is wrong", { class: kind, hint: "what helps" });
     };
-    const { results, exitCode } = await runChecks([["online", { service: run }]], {}, live());
+    const { results, exitCode } = await runChecks([["unavailable", { service: run }]], {}, live());
     expect([results, exitCode]).toEqual([
       [{ name: "service", state: "failed", found: "what is wrong", hint: "what helps" }],
       code,
@@ -76,7 +76,7 @@ it("a check without a hint of its own gets that of what it is about", async () =
   const run = () => {
     throw new AgentAuthError("not_permitted", "no", { class: "remote" });
   };
-  const { results } = await runChecks([["online", { service: run }]], {}, live());
+  const { results } = await runChecks([["unavailable", { service: run }]], {}, live());
   expect(results[0]?.hint).toContain("--verbose");
 });
 
@@ -90,7 +90,7 @@ it("what goes over the network is waited for together", async () => {
     running.delete(name);
     return ok(name);
   };
-  const { results } = await runChecks([["online", { a: check("a"), b: check("b"), c: check("c") }]], {}, live());
+  const { results } = await runChecks([["unavailable", { a: check("a"), b: check("b"), c: check("c") }]], {}, live());
   expect([most, results.map(({ name }) => name)]).toEqual([3, ["a", "b", "c"]]);
 });
 
@@ -99,7 +99,7 @@ it("a check that breaks off has failed without a stack, and the others are asked
     throw new TypeError("undefined is no function");
   };
   const after = ["store", { b: () => ok("fine") }] as const;
-  const { results } = await runChecks([["settings", { a: run }], after], {}, live());
+  const { results } = await runChecks([["usage", { a: run }], after], {}, live());
   expect(results).toEqual([
     {
       name: "a",
@@ -117,7 +117,7 @@ it("a signal ends the checks", async () => {
     controller.abort();
     return ok("late");
   };
-  await expect(runChecks([["online", { a: run }]], {}, controller.signal)).rejects.toMatchObject({
+  await expect(runChecks([["unavailable", { a: run }]], {}, controller.signal)).rejects.toMatchObject({
     class: "aborted",
   });
 });
