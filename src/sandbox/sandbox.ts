@@ -14,7 +14,7 @@ import { MCP_PATH, PoolServers } from "./oauth/pool-server.js";
 import { Origins } from "./router.js";
 import { readSandboxSettings, type SandboxOptions, type SandboxSettings } from "./sandbox-settings.js";
 import type { ServerShape } from "./vendors/shape.js";
-import { findShape, type RunningShape, type ShapeSettings } from "./vendors/shape-server.js";
+import { findShape, startShape } from "./vendors/shape-server.js";
 
 const DAY_MS = 86_400_000;
 
@@ -88,7 +88,11 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   };
   const origin = await origins.open(settings.port);
   const subject = settings.oauth.autoApprove ?? "alice";
-  const like = recorded && (await openShape(recorded, { origin, clock, subject, open: () => origins.open(0) }, close));
+  const opening = recorded && startShape(recorded, { origin, clock, subject, open: () => origins.open(0) });
+  const like = await opening?.catch(async (error: unknown) => {
+    await close();
+    throw error;
+  });
   const machines = settings.oauth.machineGrants
     ? new Machines(origin, clock, () => `${origin}/${data.first.pool}`)
     : undefined;
@@ -126,20 +130,6 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const { apiToken, controlToken } = settings;
   Object.defineProperties(sandbox, { apiToken: { get: () => apiToken }, controlToken: { get: () => controlToken } });
   return sandbox as Sandbox;
-}
-
-async function openShape(
-  recorded: ServerShape,
-  settings: ShapeSettings,
-  close: () => Promise<void>,
-): Promise<RunningShape> {
-  try {
-    const { startShape } = await import("./vendors/shape-server.js");
-    return await startShape(recorded, settings);
-  } catch (error) {
-    await close();
-    throw error;
-  }
 }
 
 /** `GET /health` needs no token: it identifies the service as a sandbox. */

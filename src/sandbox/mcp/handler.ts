@@ -13,28 +13,14 @@ export const REPORTS_TOOL = "admin_report";
 export const REPORTS_SCOPE = "reports:read";
 
 const TOOLS: readonly Tool[] = [
-  {
-    name: "whoami",
-    title: "Who am I",
-    description: "Returns the subject, the client, the scopes and the expiry of the access token.",
-    inputSchema: { type: "object" },
-    annotations: { readOnlyHint: true },
-  },
-  {
-    name: "echo",
-    title: "Echo",
-    description: "Returns its input.",
-    inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
-    annotations: { readOnlyHint: true },
-  },
-  {
-    name: REPORTS_TOOL,
-    title: "Admin report",
-    description: `Returns sample figures. Needs the scope ${REPORTS_SCOPE}.`,
-    inputSchema: { type: "object" },
-    annotations: { readOnlyHint: true },
-  },
+  sampleTool("whoami", "Who am I", "Returns the subject, the client, the scopes and the expiry of the access token."),
+  sampleTool("echo", "Echo", "Returns its input.", { properties: { text: { type: "string" } }, required: ["text"] }),
+  sampleTool(REPORTS_TOOL, "Admin report", `Returns sample figures. Needs the scope ${REPORTS_SCOPE}.`),
 ];
+
+function sampleTool(name: string, title: string, description: string, schema: object = {}): Tool {
+  return { name, title, description, inputSchema: { type: "object", ...schema }, annotations: { readOnlyHint: true } };
+}
 
 let handler: Promise<McpHttpHandler> | undefined;
 

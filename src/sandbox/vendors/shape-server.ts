@@ -11,7 +11,7 @@ import type { ServerShape } from "./shape.js";
 import { ShapeAuthorization } from "./shape-authorization.js";
 
 /** A shape that a running sandbox has. */
-export interface RunningShape {
+interface RunningShape {
   /** The shape, with the addresses of the sandbox in place of the recorded ones. */
   readonly shape: ServerShape;
   /** The parts that serve it, by their origin. */
@@ -19,7 +19,7 @@ export interface RunningShape {
 }
 
 /** What the servers of a shape need. */
-export interface ShapeSettings {
+interface ShapeSettings {
   /** The origin of the sandbox, which serves the MCP server. */
   origin: string;
   clock: SandboxClock;
