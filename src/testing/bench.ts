@@ -32,10 +32,6 @@ export interface DriverJob {
   readonly partition: string;
   /** The number of this process. */
   readonly process: number;
-  /** How many processes do the same. */
-  readonly processes: number;
-  /** How often. */
-  readonly times: number;
 }
 
 /** Longer than any case takes, also on a busy machine. */

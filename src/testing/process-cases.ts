@@ -2,6 +2,7 @@ import type { RecordKey, StoreDriver } from "../store/driver/driver.js";
 import { type Bench, type Cases, claimOf, create, type DriverJob, SOON_MS } from "./bench.js";
 import { check, checkEqual, eventually } from "./check.js";
 
+/** How many processes do the same, and how often. */
 const PROCESSES = 4;
 const TIMES = 100;
 
@@ -29,9 +30,7 @@ export const processCases: Cases = {
 
 /** Where each process succeeded. */
 async function everywhere(bench: Bench, name: DriverJob["name"], partition: string): Promise<readonly boolean[][]> {
-  const jobs = Array.from({ length: PROCESSES }, (_, process) =>
-    bench.openElsewhere({ name, partition, process, processes: PROCESSES, times: TIMES }),
-  );
+  const jobs = Array.from({ length: PROCESSES }, (_, process) => bench.openElsewhere({ name, partition, process }));
   const results = await Promise.all(jobs);
   const isRight = results.every((wins) => Array.isArray(wins) && wins.length === TIMES);
   check("openElsewhere returns what runJob returned", isRight, `${TIMES} results`, results);
@@ -47,7 +46,7 @@ async function everywhere(bench: Bench, name: DriverJob["name"], partition: stri
 export async function runJob(driver: StoreDriver, job: DriverJob): Promise<unknown> {
   await meet(driver, job);
   const wins: boolean[] = [];
-  for (let turn = 0; turn < job.times; turn += 1) {
+  for (let turn = 0; turn < TIMES; turn += 1) {
     const key = jobKey(job.partition, job.name === "increment" ? "number" : `record-${turn}`);
     wins.push(await JOBS[job.name](driver, key, job));
   }
@@ -80,7 +79,7 @@ async function meet(driver: StoreDriver, job: DriverJob): Promise<void> {
   const place = (process: number): RecordKey => ({ kind: "client", partition: job.partition, id: `${process}` });
   await driver.put(place(job.process), "here", undefined);
   await eventually(2 * SOON_MS, "a driver sees the records of other processes", async () => {
-    for (let process = 0; process < job.processes; process += 1)
+    for (let process = 0; process < PROCESSES; process += 1)
       if ((await driver.get(place(process))) === undefined) return false;
     return true;
   });
