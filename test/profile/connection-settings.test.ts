@@ -1,7 +1,7 @@
 import { chmodSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { readClientCertificate } from "../../src/profile/certificate.js";
+import { readClientCertificate } from "../../src/profile/connection-settings.js";
 import { hasOpenssl } from "../helpers/certificates.js";
 import { runCli, temporaryFolder } from "../helpers/cli.js";
 import { type CertificateServer, LIST_ENV, startCertificateServer } from "./certificate-server.js";

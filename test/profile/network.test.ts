@@ -2,14 +2,8 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, vi } from "vitest";
-import {
-  agentNetwork,
-  networkFetch,
-  outletOf,
-  proxySettings,
-  readAuthorities,
-  withSource,
-} from "../../src/profile/network.js";
+import { outletOf, proxySettings, readAuthorities, withSource } from "../../src/profile/connection-settings.js";
+import { agentNetwork, networkFetch } from "../../src/profile/network.js";
 import { quote, Redactor } from "../../src/redact.js";
 import { LIST, LISTED, listening, portOf, proxiedTest, TOKEN } from "../cli/clients/proxied-service.js";
 import { hasOpenssl } from "../helpers/certificates.js";

@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { SORTING_ENCODINGS } from "../../src/api/types.js";
 import { CONFIG_RUNS } from "../../src/cli/commands/config/run.js";
 import type { ConfigOptions } from "../../src/cli/commands/config/setting-input.js";
 import { changeConfig } from "../../src/cli/config/change.js";
@@ -56,9 +57,9 @@ describe("a setting", () => {
   });
 
   it("says which values it can have, where they are few", () => {
-    const choices = Object.entries(PROFILE_KEYS).flatMap(([key, { choices: words }]) => (words ? [[key, words]] : []));
-    expect(Object.fromEntries(choices)).toEqual({
-      sorting: PROFILE_KEYS.sorting.choices,
+    const choices = Object.entries(PROFILE_KEYS).filter(([, { values }]) => typeof values !== "function");
+    expect(Object.fromEntries(choices.map(([key, { values }]) => [key, values]))).toEqual({
+      sorting: SORTING_ENCODINGS,
       output: ["table", "wide", "plain", "json", "ndjson", "csv", "yaml", "id"],
       store: ["file", "keyring", "memory", "redis", "postgres"],
       store_fallback: ["none", "file"],
@@ -77,7 +78,7 @@ describe("a setting", () => {
     ["auth_header", " X-Key", `" X-Key" ${HEADER}`],
     ["auth_header", "Authorization:", `"Authorization:" ${HEADER}`],
     ["auth_header", "Authorization: To ken", `"Authorization: To ken" ${HEADER}`],
-    ["sorting", "yaml", `"yaml" must be one of ${PROFILE_KEYS.sorting.choices?.join(", ")}`],
+    ["sorting", "yaml", `"yaml" must be one of ${SORTING_ENCODINGS.join(", ")}`],
     ["issuer", "somewhere", `"somewhere" ${ISSUER}`],
     ["issuer", "http://as.example", `"http://as.example" ${ISSUER}`],
     ["issuer", "ftp://127.0.0.1", `"ftp://127.0.0.1" ${ISSUER}`],

@@ -3,8 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openStore } from "../../src/profile/open-store.js";
-import { checkSetting, isProfileKey, PROFILE_KEYS, type Profile } from "../../src/profile/profile-settings.js";
-import { chooseStore, isEngine, type StoreChoice, storeChoiceOf } from "../../src/profile/store-choice.js";
+import {
+  checkSetting,
+  isEngine,
+  isProfileKey,
+  PROFILE_KEYS,
+  type Profile,
+} from "../../src/profile/profile-settings.js";
+import { chooseStore, type StoreChoice, storeChoiceOf } from "../../src/profile/store-choice.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { madeGrant } from "../helpers/grant.js";
 import { grantFile, grantFiles } from "../helpers/grant-files.js";

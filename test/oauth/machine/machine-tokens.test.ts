@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { idJagAssertion, jwtBearerTokens } from "../../../src/oauth/machine/machine-tokens.js";
-import { tokenCall } from "../../../src/oauth/token/token-call.js";
+import { tokenCall } from "../../../src/oauth/token/token.js";
 import { quote, Secret } from "../../../src/redact.js";
 import { unsignedJwt } from "../../helpers/client-keys.js";
 import { startScene } from "../../helpers/issuer.js";
