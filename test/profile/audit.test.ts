@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { bothReceivers, openAudit } from "../../src/profile/audit.js";
+import { openAudit } from "../../src/profile/audit.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { ON_LINUX, ON_WINDOWS } from "../helpers/systems.js";
 
@@ -187,29 +187,5 @@ describe("the audit file", () => {
     receive(TOKEN);
     receive(TOKEN);
     expect(warnings).toEqual([`events cannot be written into ${path}: the audit file ${path} can be read by others`]);
-  });
-});
-
-describe("two receivers of events", () => {
-  it("are one, which is the other where there is one alone", () => {
-    const received: string[] = [];
-    const one = (event: string) => void received.push(`one ${event}`);
-    const other = (event: string) => void received.push(`other ${event}`);
-    expect(bothReceivers()).toBeUndefined();
-    expect(bothReceivers(undefined, undefined)).toBeUndefined();
-    expect(bothReceivers(one, undefined)).toBe(one);
-    expect(bothReceivers(undefined, other)).toBe(other);
-    bothReceivers(one, other)?.("a");
-    expect(received).toEqual(["one a", "other a"]);
-  });
-
-  it("get the event both, whatever the first does", () => {
-    const received: string[] = [];
-    const failing = () => {
-      throw new Error("a bug of the program");
-    };
-    const both = bothReceivers<string>(failing, (event) => received.push(event));
-    expect(() => both?.("a")).toThrow("a bug of the program");
-    expect(received).toEqual(["a"]);
   });
 });

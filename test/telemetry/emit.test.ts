@@ -1,7 +1,14 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
-import { createEvents, knownCodeOf, observe, reasonOf, serverOriginOf } from "../../src/telemetry/emit.js";
+import {
+  bothReceivers,
+  createEvents,
+  knownCodeOf,
+  observe,
+  reasonOf,
+  serverOriginOf,
+} from "../../src/telemetry/emit.js";
 import { type AgentEvent, CHANNEL_PREFIX, EVENTS, type EventName } from "../../src/telemetry/events.js";
 
 function subscribed(type: EventName): AgentEvent[] {
@@ -115,5 +122,29 @@ describe("the fields of an event", () => {
       Object.entries(fields).flatMap(([name, field]) => ("values" in field || "unit" in field ? [] : [name])),
     );
     expect([...new Set(texts)].sort()).toEqual(["client", "code", "issuer", "method", "name", "server", "tool"]);
+  });
+});
+
+describe("two receivers of events", () => {
+  it("are one, which is the other where there is one alone", () => {
+    const received: string[] = [];
+    const one = (event: string) => void received.push(`one ${event}`);
+    const other = (event: string) => void received.push(`other ${event}`);
+    expect(bothReceivers()).toBeUndefined();
+    expect(bothReceivers(undefined, undefined)).toBeUndefined();
+    expect(bothReceivers(one, undefined)).toBe(one);
+    expect(bothReceivers(undefined, other)).toBe(other);
+    bothReceivers(one, other)?.("a");
+    expect(received).toEqual(["one a", "other a"]);
+  });
+
+  it("get the event both, whatever the first does", () => {
+    const received: string[] = [];
+    const failing = () => {
+      throw new Error("a bug of the program");
+    };
+    const both = bothReceivers<string>(failing, (event) => received.push(event));
+    expect(() => both?.("a")).toThrow("a bug of the program");
+    expect(received).toEqual(["a"]);
   });
 });

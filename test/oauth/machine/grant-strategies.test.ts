@@ -1,11 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import {
-  extensionOf,
-  GRANT_FLAGS,
-  GRANT_STRATEGIES,
-  machineFailure,
-} from "../../../src/oauth/machine/grant-strategies.js";
+import { extensionOf, GRANT_STRATEGIES, machineFailure } from "../../../src/oauth/machine/grant-strategies.js";
 import {
   fingerprintOf,
   identify,
@@ -27,14 +22,16 @@ const BY_LOGIN: MachineGrant = {
   subject: async () => ({ idToken: "t" }),
 };
 
+const FLAGS = Object.values(GRANT_STRATEGIES).map(({ flag }) => flag);
+
 it("the machine grants are named, described, and of an extension where there is one", () => {
-  expect(GRANT_FLAGS).toEqual(["client-credentials", "jwt-bearer", "id-jag"]);
+  expect(FLAGS).toEqual(["client-credentials", "jwt-bearer", "id-jag"]);
   expect(Object.values(GRANT_STRATEGIES).map(({ about }) => about)).toEqual([
     "the client on its own behalf (RFC 6749 section 4.4)",
     "an assertion that the issuer trusts (RFC 7523)",
     "an id token of the company's identity provider (enterprise-managed authorization)",
   ]);
-  expect([...GRANT_FLAGS, undefined].map(extensionOf)).toEqual([
+  expect([...FLAGS, undefined].map(extensionOf)).toEqual([
     "io.modelcontextprotocol/oauth-client-credentials",
     undefined,
     "io.modelcontextprotocol/enterprise-managed-authorization",

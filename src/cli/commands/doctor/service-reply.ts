@@ -3,8 +3,7 @@ import type { Page } from "../../../api/page.js";
 import type { OpenSorting } from "../../../api/types.js";
 import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
 import type { Settings } from "../../../profile/settings.js";
-import type { ListKind } from "../../listing/kinds.js";
-import { requireScope } from "../../listing/scope.js";
+import { type ListKind, requireScope } from "../../listing/scope.js";
 import { openListing } from "../../listing/source.js";
 import type { CommandContext } from "../../runtime/context.js";
 
