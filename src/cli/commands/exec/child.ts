@@ -69,8 +69,7 @@ export async function runChild(
       err && passOutput(err, own.stderr, masked.stderr ? secrets : () => []),
     ]);
     const exitCode = await ending;
-    readerTimeout.childEnded();
-    const failures = await Promise.race([passed, readerTimeout.expired]);
+    const failures = await Promise.race([passed, readerTimeout.expired()]);
     const isStuck = failures === undefined && own.stdout.writableLength + own.stderr.writableLength > 0;
     return { exitCode, lost: failures?.find(isLoss), isStuck };
   } finally {
@@ -103,22 +102,18 @@ function endOf(child: ChildProcess, io: Io): Promise<number> {
 function createReaderTimeout() {
   let timer: NodeJS.Timeout | undefined;
   let wasSignalled = false;
-  let hasEnded = false;
   let giveUp = () => {};
-  const expired = new Promise<undefined>((resolve) => {
-    giveUp = () => resolve(undefined);
-  });
   return {
-    expired,
     signalled() {
       wasSignalled = true;
-      // The child, which the signal was for, has already ended.
-      if (hasEnded) giveUp();
+      giveUp();
     },
-    childEnded() {
-      hasEnded = true;
-      if (wasSignalled) timer = setTimeout(giveUp, GRACE_MS);
-    },
+    /** Waits from the end of the child: for a while if a signal has ended it, else until one comes. */
+    expired: () =>
+      new Promise<undefined>((resolve) => {
+        giveUp = () => resolve(undefined);
+        if (wasSignalled) timer = setTimeout(giveUp, GRACE_MS);
+      }),
     stop: () => clearTimeout(timer),
   };
 }
