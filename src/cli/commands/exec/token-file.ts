@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { Clock } from "../../../http/deadline.js";
 import type { AccessToken } from "../../../oauth/model/grant.js";
 import { codeOf, statOf } from "../../../platform/files.js";
-import { removeCommand } from "../../../platform/shell.js";
+import { changingMode, removeCommand } from "../../../platform/shell.js";
 import {
   attempt,
   checkPrivateFolder,
@@ -119,7 +119,8 @@ function makeOwnFolder(folder: string): string {
   try {
     return mkdtempSync(join(folder, "exec-"));
   } catch (cause) {
-    const hint = "set AGENTAUTH_HOME to a folder that you can write to";
+    const isDenied = ["EACCES", "EPERM"].includes(codeOf(cause) ?? "");
+    const hint = isDenied ? changingMode("700", folder) : "set AGENTAUTH_HOME to a folder that you can write to";
     throw storeError(`the folder ${folder} cannot be written`, cause, hint);
   }
 }
