@@ -46,18 +46,11 @@ export function addJwtBearer(provider: OidcProvider, settings: JwtBearerSettings
   );
 }
 
-/** Whom a token is for. */
-interface Asserted {
-  accountId: string;
-  resource: string;
-  scope: string;
-}
-
 /**
  * Validates the assertion by the rules of RFC 7523 section 3, and an ID-JAG by those of its draft (section 4.4.1). Each is
- * taken once, and not used up by a request that is refused for another reason.
+ * taken once, and not used up by a request that is refused for another reason. Returns whom and what a token is for.
  */
-function readAssertion(ctx: OidcContext, { errors, machines, issuer, resources }: JwtBearerSettings): Asserted {
+function readAssertion(ctx: OidcContext, { errors, machines, issuer, resources }: JwtBearerSettings) {
   const assertion = paramOf(ctx.oidc.params, "assertion");
   if (assertion === undefined) throw new errors.InvalidRequest("assertion is required");
   const refuse = (why: string) => new errors.InvalidGrant(why);

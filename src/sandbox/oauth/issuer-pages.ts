@@ -201,16 +201,10 @@ function sourceOf(uri: string): string {
   return /^https?:$/.test(protocol) && !hostname.startsWith("[") ? origin : protocol;
 }
 
-/** A form with hidden fields only, as oidc-provider renders it. */
-interface HiddenForm {
-  action: string;
-  fields: Record<string, string>;
-}
-
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" };
 
 /** Reads the hidden fields of the first form in a page of oidc-provider; `undefined` where there is no form. */
-export function readHiddenForm(html: string): HiddenForm | undefined {
+export function readHiddenForm(html: string) {
   const action = /<form [^>]*action="([^"]*)"/.exec(html)?.[1];
   if (action === undefined) return undefined;
   const inputs = html.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g);

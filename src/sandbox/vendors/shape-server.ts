@@ -10,14 +10,6 @@ import { bufferResponse, sampleMcp, webRequest } from "../mcp/handler.js";
 import type { ServerShape } from "./shape.js";
 import { ShapeAuthorization } from "./shape-authorization.js";
 
-/** A shape that a running sandbox has. */
-interface RunningShape {
-  /** The shape, with the addresses of the sandbox in place of the recorded ones. */
-  readonly shape: ServerShape;
-  /** The parts that serve it, by their origin. */
-  readonly parts: ReadonlyMap<string, SandboxPart>;
-}
-
 /** What the servers of a shape need. */
 interface ShapeSettings {
   /** The origin of the sandbox, which serves the MCP server. */
@@ -39,13 +31,17 @@ const RESOURCE_METADATA = "/.well-known/oauth-protected-resource";
 const MAX_BODY = 1024 * 1024;
 const ORIGIN = /https:\/\/[\w.-]+(?::\d+)?/g;
 
-/** Prepares the servers of a shape: one origin for each that the record has. */
-export async function startShape(recorded: ServerShape, settings: ShapeSettings): Promise<RunningShape> {
+/**
+ * Prepares the servers of a shape: one origin for each that the record has.
+ *
+ * @returns the shape with the addresses of the sandbox in place of the recorded ones, and the parts that serve it by origin
+ */
+export async function startShape(recorded: ServerShape, settings: ShapeSettings) {
   const origins = new Map<string, string>();
   for (const origin of originsOf(recorded))
     origins.set(origin, origins.size === 0 ? settings.origin : await settings.open());
   const { id, title, about, source, date, ...addressed } = recorded;
-  const shape = { id, title, about, source, date, ...relocateOrigins(addressed, origins) };
+  const shape: ServerShape = { id, title, about, source, date, ...relocateOrigins(addressed, origins) };
   const routes = routesOf(shape, new ShapeAuthorization(shape, settings.clock, settings.subject));
   const parts = new Map([...origins.values()].map((origin) => [origin, partOf(origin, routes)]));
   return { shape, parts };
