@@ -75,26 +75,30 @@ export function toRpcError(error: unknown, { url, hasSession, mask }: RpcErrorCo
       data: { ...rest, ...shown },
     };
   }
-  if (httpFailureOf(error) !== undefined) return explainStatus(error, { url, hasSession, mask });
+  const failure = httpFailureOf(error);
+  if (failure !== undefined) return explainStatus(error, failure, { url, hasSession, mask });
   const reason = messageOf(error);
   return internalRpcError(`the MCP server ${quote(url)}: ${toPrintable(reason, mask)}`);
 }
 
-function explainStatus(error: unknown, { url, hasSession, mask }: RpcErrorContext): RpcError {
-  const { status, text } = httpFailureOf(error) ?? {};
+function explainStatus(
+  error: unknown,
+  { status, text }: HttpFailure["data"],
+  { url, hasSession, mask }: RpcErrorContext,
+): RpcError {
   if (hasSession && isSessionLost(error)) {
     return internalRpcError(
       `the MCP server ${quote(url)} has ended the session, or was restarted (HTTP ${status}): restart this server in the host to begin a new session`,
       { status },
     );
   }
-  const serverError = text === undefined ? undefined : errorObjectIn(mask(text));
+  const serverError = errorObjectIn(mask(text));
   if (serverError && Number.isInteger(serverError["code"])) {
     const { code, message, data } = serverError as Record<string, unknown> & RpcError;
     return { code, message, ...("data" in serverError && { data }) };
   }
-  const body = text?.trim() ? `: ${quote(mask(text), 300)}` : "";
-  return internalRpcError(`the MCP server ${quote(url)} answered HTTP ${status ?? "?"}${body}`, { status });
+  const body = text.trim() ? `: ${quote(mask(text), 300)}` : "";
+  return internalRpcError(`the MCP server ${quote(url)} answered HTTP ${status}${body}`, { status });
 }
 
 /** What the session checks of the official SDKs and of their examples answer with HTTP 400, where the specification has 404. */
@@ -108,8 +112,10 @@ const SESSION_CODES: ReadonlySet<unknown> = new Set([-32_000, -32_001, RPC_CODES
  * the request.
  */
 export function isSessionLost(error: unknown): boolean {
-  const { status } = httpFailureOf(error) ?? {};
-  const { text = "", error: serverError } = errorBody(error);
+  const failure = httpFailureOf(error);
+  if (failure === undefined) return false;
+  const { status, text } = failure;
+  const serverError = errorObjectIn(text);
   if (status === 404) {
     return !serverError || SESSION_CODES.has(serverError["code"]) || /\bsession\b/i.test(serverError.message);
   }

@@ -100,7 +100,7 @@ function hasMoreLevels(value: unknown, levels: number): boolean {
 }
 
 /** The member `name` of a message's `params`; undefined if absent. */
-export function readParam(message: RpcMessage, name: string): unknown {
+export function readParam(message: RpcMessage | Pick<RpcRequest, "params">, name: string): unknown {
   const { params } = message as RpcRequest;
   return isJsonObject(params) ? params[name] : undefined;
 }

@@ -7,6 +7,9 @@ interface Mirrored {
   readonly name: string;
 }
 
+/** What a request asks for. */
+type RequestContent = Pick<RpcRequest, "method" | "params">;
+
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/;
 const HEADER_VALUE = /^(?!=\?base64\?.*\?=$)[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
 const MAX_DEPTH = 16;
@@ -20,7 +23,7 @@ export class ParamHeaders {
   readonly #tools = new Map<string, Mirrored[]>();
 
   /** Reads the schemas in a response to `tools/list`; the first page replaces all earlier ones. */
-  update(request: RpcRequest, response: RpcResponse): void {
+  update(request: RequestContent, response: Pick<RpcResponse, "result">): void {
     if (request.method !== "tools/list" || !isJsonObject(response.result)) return;
     if (readParam(request, "cursor") === undefined) this.#tools.clear();
     const { tools } = response.result;
@@ -37,7 +40,7 @@ export class ParamHeaders {
   }
 
   /** The headers of a request. */
-  of(request: RpcRequest): Record<string, string> {
+  of(request: RequestContent): Record<string, string> {
     if (request.method !== "tools/call") return {};
     const [tool, args] = [readParam(request, "name"), readParam(request, "arguments")];
     // A call with an invalid name is forwarded: the server rejects it.

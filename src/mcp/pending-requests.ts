@@ -110,7 +110,7 @@ export class Handshake {
   /** Removes a delayed request; undefined if there is none with this id. */
   drop(id: unknown): RpcMessage | undefined {
     const found = this.#queue.find((message) => isRpcRequest(message) && message.id === (id as RpcId));
-    if (found) this.#queue = this.#queue.filter((message) => message !== found);
+    this.#queue = this.#queue.filter((message) => message !== found);
     return found;
   }
 

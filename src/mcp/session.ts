@@ -97,11 +97,11 @@ async function listTools(session: HttpSession, limits: RequestLimits, headers?: 
   const found: McpTool[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < MAX_PAGES; page++) {
-    const params = cursor === undefined ? {} : { cursor };
+    const params = { cursor };
     const result = await session.request("tools/list", params, limits);
     const { tools, nextCursor } = result;
     if (!Array.isArray(tools) || !tools.every(isTool)) throw new SyntaxError("its list of tools is malformed");
-    headers?.update({ jsonrpc: "2.0", id: 0, method: "tools/list", params }, { jsonrpc: "2.0", result });
+    headers?.update({ method: "tools/list", params }, { result });
     found.push(...tools.filter(({ inputSchema }) => !session.isSessionless || hasValidMarks(inputSchema)));
     if (typeof nextCursor !== "string" || nextCursor === cursor) return found;
     cursor = nextCursor;
@@ -128,7 +128,7 @@ async function callTool(
     if (!session.isSessionless || codeOf(error) !== HEADER_MISMATCH) throw error;
     const headers = new ParamHeaders();
     await listTools(session, limits, headers);
-    return send(headers.of({ jsonrpc: "2.0", id: 0, method: "tools/call", params }));
+    return send(headers.of({ method: "tools/call", params }));
   });
   const { content = [] } = result;
   const isResult = Array.isArray(content) && content.every((part) => isJsonObject(part));

@@ -112,7 +112,7 @@ function matchesGlob(glob: string, text: string): boolean {
   let from: { star: number; at: number } | undefined;
   for (let next = 0; next < given.length; ) {
     if (wanted[at] === "*") from = { star: at++, at: next };
-    else if (at < wanted.length && (wanted[at] === "?" || wanted[at] === given[next])) {
+    else if (wanted[at] === "?" || wanted[at] === given[next]) {
       at++;
       next++;
     } else if (from) {
