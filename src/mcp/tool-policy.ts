@@ -100,8 +100,8 @@ function fold(text: string): string {
 }
 
 function globOf(text: string): Glob {
-  // Wildcards are those that were typed, not what a fold makes of another character.
-  const folded = text.replace(/[^*?]+/g, (literal) => fold(literal).replace(/[*?]/g, ""));
+  // Where a fold makes a wildcard of another character, it matches any one character, as it does not match itself.
+  const folded = text.replace(/[^*?]+/g, (literal) => fold(literal).replace(/[*?]/g, "?"));
   return { text, folded };
 }
 
