@@ -63,7 +63,8 @@ const NAMED_BY = new Map([
 
 /** The headers that repeat what a request without a session says of itself. */
 export function sessionlessHeaders(request: RpcRequest, revision: string): Record<string, string> {
-  const name = readParam(request, NAMED_BY.get(request.method) ?? "");
+  const field = NAMED_BY.get(request.method);
+  const name = field && readParam(request, field);
   return {
     "mcp-protocol-version": revision,
     "mcp-method": request.method,
