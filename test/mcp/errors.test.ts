@@ -1,6 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
-import { HttpFailure, toRpcError } from "../../src/mcp/errors.js";
+import {
+  connectionError,
+  HttpFailure,
+  httpFailureOf,
+  isSessionLost,
+  isTimeout,
+  RequestTimeout,
+  RpcFailure,
+  StreamLost,
+  serverMessage,
+  toRpcError,
+} from "../../src/mcp/errors.js";
 
 const URL = "https://mcp.example/mcp";
 const mask = (text: string) => text.replaceAll("secret-1", "***");
@@ -26,6 +37,15 @@ describe("the error that a host gets", () => {
       "one of ours with other advice",
       refused("ask its operator"),
       { code: -32_603, message: `${message}; ask its operator`, data: { ...data, message, hint: "ask its operator" } },
+    ],
+    [
+      "one of ours with advice that names a command",
+      refused("see agentauth login"),
+      {
+        code: -32_603,
+        message: `${message}; see agentauth login`,
+        data: { ...data, message, hint: "see agentauth login" },
+      },
     ],
     ["one of ours without advice", refused(), { code: -32_603, message, data: { ...data, message } }],
     [
@@ -59,7 +79,7 @@ describe("the error that a host gets", () => {
     ],
     ["what is no Error", "broke", { code: -32_603, message: `the MCP server "${URL}": broke` }],
   ])("is %s", (_what, error, expected) => {
-    expect(rpcErrorOf(error)).toEqual(expected);
+    expect(rpcErrorOf(error)).toStrictEqual(expected);
   });
 
   it.each([
@@ -85,5 +105,106 @@ describe("the error that a host gets", () => {
       data: { status: 404 },
     });
     expect(rpcErrorOf(new HttpFailure(404, "")).message).toBe(`the MCP server "${URL}" answered HTTP 404`);
+  });
+});
+
+describe("a lost session", () => {
+  const lost = (status: number, text: string) => isSessionLost(new HttpFailure(status, text));
+
+  it.each([
+    "Bad Request: No valid session ID provided",
+    "no valid session id",
+    "Server not initialized",
+    "bad request: server not initialized.",
+    " Session not found\n",
+    "Invalid session ID",
+    "Invalid or missing session ID.",
+  ])("is what HTTP 400 says by %j, in its text or its error", (text) => {
+    expect([lost(400, text), lost(400, body({ code: 1, message: text }))]).toEqual([true, true]);
+    expect([lost(401, text), lost(500, text)]).toEqual([false, false]);
+  });
+
+  it.each([
+    "",
+    "upstream: session not found",
+    "session not found here",
+    "bad request: session",
+    "no valid session id was given",
+    "session id",
+  ])("is not what HTTP 400 says by %j", (text) => {
+    expect([lost(400, text), lost(400, body({ code: 1, message: text }))]).toEqual([false, false]);
+  });
+
+  it.each<[string, string, boolean]>([
+    ["without an error", "<h1>no</h1>", true],
+    ["with the code of a session, -32000", body({ code: -32_000, message: "no" }), true],
+    ["with the code of a session, -32001", body({ code: -32_001, message: "no" }), true],
+    ["with the code of an invalid request", body({ code: -32_600, message: "no" }), true],
+    ["with another code", body({ code: -32_601, message: "no" }), false],
+    ["with another code, about a session", body({ code: -32_601, message: "which Session?" }), true],
+    ["with another code, about sessions", body({ code: -32_601, message: "no sessions" }), false],
+  ])("is what HTTP 404 says %s: %s", (_what, text, isLost) => {
+    expect(lost(404, text)).toBe(isLost);
+  });
+
+  it("is no other error", () => {
+    for (const error of [new Error("HTTP 404"), undefined, new RpcFailure({ code: -32_001, message: "session" })])
+      expect(isSessionLost(error)).toBe(false);
+  });
+});
+
+describe("the failures of a server", () => {
+  it("say in their messages what they are", () => {
+    const failures = [
+      new HttpFailure(500, ""),
+      new HttpFailure(500, "down"),
+      new RpcFailure({ code: 1, message: "no" }),
+      new RequestTimeout("late"),
+    ];
+    expect(failures.map(String)).toEqual([
+      "HttpFailure: HTTP 500",
+      "HttpFailure: HTTP 500: down",
+      "RpcFailure: no",
+      "RequestTimeout: late",
+    ]);
+    expect(failures.map(isTimeout)).toEqual([false, false, false, true]);
+    expect(failures.map(httpFailureOf)).toEqual([
+      { status: 500, text: "" },
+      { status: 500, text: "down" },
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it("quote why a stream ended, up to 300 characters", () => {
+    const text = `the connection to the MCP server "${URL}" closed before the response arrived`;
+    const reason = new Error(`\u001b[2J${"x".repeat(400)}`);
+    const lost = new StreamLost(URL, reason);
+    expect(lost).toMatchObject({ code: "connection_reset", class: "unavailable", cause: reason });
+    expect(lost.message).toBe(`${text}: \\e[2J${"x".repeat(295)}`);
+    expect(new StreamLost(URL, undefined).message).toBe(text);
+  });
+
+  it("lead to the error of ours that caused them, within eight causes", () => {
+    const ours = refused();
+    const wrapped = (times: number) => {
+      let error: unknown = ours;
+      for (let time = 0; time < times; time++) error = new Error("outer", { cause: error });
+      return error;
+    };
+    expect([0, 1, 7, 8].map((times) => connectionError(wrapped(times), URL))).toEqual([ours, ours, ours, undefined]);
+    const reset = Object.assign(new Error("read"), { code: "ECONNRESET" });
+    expect(connectionError(reset, URL)).toMatchObject({ code: "connection_reset" });
+    expect([connectionError("x", URL), connectionError(new Error("x"), URL)]).toEqual([undefined, undefined]);
+  });
+
+  it("have the message of the server, where there is one", () => {
+    const errors = [
+      new RpcFailure({ code: 1, message: "no" }),
+      new HttpFailure(400, body({ code: 1, message: "not so" })),
+      new HttpFailure(400, "page"),
+      new Error("x"),
+    ];
+    expect(errors.map(serverMessage)).toEqual(["no", "not so", undefined, undefined]);
   });
 });

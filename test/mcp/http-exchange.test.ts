@@ -1,8 +1,10 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { HttpResponse } from "../../src/http/http-response.js";
 import {
   bodyParts,
   httpFailure,
+  isEventStream,
+  isJsonResponse,
   readEvents,
   readResponseBody,
   type StreamEvent,
@@ -119,6 +121,34 @@ describe("a body that is read with back-pressure", () => {
     },
   );
 
+  it.each([
+    [262_144, 1],
+    [262_145, 2],
+  ])("is read at once, if it says that it has %i bytes, else by parts", async (length, least) => {
+    let asked = 0;
+    const response = new HttpResponse("x", { headers: { "content-length": String(length) } });
+    await readResponseBody(response, 1e6, async () => void asked++);
+    expect(Math.min(asked, 2)).toBe(least);
+  });
+
+  it("may be as long as its limit", async () => {
+    expect(await readResponseBody(new HttpResponse("x".repeat(1000)), 1000)).toHaveLength(1000);
+  });
+
+  it("is cancelled where the reader leaves", async () => {
+    const cancel = vi.fn();
+    const body = new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(Uint8Array.of(1)), cancel });
+    for await (const _ of bodyParts(body)) break;
+    expect(cancel).toHaveBeenCalledOnce();
+  });
+
+  it("keeps a character whose bytes come apart", async () => {
+    const parts = ReadableStream.from([Uint8Array.of(0xc3), Uint8Array.of(0xa9)]);
+    let text = "";
+    for await (const part of textParts(bodyParts(parts))) text += part;
+    expect(text).toBe("é");
+  });
+
   it("is read without its byte order mark, and whatever is no text is replaced", async () => {
     const bytes = Uint8Array.of(0xef, 0xbb, 0xbf, 0x7b, 0xff, 0x7d);
     expect(await readResponseBody(new HttpResponse(bytes), 100)).toBe("{\u{fffd}}");
@@ -142,6 +172,21 @@ describe("a body that is read with back-pressure", () => {
       expect(found).toEqual(["aaaa", "bb", "cccc", "d"]);
     }
   });
+});
+
+it.each<[string | undefined, boolean, boolean]>([
+  ["text/event-stream", true, false],
+  ["Text/Event-Stream; charset=utf-8", true, false],
+  ["application/json", false, true],
+  ["Application/JSON;charset=utf-8", false, true],
+  ["x-text/event-stream", false, false],
+  ["text/event-streams", false, false],
+  ["application/jsonl", false, false],
+  ["x-application/json", false, false],
+  [undefined, false, false],
+])("tells a stream of events and JSON by the type %s", (type, isStream, isJson) => {
+  const response = new Response(null, { headers: { ...(type !== undefined && { "content-type": type }) } });
+  expect([isEventStream(response), isJsonResponse(response)]).toEqual([isStream, isJson]);
 });
 
 async function read(...parts: string[]): Promise<StreamEvent[]> {
@@ -179,7 +224,27 @@ it("limits each event, not all of them together", async () => {
   expect(await read(event, event, event)).toHaveLength(3);
 });
 
+it("limits an event of many lines, and takes one of the limit", async () => {
+  await expect(read("data: 1234\n", "data: 1234\n", "data: 1234\n", "data: 1234\n", "data: 1\n")).rejects.toThrow(
+    "too long",
+  );
+  expect(await read("data: 1234567\ndata: 12345678901234567890", "1\n\n")).toHaveLength(1);
+});
+
+it.each<[string, string[], string[]]>([
+  ["a field without a value", ["data\ndata\n\n"], ["\n"]],
+  ["a value without a blank", ["data:x\n\n"], ["x"]],
+  ["a value of blanks", ["data:  x\n\n"], [" x"]],
+  ["a comment", [": data\ndata: x\n\n"], ["x"]],
+  ["an empty line at the start", ["\ndata: x\n\n"], ["", "x"]],
+  ["an end that comes in three parts", ["data: x\r", "", "\n\r", "", "\n"], ["x"]],
+])("reads %s", async (_what, parts, texts) => {
+  expect((await read(...parts)).map(({ data }) => data)).toEqual(texts);
+});
+
 it("ignores a place with NUL and a wait that is no number", async () => {
-  const [event] = await read("id: 7\nretry: 20\n", "id: 8\0\nretry: soon\n\n");
+  const [event] = await read("id: 7\nretry: 20\n", "id: 8\0\n\n");
   expect(event).toMatchObject({ id: "7", retry: 20 });
+  for (const field of ["retry: soon", "retry: 5s", "retry: s5", "retry:", "wait: 5"])
+    expect(await read("retry: 20\n", `${field}\n\n`)).toMatchObject([{ retry: 20 }]);
 });

@@ -12,7 +12,7 @@ function headersOf(name: string): ParamHeaders {
   const headers = new ParamHeaders();
   const inputSchema = { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } } };
   const result = { tools: [{ name, inputSchema }] };
-  headers.update(request("tools/list", {}), { jsonrpc: "2.0", id: 1, result });
+  headers.update(request("tools/list", {}), { result });
   return headers;
 }
 
@@ -38,7 +38,7 @@ describe("the headers of a tool's arguments", () => {
     const headers = new ParamHeaders();
     const inputSchema = { properties: { region: { type: "string", "x-mcp-header": "Region" } } };
     const tools = [null, "echo", { inputSchema }, { name: 5, inputSchema }, { name: "echo", inputSchema }];
-    headers.update(request("tools/list", {}), { jsonrpc: "2.0", id: 1, result: { tools } });
+    headers.update(request("tools/list", {}), { result: { tools } });
     const call = { name: "echo", arguments: { region: "eu" } };
     expect(headers.of(request("tools/call", call))).toEqual({ "Mcp-Param-Region": "eu" });
   });
@@ -46,10 +46,10 @@ describe("the headers of a tool's arguments", () => {
   it("are not those of a schema in another response, and stay where a list is an error", () => {
     const headers = headersOf("echo");
     const call = request("tools/call", { name: "echo", arguments: { region: "eu" } });
-    headers.update(request("tools/list", {}), { jsonrpc: "2.0", id: 1, error: { code: 1, message: "no" } });
+    headers.update(request("tools/list", {}), { result: undefined });
     expect(headers.of(call)).toEqual({ "Mcp-Param-Region": "eu" });
     const inputSchema = { properties: { region: { type: "string", "x-mcp-header": "Other" } } };
-    headers.update(call, { jsonrpc: "2.0", id: 1, result: { tools: [{ name: "echo", inputSchema }] } });
+    headers.update(call, { result: { tools: [{ name: "echo", inputSchema }] } });
     expect(headers.of(call)).toEqual({ "Mcp-Param-Region": "eu" });
   });
 
@@ -62,11 +62,7 @@ describe("the headers of a tool's arguments", () => {
     const marked: object = { type: "string", "x-mcp-header": "Deep" };
     const inputSchema = nested(marked, (child) => ({ type: "object", properties: { odd: null, a: child } }));
     const headers = new ParamHeaders();
-    headers.update(request("tools/list", {}), {
-      jsonrpc: "2.0",
-      id: 1,
-      result: { tools: [{ name: "t", inputSchema }] },
-    });
+    headers.update(request("tools/list", {}), { result: { tools: [{ name: "t", inputSchema }] } });
     const call = request("tools/call", { name: "t", arguments: nested<unknown>("x", (a) => ({ a })) });
     expect(headers.of(call)).toEqual(isRead ? { "Mcp-Param-Deep": "x" } : {});
     expect(hasValidMarks(inputSchema)).toBe(true);
@@ -84,5 +80,87 @@ describe("the headers of a tool's arguments", () => {
     const again = { type: "string", "x-mcp-header": "rEGION" };
     expect(hasValidMarks({ properties: { a: marked, b: again } })).toBe(false);
     expect(hasValidMarks({ ...marked, properties: {} })).toBe(false);
+  });
+
+  it.each([
+    ["a", true],
+    ["a".repeat(128), true],
+    ["!#$%&'*+-.^_`|~09AZaz", true],
+    ["", false],
+    ["a:b", false],
+    [" a", false],
+    ["a\n", false],
+  ])("may have the name %j: %s", (name, isValid) => {
+    expect(hasValidMarks({ properties: { a: { type: "string", "x-mcp-header": name } } })).toBe(isValid);
+  });
+
+  it.each([
+    ["string", true],
+    ["integer", true],
+    ["number", true],
+    ["boolean", true],
+    ["array", false],
+    [undefined, false],
+  ])("may be those of the type %s: %s", (type, isValid) => {
+    expect(hasValidMarks({ properties: { a: { type, "x-mcp-header": "A" } } })).toBe(isValid);
+  });
+
+  const base64 = (text: string) => `=?base64?${Buffer.from(text).toString("base64")}?=`;
+
+  it.each<[unknown, string | undefined]>([
+    ["eu", "eu"],
+    ["e", "e"],
+    ["a\tb c", "a\tb c"],
+    ["", base64("")],
+    [" a", base64(" a")],
+    ["a ", base64("a ")],
+    ["a\u007f", base64("a\u007f")],
+    ["a\nb", base64("a\nb")],
+    ["zürich", base64("zürich")],
+    ["=?base64?YQ==?=", base64("=?base64?YQ==?=")],
+    ["x=?base64?YQ==?=", "x=?base64?YQ==?="],
+    ["=?base64?YQ==", "=?base64?YQ=="],
+    ["=?base64?YQ==?= ", base64("=?base64?YQ==?= ")],
+    ["=?base64?YQ==?=x", "=?base64?YQ==?=x"],
+    [true, "true"],
+    [false, "false"],
+    [7, "7"],
+    [1.5, undefined],
+    [2 ** 53, undefined],
+    [null, undefined],
+    [["eu"], undefined],
+  ])("have for the value %j the text %j", (region, text) => {
+    const call = request("tools/call", { name: "echo", arguments: { region } });
+    expect(headersOf("echo").of(call)).toEqual(text === undefined ? {} : { "Mcp-Param-Region": text });
+  });
+
+  it("are those of a call alone", () => {
+    const params = { name: "echo", arguments: { region: "eu" } };
+    expect(headersOf("echo").of(request("prompts/get", params))).toEqual({});
+  });
+
+  it("are replaced by the first page of a list, and extended by the others", () => {
+    const headers = headersOf("echo");
+    const call = request("tools/call", { name: "echo", arguments: { region: "eu" } });
+    const page = (params: object, tools: unknown) =>
+      headers.update(request("tools/list", params), { result: { tools } });
+    page({ cursor: "2" }, []);
+    expect(headers.of(call)).toEqual({ "Mcp-Param-Region": "eu" });
+    page({}, "none");
+    expect(headers.of(call)).toEqual({});
+  });
+
+  it.each<[string, object, string | undefined]>([
+    ["tools/call", { name: "a", uri: "b" }, "a"],
+    ["prompts/get", { name: "a", uri: "b" }, "a"],
+    ["resources/read", { name: "a", uri: "b:c d é" }, base64("b:c d é")],
+    ["tools/call", { name: 5 }, undefined],
+    ["tools/list", { name: "a", "": "b", undefined: "c" }, undefined],
+  ])("of a request without a session repeat what it names: %s %j", (method, params, name) => {
+    expect(headersOf("echo").ofSessionless(request(method, params), "2026-07-28")).toEqual({
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": method,
+      ...(name !== undefined && { "mcp-name": name }),
+    });
   });
 });

@@ -427,10 +427,8 @@ describe("the proxy when initialize fails", () => {
     await until(() => host.log.length === 3);
     host.stop.abort();
     await host.done;
-    expect(host.received.map(({ id, error }) => [id, error?.data?.["code"]])).toEqual([
-      [2, "aborted"],
-      [1, "aborted"],
-    ]);
+    const data = { code: "aborted", class: "aborted", message: "the proxy has ended", retryable: false };
+    expect(host.received).toMatchObject([2, 1].map((id) => ({ id, error: { message: data.message, data } })));
   });
 
   it("removes its listeners from the signal", async () => {

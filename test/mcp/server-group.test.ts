@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
+import type { RpcId, RpcMessage, RpcRequest, RpcResponse } from "../../src/mcp/json-rpc.js";
+import type { McpProxy } from "../../src/mcp/proxy.js";
+import { ServerGroup } from "../../src/mcp/server-group.js";
 import { until } from "../helpers/server.js";
 import { EVENTS, startLossyServer } from "./lossy-server.js";
 import { sendError, sendResult, startPlainServer } from "./plain-server.js";
@@ -115,5 +118,225 @@ describe("several servers behind one entry", () => {
     host.end();
     await host.done;
     expect((await host.answerTo(1)).error?.message).toContain("the proxy has ended");
+  });
+});
+
+type Answers = Record<string, (request: RpcRequest) => object | undefined>;
+
+/** A group of servers in this process, which answer at once, or later if they return nothing. */
+function startGroup(servers: Answers) {
+  const received: RpcMessage[] = [];
+  const warnings: string[] = [];
+  const calls: string[] = [];
+  const sent: { name: string; message: RpcMessage; bytes: number }[] = [];
+  const hosts = new Map<string, { send(message: RpcMessage): void }>();
+  const group = new ServerGroup({
+    host: { send: (message) => void received.push(message) },
+    servers: Object.keys(servers).map((name) => ({ name })),
+    connect({ name }, host) {
+      hosts.set(name, host);
+      const note = (what: string) => void calls.push(`${what} ${name}`);
+      const member = {
+        error: name === "working" ? undefined : new Error(name),
+        fromHost(message: RpcRequest, bytes: number) {
+          sent.push({ name, message, bytes });
+          const outcome = message.id === undefined ? undefined : servers[name]?.(message);
+          if (outcome) host.send({ jsonrpc: "2.0", id: message.id, ...outcome });
+        },
+        untilBelow: async (maxBytes: number) => note(`below ${maxBytes}`),
+        ping: async (ms: number) => note(`ping ${ms}`),
+        terminate: () => Promise.reject(note("terminate")),
+        abortPending: () => note("abort"),
+        close: () => note("close"),
+      };
+      return member as unknown as McpProxy;
+    },
+    onWarning: (text) => void warnings.push(text),
+    onFatalError: () => void calls.push("fatal"),
+  });
+  const ask = async (id: RpcId, method: string, params?: object) => {
+    group.fromHost({ jsonrpc: "2.0", id, method, ...(params && { params }) }, 7);
+    await group.untilIdle();
+    return received.find((message) => message.id === id) as Partial<RpcResponse> | undefined;
+  };
+  const fromServer = (name: string, message: object) =>
+    hosts.get(name)?.send({ jsonrpc: "2.0", ...message } as RpcMessage);
+  return { group, received, warnings, calls, sent, ask, fromServer };
+}
+
+const session = (protocolVersion: string, more: object = {}) => ({ result: { protocolVersion, ...more } });
+const noResult = { code: -32_603, message: "the server sent no result" };
+
+describe("a group of servers", () => {
+  it("begins with the oldest revision, and the instructions of each", async () => {
+    const servers: Answers = {
+      a: () => session("2025-11-25", { instructions: "use a" }),
+      b: () => session("2025-03-26", { instructions: 7 }),
+      c: () => session("2025-06-18", { instructions: "use c" }),
+    };
+    const { ask, sent, calls } = startGroup(servers);
+    expect(await ask("i", "initialize", { x: 1 })).toEqual({
+      jsonrpc: "2.0",
+      id: "i",
+      result: {
+        protocolVersion: "2025-03-26",
+        capabilities: { tools: { listChanged: true } },
+        serverInfo: { name: "agentauth", title: "a, b, c", version: "1" },
+        instructions: "a:\nuse a\n\nc:\nuse c",
+      },
+    });
+    expect(sent.map(({ name, message, bytes }) => [name, message.id, bytes])).toEqual([
+      ["a", "agentauth-1", 7],
+      ["b", "agentauth-2", 7],
+      ["c", "agentauth-3", 7],
+    ]);
+    expect(calls).toEqual([]);
+    const { b = () => undefined } = servers;
+    expect((await startGroup({ b }).ask("i", "initialize"))?.result).not.toHaveProperty("instructions");
+  });
+
+  it("fails where no server begins, and tries them all again", async () => {
+    const error = { code: 1, message: "no" };
+    let isUp = false;
+    const { ask, calls, group, received } = startGroup({
+      a: ({ method }) => (isUp ? (method === "initialize" ? session("x") : { result: { tools: [] } }) : { error }),
+      b: () => ({ result: null }),
+    });
+    expect((await ask(1, "initialize"))?.error).toEqual(error);
+    expect(calls).toEqual(["fatal"]);
+    isUp = true;
+    expect((await ask(2, "initialize"))?.result).toMatchObject({ serverInfo: { title: "a" } });
+    expect((await ask(3, "tools/list"))?.result).toEqual({ tools: [] });
+    expect([group.error, received.length]).toEqual([new Error("a"), 3]);
+    expect((await startGroup({ b: () => ({}) }).ask(1, "initialize"))?.error).toEqual(noResult);
+    expect((await startGroup({}).ask(1, "initialize"))?.error).toEqual(noResult);
+    expect(startGroup({ a: () => ({}), working: () => ({}) }).group.error).toBeUndefined();
+  });
+
+  it("lists what is a tool, page by page, with the params of the host", async () => {
+    const { ask, sent } = startGroup({
+      a: ({ params }) => {
+        const { cursor } = params as { cursor?: string };
+        return { result: { tools: [{ name: cursor ?? "first" }, null, "x"], nextCursor: cursor === "2" ? 3 : "2" } };
+      },
+      b: () => ({ result: { tools: "none" } }),
+      c: () => ({ result: { tools: [{ name: "again" }], nextCursor: "1" } }),
+    });
+    expect((await ask(1, "tools/list", { _meta: 1 }))?.result).toEqual({
+      tools: ["a__first", "a__2", "c__again", "c__again"].map((name) => ({ name })),
+    });
+    const params = sent.filter(({ name }) => name === "a").map(({ message }) => (message as RpcRequest).params);
+    expect(params).toEqual([
+      { _meta: 1, cursor: undefined },
+      { _meta: 1, cursor: "2" },
+    ]);
+  });
+
+  it("ends at a list that has no end", async () => {
+    let page = 0;
+    const { ask } = startGroup({ a: () => ({ result: { tools: [{ name: "t" }], nextCursor: `${++page}` } }) });
+    expect((await ask(1, "tools/list"))?.result).toMatchObject({ tools: { length: 64 } });
+    expect(page).toBe(64);
+  });
+
+  it("lists the tools without those of a server that fails, and fails where all do", async () => {
+    const error = { code: 1, message: "broken" };
+    const mixed = startGroup({ a: () => ({ error }), b: () => ({ result: 5 }), c: () => ({ result: { tools: [] } }) });
+    expect((await mixed.ask(1, "tools/list"))?.result).toEqual({ tools: [] });
+    expect(mixed.warnings).toEqual([
+      'the tools of "a" are missing: broken',
+      'the tools of "b" are missing: the server sent no result',
+    ]);
+    expect((await startGroup({ a: () => ({ error }) }).ask(1, "tools/list"))?.error).toEqual(error);
+    expect((await startGroup({ b: () => ({}) }).ask(1, "tools/list"))?.error).toEqual(noResult);
+  });
+
+  it("says what it does not offer", async () => {
+    const { ask, sent } = startGroup({ a: () => ({}) });
+    expect((await ask(1, "prompts/list"))?.error).toEqual({
+      code: -32_601,
+      message: '"prompts/list": several servers behind one entry offer their tools only',
+    });
+    for (const name of ["b__x", "", 5]) {
+      const message = `no server has the tool "${name === 5 ? "" : name}": a name begins with that of its server and "__"`;
+      expect((await ask(`call ${name}`, "tools/call", { name }))?.error).toEqual({ code: -32_602, message });
+    }
+    expect(sent).toEqual([]);
+  });
+
+  it("cancels a request where it is not answered yet, and answers it no more", async () => {
+    const { group, received, sent, fromServer } = startGroup({
+      a: () => ({ result: { tools: [] } }),
+      b: () => undefined,
+    });
+    group.fromHost({ jsonrpc: "2.0", id: 1, method: "tools/list" }, 0);
+    let isIdle = false;
+    const idle = group.untilIdle().then(() => {
+      isIdle = true;
+    });
+    await new Promise(setImmediate);
+    expect(isIdle).toBe(false);
+    for (const requestId of [1, 1, "unknown"])
+      group.fromHost({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } }, 0);
+    expect(sent.slice(2)).toEqual([
+      {
+        name: "b",
+        bytes: 0,
+        message: {
+          jsonrpc: "2.0",
+          method: "notifications/cancelled",
+          params: { requestId: "agentauth-2", reason: "cancelled" },
+        },
+      },
+    ]);
+    await group.untilIdle();
+    fromServer("b", { id: "agentauth-2", result: { tools: [] } });
+    fromServer("b", { id: "unknown", result: {} });
+    await Promise.race([idle, new Promise(setImmediate)]);
+    expect(received).toEqual([]);
+  });
+
+  it("answers the last of two requests with one id", async () => {
+    const { group, received, fromServer } = startGroup({ a: () => undefined });
+    for (const name of ["a__x", "a__y"])
+      group.fromHost({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name } }, 0);
+    for (const id of [1, 2]) fromServer("a", { id: `agentauth-${id}`, result: { of: id } });
+    await group.untilIdle();
+    await new Promise(setImmediate);
+    expect(received).toEqual([{ jsonrpc: "2.0", id: 1, result: { of: 2 } }]);
+  });
+
+  it("passes what the servers say, with ids that name them", () => {
+    const { group, received, sent, fromServer } = startGroup({ a: () => ({}), b: () => ({}) });
+    const note = { method: "notifications/progress", params: { requestId: 7 } };
+    fromServer("a", note);
+    fromServer("a", { id: 7, method: "roots/list" });
+    fromServer("b", { id: "7", method: "roots/list" });
+    fromServer("b", { method: "notifications/cancelled", params: { requestId: "7", reason: "late" } });
+    expect(received).toEqual([
+      { jsonrpc: "2.0", ...note },
+      { jsonrpc: "2.0", id: "a/7", method: "roots/list" },
+      { jsonrpc: "2.0", id: 'b/"7"', method: "roots/list" },
+      { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 'b/"7"', reason: "late" } },
+    ]);
+    for (const id of ["a/7", "a/7", 'b/"7"', "unknown"]) group.fromHost({ jsonrpc: "2.0", id, result: {} }, 0);
+    expect(sent).toEqual([{ name: "a", bytes: 0, message: { jsonrpc: "2.0", id: 7, result: {} } }]);
+  });
+
+  it("is all of its servers to what ends them", async () => {
+    const { group, calls, sent } = startGroup({ a: () => ({}), b: () => ({}) });
+    group.fromHost({ jsonrpc: "2.0", method: "notifications/roots/list_changed" }, 9);
+    expect(sent.map(({ name, bytes }) => [name, bytes])).toEqual([
+      ["a", 0],
+      ["b", 0],
+    ]);
+    await group.untilBelow(10, new AbortController().signal);
+    await group.ping(3);
+    group.abortPending();
+    await group.terminate();
+    group.close();
+    expect(calls).toEqual(
+      ["below 5", "ping 3", "abort", "terminate", "close"].flatMap((what) => [`${what} a`, `${what} b`]),
+    );
   });
 });

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { hurryTimers } from "../flow/support.js";
 import { sendJson, until } from "../helpers/server.js";
 import { EVENTS, type LossyOptions, sendSession, sessionNotFound, startLossyServer } from "./lossy-server.js";
@@ -92,6 +92,15 @@ describe("the proxy and a server that has lost the session", () => {
     );
   });
 
+  it("begins it at once where no other request is left", async () => {
+    const { server, host } = await startSession();
+    const settle = vi.spyOn(AbortSignal, "timeout").mockReturnValue(new AbortController().signal);
+    onTestFinished(() => settle.mockRestore());
+    server.restart();
+    expect((await host.ask(1, "ping")).result).toEqual({});
+    expect(settle).toHaveBeenCalledWith(1000);
+  });
+
   it("fails a request that may have been processed, and does not send it again", async () => {
     const { server, host } = await startSession({
       answer: (response, { id, params }) => (params?.["name"] === "slow" ? undefined : sendResult(response, id)),
@@ -103,7 +112,7 @@ describe("the proxy and a server that has lost the session", () => {
     expect((await slow).error).toMatchObject({
       code: -32_603,
       message: expect.stringContaining("before the response arrived: the request may have been processed"),
-      data: { code: "connection_reset" },
+      data: { code: "connection_reset", class: "unavailable" },
     });
     expect(server.of("tools/call")).toHaveLength(1);
   });

@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/client";
-import { expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openMcp, REVISIONS } from "../../src/mcp/session.js";
 import { sendJson } from "../helpers/server.js";
 import { heldError } from "../helpers/told.js";
@@ -60,12 +60,19 @@ it("ends at a list of tools that has no end", async () => {
   const { tools, server } = await opened(({ id }, response) => {
     sendResult(response, id, { tools: [TOOL], nextCursor: `${++page}` });
   });
-  await expect(tools(signal)).rejects.toThrow("more than 64 pages");
+  expect(await heldError(tools(signal))).toMatchObject({
+    code: "mcp_failed",
+    class: "remote",
+    message: "the MCP server's list of tools has more than 64 pages",
+  });
+  expect(page).toBe(64);
   await server.close();
 });
 
 it.each<[string, object]>([
   ["a tool without a name", { tools: [{ inputSchema: {} }] }],
+  ["a tool without a schema", { tools: [{ name: "build" }] }],
+  ["a tool that is a text", { tools: ["build"] }],
   ["no list", { tools: "none" }],
 ])("refuses %s", async (_what, result) => {
   const { tools, server } = await opened(({ id }, response) => sendResult(response, id, result));
@@ -104,6 +111,10 @@ it.each<[string, unknown, string]>([
   ["a message that is no object", 5, "a message of the MCP server is not a JSON object"],
   ["a result that is no object", { result: "done" }, "the result of tools/call is not a JSON object"],
   ["neither result nor error", {}, "the result of tools/call is not a JSON object"],
+  ["content that is no list", { result: { content: "done" } }, "the result of the tool is malformed"],
+  ["content that is a list of texts", { result: { content: ["done"] } }, "the result of the tool is malformed"],
+  ["an error without an id", { id: undefined, error: { code: 1, message: "not so" } }, "not so"],
+  ["an error whose id is null", { id: null, error: { code: 1, message: 7 } }, "7"],
 ])("refuses %s", async (_what, answer, message) => {
   const { call, server } = await opened(({ id }, response) => {
     sendJson(response, typeof answer === "object" ? { jsonrpc: "2.0", id, ...answer } : answer);
@@ -175,7 +186,12 @@ it("describes itself in each request to a server without sessions", async () => 
   const { headers, meta } = requests[1] ?? {};
   expect([headers?.get("mcp-method"), headers?.get("mcp-name")]).toEqual(["tools/call", "=?base64?YsO8aWxk?="]);
   expect(headers?.get("mcp-protocol-version")).toBe("2026-07-28");
-  expect(meta).toMatchObject({ "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" } });
+  expect(meta).toEqual({
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
+    "io.modelcontextprotocol/clientCapabilities": {},
+    progressToken: 0,
+  });
 });
 
 it("asks once whether a server has no sessions, however many revisions it refuses", async () => {
@@ -228,7 +244,11 @@ it("calls a tool once at a server without sessions that refuses it for another r
 
 it("refuses a result that needs a dialogue", async () => {
   const { open } = sessionless(() => ({ result: { resultType: "input_required", inputRequests: {} } }));
-  await expect((await open()).call("build", {}, signal)).rejects.toThrow("only after a dialogue");
+  expect(await heldError((await open()).call("build", {}, signal))).toMatchObject({
+    code: "mcp_failed",
+    class: "remote",
+    message: "the MCP server answers tools/call only after a dialogue, which this command cannot have",
+  });
 });
 
 it("sends nothing to another origin", async () => {
@@ -334,4 +354,213 @@ it("answers no request of a server without sessions", async () => {
   const session = await openMcp("https://mcp.example/mcp", { fetch, name: "test", version: "1", signal });
   await session.call("build", {}, signal);
   expect(methods).toEqual(["server/discover", "tools/call"]);
+});
+
+/** A server of the revisions with `initialize` in this process, and what it received. */
+function stateful(
+  answer: (message: { id?: number; method: string }, init: RequestInit) => Response | Promise<Response>,
+) {
+  const requests: { id?: number; method: string; params?: object; signal: RequestInit["signal"]; headers: Headers }[] =
+    [];
+  const fetch: typeof globalThis.fetch = async (_url, init = {}) => {
+    const message = JSON.parse(String(init.body));
+    requests.push({ ...message, signal: init.signal, headers: new Headers(init.headers) });
+    return answer(message, init);
+  };
+  const open = (options = {}) =>
+    openMcp("https://mcp.example/mcp", { fetch, name: "test", version: "1", signal, ...options });
+  return { open, requests };
+}
+
+const resultOf = (id: unknown, result: object) => Response.json({ jsonrpc: "2.0", id, result });
+const INITIALIZED = { protocolVersion: REVISIONS[1], capabilities: { tools: {} }, serverInfo: {} };
+
+/** Answers all of the handshake but the question for the revision without sessions. */
+function handshake({ id, method }: { id?: number; method: string }): Response | undefined {
+  if (method === "server/discover") return new Response(null, { status: 404 });
+  if (method === "initialize") return resultOf(id, INITIALIZED);
+  return method === "notifications/initialized" ? new Response(null, { status: 202 }) : undefined;
+}
+
+/** Rejects when the request is aborted. */
+const silence = ({ signal: aborted }: RequestInit) =>
+  new Promise<Response>((_, reject) => aborted?.addEventListener("abort", () => reject(aborted.reason)));
+
+it("says in the handshake who it is, and in which revision it speaks from then on", async () => {
+  const { open, requests } = stateful((message) => handshake(message) ?? resultOf(message.id, { structured: 1 }));
+  const session = await open();
+  expect(await session.call("build", {}, signal)).toEqual({ content: [], structured: 1 });
+  expect(requests.map(({ id, method }) => [id, method])).toEqual([
+    [0, "server/discover"],
+    [1, "initialize"],
+    [undefined, "notifications/initialized"],
+    [2, "tools/call"],
+  ]);
+  expect(requests[1]?.params).toEqual({
+    protocolVersion: REVISIONS[0],
+    capabilities: {},
+    clientInfo: { name: "test", version: "1" },
+  });
+  const revisions = requests.map(({ headers }) => headers.get("mcp-protocol-version"));
+  expect(revisions).toEqual(["2026-07-28", null, REVISIONS[1], REVISIONS[1]]);
+  // What is left of a response is not read.
+  expect(requests.filter(({ id }) => id !== undefined).map((one) => one.signal?.aborted)).toEqual([true, true, true]);
+});
+
+it.each<[string, unknown]>([
+  ["no text", 5],
+  ["none that is known", "1999-01-01"],
+])("takes no revision that is %s", async (_what, protocolVersion) => {
+  const { open } = stateful((message) =>
+    message.method === "initialize" ? resultOf(message.id, { protocolVersion }) : new Response(null, { status: 404 }),
+  );
+  await expect(open()).rejects.toThrow(`Server's protocol version is not supported: ${protocolVersion}`);
+});
+
+it.each<[string, () => Response]>([
+  ["HTTP 400", () => new Response(null, { status: 400 })],
+  ["HTTP 405", () => new Response(null, { status: 405 })],
+  ["HTTP 499", () => new Response(null, { status: 499 })],
+  ["an error", () => Response.json({ jsonrpc: "2.0", id: 0, error: { code: -32_601, message: "no" } })],
+  ["no list of revisions", () => resultOf(0, { supportedVersions: "2026-07-28" })],
+  ["other revisions", () => resultOf(0, { supportedVersions: ["2027-01-01"] })],
+])("begins a session at a server that answers the question for another revision by %s", async (_what, answer) => {
+  const { open, requests } = stateful((message) =>
+    message.method === "server/discover" ? answer() : (handshake(message) ?? resultOf(message.id, { tools: [TOOL] })),
+  );
+  expect(await (await open()).tools(signal)).toEqual([TOOL]);
+  expect(requests.map(({ method }) => method)).toContain("initialize");
+});
+
+it.each([401, 403, 500, 503])("begins none at a server that answers the question by HTTP %i", async (status) => {
+  const { open, requests } = stateful(() => new Response(null, { status }));
+  await expect(open()).rejects.toThrow(`HTTP ${status}`);
+  expect(requests).toHaveLength(1);
+});
+
+it("begins none at a server that cannot be reached, or says too much", async () => {
+  for (const answer of [() => Promise.reject(new Error("no network")), () => Response.json("what?")]) {
+    const { open, requests } = stateful(answer);
+    await expect(open()).rejects.toThrow(/no network|not a JSON object/);
+    expect(requests).toHaveLength(1);
+  }
+});
+
+it("takes what a server without sessions can do for nothing where it is no object", async () => {
+  const { open } = stateful(({ id }) => resultOf(id, { supportedVersions: ["2026-07-28"], capabilities: "all" }));
+  expect(await (await open()).tools(signal)).toEqual([]);
+});
+
+it("ends a list at a place that is no text, and keeps tools with odd marks at a server with sessions", async () => {
+  const odd = { name: "odd", inputSchema: { properties: { a: { type: "string", "x-mcp-header": "a b" } } } };
+  const { open } = stateful((message) => handshake(message) ?? resultOf(message.id, { tools: [odd], nextCursor: 2 }));
+  expect(await (await open()).tools(signal)).toEqual([odd]);
+});
+
+it.each<[string, string | null, string]>([
+  ["a page", "<p>", "text/html"],
+  ["events without a body", null, "text/event-stream"],
+])("reports a server that answers with %s", async (_what, body, type) => {
+  const { open } = stateful(
+    (message) => handshake(message) ?? new Response(body, { headers: { "content-type": type } }),
+  );
+  expect(await heldError((await open()).call("build", {}, signal))).toMatchObject({
+    code: "mcp_failed",
+    class: "remote",
+    message: "the MCP server answered tools/call with no JSON",
+  });
+});
+
+it("finds its response among several, and reports that there is none", async () => {
+  const note = { jsonrpc: "2.0", method: "notifications/message", params: {} };
+  const { open } = stateful(
+    (message) =>
+      handshake(message) ??
+      Response.json([note, ...(message.id === 2 ? [{ jsonrpc: "2.0", id: 2, result: { content: [] } }] : [])]),
+  );
+  const session = await open();
+  expect(await session.call("build", {}, signal)).toEqual({ content: [] });
+  expect(await heldError(session.call("build", {}, signal))).toMatchObject({
+    code: "connection_reset",
+    class: "unavailable",
+    message: "the connection to the MCP server closed before the response to tools/call arrived",
+  });
+});
+
+it("repeats arguments in headers also where the server needs them by an HTTP error, and not in a session", async () => {
+  const error = { code: -32_020, message: "header mismatch" };
+  const refuse = (id: unknown) => Response.json({ jsonrpc: "2.0", id, error }, { status: 400 });
+  const inputSchema = { properties: { region: { type: "string", "x-mcp-header": "Region" } } };
+  const answer = ({ id, method }: { id?: number; method: string }, { headers }: RequestInit) => {
+    if (method === "tools/list") return resultOf(id, { tools: [{ name: "build", inputSchema }] });
+    return new Headers(headers).has("mcp-param-region") ? resultOf(id, { content: [] }) : refuse(id);
+  };
+  const bare = stateful((message, init) =>
+    message.method === "server/discover"
+      ? resultOf(0, { supportedVersions: ["2026-07-28"], capabilities: { tools: {} } })
+      : answer(message, init),
+  );
+  expect(await (await bare.open()).call("build", { region: "eu" }, signal)).toEqual({ content: [] });
+  const { open, requests } = stateful((message, init) => handshake(message) ?? answer(message, init));
+  await expect((await open()).call("build", { region: "eu" }, signal)).rejects.toThrow("header mismatch");
+  expect(requests.filter(({ method }) => method === "tools/call")).toHaveLength(1);
+});
+
+describe("the time for a response", () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+  afterEach(() => void vi.useRealTimers());
+
+  it("ends a request, and takes it back", async () => {
+    const { open, requests } = stateful((message, init) => handshake(message) ?? silence(init));
+    const session = await open({ timeoutMs: 5000 });
+    const called = heldError(session.call("build", {}, signal));
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(await called).toMatchObject({ message: "no response to tools/call in 5000 ms" });
+    expect(requests.at(-1)).toMatchObject({
+      method: "notifications/cancelled",
+      params: { requestId: 2, reason: "cancelled" },
+    });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("is a minute by default", async () => {
+    const { open } = stateful((message, init) => handshake(message) ?? silence(init));
+    const listed = heldError((await open()).tools(signal));
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await listed).toMatchObject({ message: "no response to tools/list in 60000 ms" });
+  });
+
+  it("takes no initialize back", async () => {
+    const { open, requests } = stateful((message, init) =>
+      message.method === "initialize" ? silence(init) : new Response(null, { status: 404 }),
+    );
+    const opening = heldError(open({ timeoutMs: 5000 }));
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(await opening).toMatchObject({ message: "no response to initialize in 5000 ms" });
+    expect(requests.map(({ method }) => method)).toEqual(["server/discover", "initialize"]);
+  });
+
+  it("begins again with each progress", async () => {
+    let stream: ReadableStreamDefaultController | undefined;
+    const body = new ReadableStream({
+      start(controller) {
+        stream = controller;
+      },
+    });
+    const { open } = stateful(
+      (message) => handshake(message) ?? new Response(body, { headers: { "content-type": "text/event-stream" } }),
+    );
+    const session = await open({ timeoutMs: 5000 });
+    const called = session.call("build", {}, signal);
+    const send = (message: object) =>
+      stream?.enqueue(new TextEncoder().encode(`data: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`));
+    for (let progress = 1; progress <= 3; progress++) {
+      await vi.advanceTimersByTimeAsync(4000);
+      send({ method: "notifications/progress", params: { progressToken: 0, progress } });
+      await vi.advanceTimersByTimeAsync(0);
+    }
+    send({ id: 2, result: { content: [] } });
+    expect(await called).toEqual({ content: [] });
+    expect(vi.getTimerCount()).toBe(0);
+  });
 });

@@ -20,7 +20,44 @@ describe("the lines of the host", () => {
   });
 });
 
+it("the lines of a host may come as texts", async () => {
+  const lines: (string | undefined)[] = [];
+  for await (const line of readLines(Readable.from(["a\nb", "c\n"]), 8)) lines.push(line);
+  expect(lines).toEqual(["a", "bc"]);
+});
+
 describe("the writer to the host", () => {
+  it("is ready up to a mebibyte that is not written, and again when it is", async () => {
+    const written: string[] = [];
+    let write = () => {};
+    const writer = createStdioWriter(
+      (text) =>
+        new Promise((resolve) => {
+          written.push(text);
+          write = resolve;
+        }),
+      () => {},
+    );
+    const message = { jsonrpc: "2.0", method: "" } as const;
+    const rest = 1024 * 1024 - JSON.stringify(message).length - 1;
+    writer.send({ ...message, method: "x".repeat(rest) });
+    expect(writer.ready()).toBeUndefined();
+    writer.send(message);
+    const ready = writer.ready();
+    expect(ready).toBeInstanceOf(Promise);
+    await turns(1);
+    write();
+    await turns(5);
+    expect(writer.ready()).toBeUndefined();
+    write();
+    await ready;
+    await writer.flushed();
+    expect(written.map((text) => [text.length, text.at(-1)])).toEqual([
+      [1024 * 1024, "\n"],
+      [JSON.stringify(message).length + 1, "\n"],
+    ]);
+  });
+
   it("is ready again when the host has read", async () => {
     const pendingWrites: (() => void)[] = [];
     const writer = createStdioWriter(

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { RpcMessage } from "../../src/mcp/json-rpc.js";
-import { ToolPolicy, type ToolPolicyOptions } from "../../src/mcp/tool-policy.js";
+import { refusedRpcError, ToolPolicy, type ToolPolicyOptions } from "../../src/mcp/tool-policy.js";
+import { quote } from "../../src/redact.js";
 
 const call = (name: unknown, more: object = {}) =>
   ({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, ...more } }) as RpcMessage;
@@ -30,9 +31,44 @@ describe("a policy of tools", () => {
     expect(judge({ hide: ["*a**a*a*a*a*b"] }, call("a".repeat(256)))).toBeUndefined();
   });
 
+  it.each([
+    ["a*b", ["ab", "a-b", "a--b"], ["a", "b", "abc", "xab"]],
+    ["a*", ["a", "ab"], ["ba", ""]],
+    ["*a", ["a", "ba"], ["ab"]],
+    ["*a*", ["a", "bab"], ["b"]],
+    ["a?c", ["abc"], ["ac", "abbc", "abc_"]],
+    ["a", ["a"], ["ab", ""]],
+    ["*", ["a", ""], []],
+    ["a\uff0ab", ["a\uff0ab", "a-b"], ["ab", "a--b"]],
+    ["cafe\u0301*", ["caf\u00e9", "CAFE\u0301_x"], ["cafe"]],
+  ])("hides by %s the names that it matches as a whole", (glob, hidden, visible) => {
+    for (const name of hidden)
+      expect(judge({ hide: [glob] }, call(name))).toBe(`the tool ${quote(name)} is hidden by ${quote(glob)}`);
+    for (const name of visible) expect([name, judge({ hide: [glob] }, call(name))]).toEqual([name, undefined]);
+  });
+
+  it.each(["\u0000", "\u200b", "\u034f", "\u2028", "\u2029", "\ud800"])("allows no name with %j", (character) => {
+    expect(judge({ allow: ["*"] }, call(`a${character}b`))).toMatch(
+      /^the tool ".*" has a control character or an invisible one in its name$/,
+    );
+  });
+
+  it("allows names of up to 256 characters", () => {
+    expect(judge({ hide: ["x"] }, call("a".repeat(256)))).toBeUndefined();
+    expect(judge({ hide: ["x"] }, call("a".repeat(257)))).toMatch(
+      /^the tool ".*" has a name of more than 256 characters$/,
+    );
+    expect(judge({ hide: ["x"] }, call(5))).toBe("the name of the tool is not a string");
+  });
+
   it("is open without a glob, and reads nothing then", () => {
     expect(new ToolPolicy().refuse(call(7))).toBeUndefined();
-    expect(new ToolPolicy().filterList("x")).toBe("x");
+    expect(new ToolPolicy().refuseTool(7)).toBeUndefined();
+    expect(new ToolPolicy().refuse({ jsonrpc: "2.0", id: 1, method: "x", Method: "y" } as RpcMessage)).toBeUndefined();
+    const list = { tools: [7] };
+    expect([new ToolPolicy().filterList("x"), new ToolPolicy().filterList(list)]).toEqual(["x", list]);
+    for (const result of ["x", null, undefined, {}])
+      expect(new ToolPolicy({ hide: ["x"] }).filterList(result)).toEqual(result);
     expect(new ToolPolicy({ hide: ["x"] }).filterList({ tools: "x" })).toEqual({ tools: "x" });
   });
 
@@ -40,6 +76,7 @@ describe("a policy of tools", () => {
     ["another case", "Delete_All"],
     ["full-width letters", "ｄｅｌｅｔｅ_all"],
     ["the Kelvin sign and a long s", "ma\u212Ae_\u017Fet"],
+    ["a sharp s", "stra\u00dfe"],
     ["spaces around it", " delete_all "],
     ["an ideographic space", "\u3000delete_all"],
     ["a zero-width space", "dele\u200Bte_all"],
@@ -56,7 +93,7 @@ describe("a policy of tools", () => {
     ["an object", { toString: "delete_all" }],
     ["no name", undefined],
   ])("is not evaded by %s", (_what, name) => {
-    expect(judge({ hide: ["delete_*", "make_set"] }, call(name))).toMatch(/^the (?:name of the )?tool /);
+    expect(judge({ hide: ["delete_*", "make_set", "strasse"] }, call(name))).toMatch(/^the (?:name of the )?tool /);
     expect(judge({ allow: ["read_*"] }, call(name))).toMatch(/^the (?:name of the )?tool /);
   });
 
@@ -76,6 +113,23 @@ describe("a policy of tools", () => {
   ])("is not evaded by %s", (_what, message) => {
     const reason = judge({ hide: ["delete_*"] }, { jsonrpc: "2.0", id: 1, ...message } as RpcMessage);
     expect(reason).toMatch(/a server may read|is hidden by/);
+  });
+
+  it.each(["jsonRPC", "ID", "Method", "PARAMS", "Result", "ERROR"])("takes no message with the member %s", (member) => {
+    const message = { jsonrpc: "2.0", id: 1, method: "tools/list", [member]: 1 } as RpcMessage;
+    const reason = `the message has the member "${member}", which a server may read as another`;
+    expect(judge({ hide: ["x"] }, message)).toBe(reason);
+  });
+
+  it("says how a server may read a message", () => {
+    const of = (message: object) => judge({ hide: ["x"] }, { jsonrpc: "2.0", id: 1, ...message } as RpcMessage);
+    expect(of({ method: "Tools/Call" })).toBe('a server may read "Tools/Call" as tools/call');
+    expect(of({ method: "Tools/List" })).toBe('a server may read "Tools/List" as tools/list');
+    expect(of({ method: "tools/call", params: { Name: "a" } })).toBe(
+      'the call has the member "Name", which a server may read as "name"',
+    );
+    expect(of({ method: "tools/list" })).toBeUndefined();
+    expect(of({ method: "tools/call", params: "x" })).toBe("the name of the tool is not a string");
   });
 
   it("judges the last of two equal keys, which alone is sent", () => {
@@ -100,5 +154,13 @@ describe("a policy of tools", () => {
       expect(judge({ hide: [glob], prefix: "docs__" }, call("delete_x"))).toBeDefined();
     expect(judge({ allow: ["docs__delete_x"], prefix: "docs__" }, call("delete_x"))).toBeUndefined();
     expect(judge({ allow: ["other__*"], prefix: "docs__" }, call("delete_x"))).toBeDefined();
+  });
+});
+
+it("a refusal is an error of JSON-RPC with a code of its own", () => {
+  expect(refusedRpcError("why")).toEqual({
+    code: -32_602,
+    message: "refused by the tool policy: why",
+    data: { code: "tool_refused" },
   });
 });
