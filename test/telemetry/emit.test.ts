@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { readFileSync } from "node:fs";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import {
@@ -9,7 +10,13 @@ import {
   reasonOf,
   serverOriginOf,
 } from "../../src/telemetry/emit.js";
-import { type AgentEvent, CHANNEL_PREFIX, EVENTS, type EventName } from "../../src/telemetry/events.js";
+import {
+  type AgentEvent,
+  CHANNEL_PREFIX,
+  EVENTS,
+  type EventField,
+  type EventName,
+} from "../../src/telemetry/events.js";
 
 function subscribed(type: EventName): AgentEvent[] {
   const events: AgentEvent[] = [];
@@ -116,6 +123,26 @@ describe("the fields of an event", () => {
   ])("have the origin of %s alone", (address, origin) => {
     expect(serverOriginOf(address)).toBe(origin);
   });
+
+  it.each(Object.entries(EVENTS))(
+    "are in docs/events.md with the meaning of each field and value: %s",
+    (type, event) => {
+      const sections = readFileSync("docs/events.md", "utf8").split("\n### ");
+      const section = sections.find((text) => text.startsWith(`\`${type}\``)) ?? "";
+      expect(section.split("\n")[2]?.slice(1)).toBe(`${event.about.slice(1)}.`);
+      for (const [name, field] of Object.entries<EventField>(event.fields)) {
+        const row = section.split("\n").find((line) => line.startsWith(`| \`${name}\` |`)) ?? "";
+        const first = /as of `(\w+)`/.exec(row)?.[1];
+        if (first !== undefined) {
+          expect(field).toEqual((EVENTS[first as EventName].fields as Record<string, EventField>)[name]);
+          continue;
+        }
+        const values = Object.entries(field.values ?? {}).map(([value, meaning]) => `\`${value}\`: ${meaning}`);
+        const what = `${field.about}${field.optional ? " (optional)" : ""}`;
+        expect(row).toBe(`| \`${name}\` | ${[what, ...(values.length > 0 ? [values.join("; ")] : [])].join(". ")} |`);
+      }
+    },
+  );
 
   it("are labels of few values, numbers, or text that is listed here", () => {
     const texts = Object.values(EVENTS).flatMap(({ fields }) =>
