@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, vi } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import { AgentClient } from "../../src/oauth/agent.js";
 import { type SandboxMachine, startSandbox } from "../../src/sandbox/index.js";
+import { heldError } from "../helpers/told.js";
 import { altering, EXCHANGE, forged, companyTest as it, JWT_BEARER } from "./company-support.js";
 
 const DAY_MS = 86_400_000;
@@ -42,10 +43,54 @@ describe("one login at the company's identity provider", () => {
     await using company = await startSandbox({ autoApprove: true, machineGrants: true, devices: 1 });
     const { idp } = company.machine as SandboxMachine;
     const named = { issuer: idp.issuer, clientId: idp.nativeClient.clientId };
-    const agent = new AgentClient({ store, login: user, idp: named });
+    const said: string[] = [];
+    const onProgress = ({ text }: { text: string }) => void said.push(text);
+    const agent = new AgentClient({ store, login: user, idp: named, onProgress });
     await agent.loginIdp();
     expect((await agent.token(plain.mcpUrl)).issuer).toBe(plain.authUrl(plain.ids.pool));
     expect(user.opened).toHaveLength(2);
+    expect(said).toEqual([]);
+  });
+
+  it("leads to a login at a server whose issuer knows no client of ours, and says which option names one", async ({
+    agentWith,
+    machine,
+    servers: [server],
+    user,
+  }) => {
+    const said: string[] = [];
+    const onProgress = ({ text }: { text: string }) => void said.push(text);
+    const agent = agentWith({ client: undefined, clientMetadataUrl: "none", onProgress });
+    await agent.loginIdp();
+    expect((await agent.token(server)).value).toMatch(/./);
+    expect(user.opened).toHaveLength(2);
+    expect(said).toEqual([
+      `"${machine.issuer}" takes assertions of the identity provider for "${server}", but no client that it knows is named: set client.clientId`,
+    ]);
+  });
+
+  it("must be named where the profile has several, or ends where its provider issues nothing more", async ({
+    agent,
+    agentWith,
+    sandbox,
+    servers: [server],
+    store,
+  }) => {
+    const stored = agentWith({ login: undefined, idp: "stored" });
+    await agent.loginIdp();
+    const [login] = await store.list();
+    if (login === undefined) throw new Error("no login");
+    const without = (name: "idToken" | "refreshToken") => ({ ...login.tokens, [name]: undefined });
+    const other = { ...login, server: "https://other.example/", issuer: "https://other.example" };
+    await store.save(other, undefined);
+    expect(await heldError(stored.token(server))).toMatchObject({ code: "account_ambiguous", class: "usage" });
+    await store.remove(other);
+    sandbox.clock.advance(DAY_MS);
+    const ended = { ...login, generation: login.generation + 1, tokens: without("refreshToken") };
+    await store.save(ended, login.generation);
+    expect(await heldError(stored.token(server))).toMatchObject({
+      message: expect.stringContaining("the id token has expired, and there is no refresh token"),
+    });
   });
 
   it("comes after the user's own login at the server", async ({
@@ -66,7 +111,7 @@ describe("one login at the company's identity provider", () => {
     user,
   }) => {
     const agent = agentWith({ login: undefined });
-    await expect(agent.token(servers[0])).rejects.toMatchObject({
+    expect(await heldError(agent.token(servers[0]))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("not logged in at the identity provider"),
       remedy: { action: "login", idp: true, server: expect.stringMatching(/\/idp$/) },
@@ -123,7 +168,7 @@ describe("one login at the company's identity provider", () => {
     };
     const before = tokenRequests().length;
     const other = agentWith({ store: { ...store, reserve } });
-    await expect(other.token(server)).rejects.toMatchObject({ code: "grant_not_saved" });
+    expect(await heldError(other.token(server))).toMatchObject({ code: "grant_not_saved" });
     isFull = false;
     expect((await other.token(server)).value).toMatch(/./);
     expect(tokenRequests().slice(before)).toEqual([
@@ -145,7 +190,7 @@ describe("one login at the company's identity provider", () => {
     // Whether the user has a login at the server itself is looked up each time.
     expect(lists).toHaveBeenCalledTimes(1);
     await agent.logoutIdp();
-    await expect(other.token(server)).rejects.toMatchObject({ code: "login_required", remedy: { server } });
+    expect(await heldError(other.token(server))).toMatchObject({ code: "login_required", remedy: { server } });
   });
 
   it("is that of one user, among the users of one client", async ({ agentWith, servers: [server] }) => {
@@ -153,7 +198,7 @@ describe("one login at the company's identity provider", () => {
     const [alice, bob] = [agent.for({ user: "alice" }), agent.for({ user: "bob" })];
     await alice.loginIdp();
     const { value } = await alice.token(server);
-    await expect(bob.token(server)).rejects.toMatchObject({ code: "login_required" });
+    expect(await heldError(bob.token(server))).toMatchObject({ code: "login_required" });
     await bob.loginIdp();
     expect((await bob.token(server)).value).not.toBe(value);
     expect((await alice.token(server)).value).toBe(value);
@@ -179,7 +224,7 @@ describe("one login at the company's identity provider", () => {
   it("is one in each profile", async ({ agent, agentWith, machine, user }) => {
     await agent.loginIdp();
     const idp = { issuer: "https://other.example", clientId: "a" };
-    await expect(agentWith({ idp, client: undefined }).loginIdp()).rejects.toMatchObject({
+    expect(await heldError(agentWith({ idp, client: undefined }).loginIdp())).toMatchObject({
       code: "usage",
       message: expect.stringContaining(
         `at the identity provider "${machine.idp.issuer}" is stored in the profile default`,
@@ -201,7 +246,9 @@ describe("one login at the company's identity provider", () => {
     ]);
     expect((await store.list()).map(({ account }) => account)).toEqual([undefined]);
     expect(await agent.logoutIdp()).toEqual([]);
-    await expect(agentWith({ login: undefined }).token(servers[1])).rejects.toMatchObject({ code: "login_required" });
+    expect(await heldError(agentWith({ login: undefined }).token(servers[1]))).toMatchObject({
+      code: "login_required",
+    });
   });
 });
 

@@ -167,14 +167,16 @@ describe.each(FORMS)("the login pages as %s", (_name, open) => {
 
   it("answer 401 without a user of the web app", async () => {
     const { visit } = await start();
-    expect((await visit("start", "server=x")).status).toBe(401);
-    expect((await visit("callback", "state=x")).status).toBe(401);
+    for (const refused of [await visit("start", "server=x"), await visit("callback", "state=x")])
+      expect([refused.status, await refused.text()]).toEqual([401, "Log in to this application first.\n"]);
   });
 
   it("offer no login at other servers, and send no request", async () => {
     const { visit, log } = await start();
-    for (const server of ["https://evil.example/mcp", "", "http://169.254.169.254/"])
-      expect((await visit("start", `server=${server}`, { headers: { user: "alice" } })).status).toBe(404);
+    for (const server of ["https://evil.example/mcp", "", "http://169.254.169.254/"]) {
+      const refused = await visit("start", `server=${server}`, { headers: { user: "alice" } });
+      expect([refused.status, await refused.text()]).toEqual([404, "No login is offered at this server.\n"]);
+    }
     expect(log).toEqual([]);
   });
 
@@ -193,7 +195,8 @@ describe.each(FORMS)("the login pages as %s", (_name, open) => {
     [{ origin: "https://app.example", referer: "https://evil.example/" }],
   ])("start no login for another site: %j", async (headers: Record<string, string>) => {
     const { begin, log } = await start();
-    expect((await begin("", headers)).status).toBe(403);
+    const refused = await begin("", headers);
+    expect([refused.status, await refused.text()]).toEqual([403, "Start the login on this site.\n"]);
     expect(log).toEqual([]);
   });
 

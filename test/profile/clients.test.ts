@@ -7,6 +7,7 @@ import { flowTest, type User } from "../flow/support.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { startScene } from "../helpers/issuer.js";
 import { ON_WINDOWS } from "../helpers/systems.js";
+import { heldError } from "../helpers/told.js";
 
 const it = flowTest({ machineGrants: true });
 
@@ -41,18 +42,18 @@ describe("createAgentClient", () => {
     const agent = createAgentClient();
     stubEnvironment({ AGENTAUTH_HOME: elsewhere });
     expect((await agent.token(url)).value).toBe(stdout.trim());
-    await expect(createAgentClient().token(url)).rejects.toMatchObject({ code: "login_required" });
+    expect(await heldError(createAgentClient().token(url))).toMatchObject({ code: "login_required" });
   });
 
   it("uses the profile that is named by the option, else by AGENTAUTH_PROFILE", async ({ me, url }) => {
     await me.addProfile("work");
     await me.logIn("--profile", "work");
     inHome(me);
-    await expect(createAgentClient().token(url)).rejects.toMatchObject({ code: "login_required" });
+    expect(await heldError(createAgentClient().token(url))).toMatchObject({ code: "login_required" });
     expect(await createAgentClient({ profile: "work" }).token(url)).toBeDefined();
     vi.stubEnv("AGENTAUTH_PROFILE", "work");
     expect(await createAgentClient().token(url)).toBeDefined();
-    await expect(createAgentClient({ profile: "default" }).token(url)).rejects.toMatchObject({
+    expect(await heldError(createAgentClient({ profile: "default" }).token(url))).toMatchObject({
       code: "login_required",
       remedy: { action: "login", server: url },
     });
@@ -62,10 +63,10 @@ describe("createAgentClient", () => {
     await me.logIn();
     inHome(me);
     vi.stubEnv("AGENTAUTH_ISSUER", "https://other.example");
-    await expect(createAgentClient().token(url)).rejects.toMatchObject({ code: "login_required" });
+    expect(await heldError(createAgentClient().token(url))).toMatchObject({ code: "login_required" });
     const { issuer } = await me.grant();
     expect(await createAgentClient({ issuer, store: undefined as never }).token(url)).toBeDefined();
-    await expect(createAgentClient({ issuer, store: memoryStore() }).token(url)).rejects.toMatchObject({
+    expect(await heldError(createAgentClient({ issuer, store: memoryStore() }).token(url))).toMatchObject({
       code: "login_required",
     });
   });
@@ -81,7 +82,7 @@ describe("createAgentClient", () => {
     stubEnvironment({ AGENTAUTH_CLIENT_SECRET: "env:MY_SECRET", MY_SECRET: secretClient.clientSecret });
     expect(await createAgentClient({ client, grant, store: memoryStore() }).token(desk.url)).toBeDefined();
     const wrong = createAgentClient({ client: { ...client, clientSecret: "wrong" }, grant, store: memoryStore() });
-    await expect(wrong.token(desk.url)).rejects.toMatchObject({ code: "invalid_client" });
+    expect(await heldError(wrong.token(desk.url))).toMatchObject({ code: "invalid_client" });
   });
 
   it("uses the parameters, the issuer and the audit file of the profile, and a receiver beside it", async () => {
@@ -216,7 +217,7 @@ describe("createManagementClient", () => {
   it("uses the token that the caller gives", async ({ desk }) => {
     const { baseUrl, apiToken, ids } = desk.sandbox;
     stubEnvironment({ AGENTAUTH_HOME: elsewhere, AGENTAUTH_BASE_URL: baseUrl, AGENTAUTH_API_TOKEN: "sandbox_wrong" });
-    await expect(createManagementClient().pools.list({ domain_id: ids.domain }).first()).rejects.toMatchObject({
+    expect(await heldError(createManagementClient().pools.list({ domain_id: ids.domain }).first())).toMatchObject({
       class: "auth",
     });
     const service = createManagementClient({ token: apiToken });

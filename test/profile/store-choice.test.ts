@@ -16,6 +16,7 @@ import { madeGrant } from "../helpers/grant.js";
 import { grantFile, grantFiles } from "../helpers/grant-files.js";
 import { createMemoryIo } from "../helpers/memory-io.js";
 import { ON_LINUX } from "../helpers/systems.js";
+import { heldError } from "../helpers/told.js";
 
 const profile = (entries: Profile = {}) => ({ name: "work", entries });
 
@@ -180,7 +181,7 @@ describe("a store that is opened", () => {
     const folder = home();
     const io = createMemoryIo({ env });
     const saving = openStore(choice("keyring"), folder, io).save(madeGrant(), undefined);
-    await expect(saving).rejects.toMatchObject({
+    expect(await heldError(saving)).toMatchObject({
       code: "store_failed",
       hint: expect.stringMatching(/AGENTAUTH_STORE=file$/),
     });

@@ -8,6 +8,7 @@ import {
 } from "../../../src/oauth/client/metadata-document.js";
 import type { Reply, Scene } from "../../helpers/issuer.js";
 import { startScene } from "../../helpers/issuer.js";
+import { heldError } from "../../helpers/told.js";
 
 const DOCUMENT = "https://client.example/agent.json";
 const DAY = 24 * 3_600_000;
@@ -92,7 +93,7 @@ describe("a metadata document that the issuer refuses", () => {
       new URLSearchParams(request.body).get("client_id") === DOCUMENT
         ? { status: 401, json: { error: "invalid_client" } }
         : { json: issuer.tokens(nth) };
-    await expect(login(scene)).rejects.toMatchObject({ code: "invalid_client", hint: /^log in again: a client is/ });
+    expect(await heldError(login(scene))).toMatchObject({ code: "invalid_client", hint: /^log in again: a client is/ });
     await login(scene);
     expect(clients(scene)).toEqual([DOCUMENT, "client-as-1"]);
   });
@@ -103,7 +104,7 @@ describe("a metadata document that the issuer refuses", () => {
       const scene = await sceneWithDocuments();
       const { issuer } = scene;
       issuer.callback = { error, code: null };
-      await expect(login(scene)).rejects.toMatchObject({ code: error, hint: /^log in again: a client is/ });
+      expect(await heldError(login(scene))).toMatchObject({ code: error, hint: /^log in again: a client is/ });
       issuer.callback = {};
       await login(scene);
       expect(clients(scene)).toEqual([DOCUMENT, "client-as-1"]);
@@ -113,7 +114,7 @@ describe("a metadata document that the issuer refuses", () => {
   it("stays the client after the user has denied the login", async () => {
     const scene = await sceneWithDocuments();
     scene.issuer.callback = { error: "access_denied", code: null };
-    await expect(login(scene)).rejects.toMatchObject({ code: "access_denied" });
+    expect(await heldError(login(scene))).toMatchObject({ code: "access_denied" });
     scene.issuer.callback = {};
     await login(scene);
     expect(clients(scene)).toEqual([DOCUMENT, DOCUMENT]);
@@ -129,6 +130,12 @@ describe("a token of a metadata document that the MCP server rejects", () => {
     mcp.accepts = () => clients(scene).length > 1;
     expect((await client.fetch(mcp.url)).status).toBe(200);
     expect(clients(scene)).toEqual([DOCUMENT, "client-as-1"]);
+  });
+
+  it("is not meant by a login that the user asks for", async () => {
+    const scene = await sceneWithDocuments();
+    for (let nth = 0; nth < 2; nth++) await login(scene);
+    expect(clients(scene)).toEqual([DOCUMENT, DOCUMENT]);
   });
 
   it("long after the login leads to a login with the document", async () => {

@@ -327,7 +327,15 @@ describe("registering", () => {
       return typeof answer === "function" ? answer(request, nth) : {};
     };
     log.length = 0;
-    await login(scene);
+    const traced: unknown[] = [];
+    await login(scene, { onTrace: (entry) => void traced.push(entry) });
+    expect(traced).toContainEqual({
+      step: "authorization",
+      method: "GET",
+      url: `${issuer.origin}/pool/authorize`,
+      used: false,
+      why: "the issuer no longer knows this client; another one is registered",
+    });
     expect(person.urls.map((url) => url.searchParams.get("client_id"))).toEqual(["client-as-1", "client-as-2"]);
     expect(log.indexOf("as POST /pool/register")).toBeLessThan(log.indexOf("person authorize"));
     expect(await scene.store.readClient(issuer.issuer, FORM)).toMatchObject({ clientId: "client-as-2" });

@@ -18,6 +18,59 @@ function openUp({ mcp }: Scene): () => void {
 }
 
 describe("a client that found a server to require no login", () => {
+  it("gives no token of it, and says how to do without one", async () => {
+    const scene = await startScene();
+    openUp(scene);
+    const agent = scene.agent();
+    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({
+      code: "login_not_required",
+      class: "auth",
+      hint: "send the requests without a token, as fetch() does",
+      remedy: { action: "connect", server: scene.mcp.url },
+    });
+    const { trace } = await agent.discover(scene.mcp.url);
+    expect(trace[0]).toMatchObject({
+      step: "challenge",
+      method: "POST",
+      status: 200,
+      used: false,
+      why: "the server does not explicitly require a bearer token",
+    });
+    scene.mcp.routes["/mcp"] = () => scene.mcp.refusal();
+    expect((await scene.agent().discover(scene.mcp.url)).trace[0]).toMatchObject({
+      step: "challenge",
+      status: 401,
+      used: true,
+      why: "the server requires a bearer token",
+    });
+  });
+
+  it.each([
+    [true, "login_not_required", "the server answers without a token"],
+    [false, "no_resource_metadata", "the server does not answer without a token"],
+  ])("asked in a session where it may want one, and ended that: open %s", async (isOpen, code, why) => {
+    const { agent, mcp, ...scene } = await startScene();
+    openUp({ mcp, agent, ...scene });
+    mcp.routes["/mcp"] = ({ headers, body }) => {
+      if (body.includes("initialize")) return { ...ANSWER, headers: { "mcp-session-id": "s1" } };
+      if (headers["mcp-session-id"] === "s1" && isOpen) return ANSWER;
+      return { status: 400, json: { jsonrpc: "2.0", id: null, error: { code: -32000, message: "no session" } } };
+    };
+    const { error, trace } = await agent().discover(mcp.url);
+    expect(error).toMatchObject({ code });
+    const { step, used, why: reason } = trace.findLast((entry) => entry.step === "challenge") ?? {};
+    expect([step, used, reason]).toEqual(["challenge", isOpen, why]);
+    const sent = mcp.to("/mcp").map(({ method, headers, body }) => {
+      return [method, headers["mcp-session-id"], headers["mcp-protocol-version"], /"method":"(\S+?)"/.exec(body)?.[1]];
+    });
+    expect(sent).toEqual([
+      ["POST", undefined, undefined, "tools/list"],
+      ["POST", undefined, undefined, "initialize"],
+      ["POST", "s1", "2025-11-25", "tools/list"],
+      ["DELETE", "s1", "2025-11-25", undefined],
+    ]);
+  });
+
   it("uses a login that another process has stored since", async () => {
     const scene = await startScene();
     const { agent, mcp } = scene;

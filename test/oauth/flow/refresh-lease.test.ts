@@ -162,10 +162,14 @@ describe("a refresh whose answer is lost", () => {
     "is sent once more with the same refresh token, and the second answer counts (%s)",
     async (what, reply) => {
       const scene = await loggedIn();
+      const said: string[] = [];
+      const onProgress = ({ about, text }: { about: string; text: string }) => void said.push(`${about}: ${text}`);
       scene.issuer.routes[TOKEN] = inTurn(reply, (_request, nth) => ({ json: scene.issuer.tokens(nth) }));
-      expect((await scene.agent({ timeoutMs: what === "silence" ? 500 : 60_000 }).token(scene.mcp.url)).value).toBe(
-        "access-as-3",
-      );
+      const agent = scene.agent({ timeoutMs: what === "silence" ? 500 : 60_000, onProgress });
+      expect((await agent.token(scene.mcp.url)).value).toBe("access-as-3");
+      const sent = `refresh: refreshing the token for ${scene.mcp.url} at ${scene.issuer.origin}${TOKEN}`;
+      const code = what === "silence" ? "timeout" : what === "cut JSON" ? "bad_json" : "connection_reset";
+      expect(said).toEqual([sent, `refresh: the response to the refresh was lost (${code}); trying once more`, sent]);
       expect(scene.refreshes()).toBe(2);
       expect([1, 2].map((nth) => scene.issuer.form(TOKEN, nth).get("refresh_token"))).toEqual([
         "refresh-as-1",
@@ -349,6 +353,17 @@ describe("a refresh that comes late to its lease", () => {
     expect(await heldError(scene.agent({ store, login: undefined }).token(scene.mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("another process logged out"),
+    });
+    expect(scene.refreshes()).toBe(0);
+  });
+
+  it("sends nothing for a grant that somebody put back, whose refresh token is used up", async () => {
+    const scene = await loggedIn();
+    const store = withLease(scene.store, () => ({ spent: 1 }));
+    expect(await heldError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({
+      code: "record_rolled_back",
+      class: "store",
+      hint: expect.stringMatching(/^put the newest record back, or log in again: /),
     });
     expect(scene.refreshes()).toBe(0);
   });

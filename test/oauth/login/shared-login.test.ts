@@ -209,16 +209,16 @@ describe("a login", () => {
     const { seat, mcp } = await desk(() => fileStore(home));
     await seat().agent.login(mcp.url);
     const first = seat();
-    let onWait: () => void = () => undefined;
-    const waiting = new Promise<void>((resolve) => {
+    let onWait: (said: string) => void = () => undefined;
+    const waiting = new Promise<string>((resolve) => {
       onWait = resolve;
     });
-    const second = seat({ store: fileStore(home), onProgress: () => onWait() });
+    const second = seat({ store: fileStore(home), onProgress: ({ about, text }) => onWait(`${about}: ${text}`) });
     const release = hold(first.login);
     const leading = first.agent.login(mcp.url);
     await until(() => first.login.urls.length === 1);
     const following = second.agent.login(mcp.url);
-    await waiting;
+    expect(await waiting).toBe(`login: process ${process.pid} is logging in at ${mcp.url}; waiting for it`);
     release();
     expect((await leading).value).toBe("access-as-2");
     expect((await following).value).toBe("access-as-2");

@@ -1,13 +1,16 @@
 import { generateKeyPair, jwtVerify } from "jose";
 import { describe, expect } from "vitest";
 import { cliHint } from "../../../src/cli/runtime/hints.js";
-import type { AgentAuthError } from "../../../src/errors.js";
+import { AgentAuthError } from "../../../src/errors.js";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import type { Workload } from "../../../src/oauth/model/machine-grant.js";
+import { fileStore } from "../../../src/store/file/file.js";
 import { clientKey, unsignedJwt } from "../../helpers/client-keys.js";
 import type { Reply } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
+import { until } from "../../helpers/server.js";
 import { heldError } from "../../helpers/told.js";
+import { folder } from "../../store/stores.js";
 import { sceneTest } from "../support.js";
 
 const SECRET = "machine-secret-1";
@@ -192,6 +195,34 @@ describe("client credentials", () => {
     );
     expect(new Set(tokens.map(({ value }) => value)).size).toBe(1);
     expect(tokenRequests()).toBe(1);
+  });
+
+  it("are used though the token cannot be saved, which is reported", async ({ scene, machine }) => {
+    const said: string[] = [];
+    const failure = new AgentAuthError("store_failed", "disk full", { class: "store" });
+    const save = () => Promise.reject(failure);
+    const onProgress = ({ about, text }: { about: string; text: string }) => void said.push(`${about}: ${text}`);
+    const agent = machine({ store: { ...scene.store, save }, onProgress });
+    expect((await agent.token(scene.mcp.url)).value).toBe("access-as-1");
+    expect(said).toContain(
+      `login: the token for ${scene.mcp.url} cannot be saved in ${scene.store.location}: disk full`,
+    );
+  });
+
+  it("wait for another process that asks, and say so", async ({ scene, machine, tokenRequests }) => {
+    const said: string[] = [];
+    const home = folder();
+    const onProgress = ({ about, text }: { about: string; text: string }) => void said.push(`${about}: ${text}`);
+    const work = async () => {
+      const token = machine({ store: fileStore(home), onProgress }).token(scene.mcp.url);
+      await until(() => said.length > 0);
+      expect(tokenRequests()).toBe(0);
+      return { token };
+    };
+    const name = `grant default ${scene.mcp.url} grant:client_credentials:machine`;
+    const { token } = await fileStore(home).lease(name, work, { durationMs: 15_000, extend: true });
+    expect((await token).value).toBe("access-as-1");
+    expect(said[0]).toBe(`refresh: process ${process.pid} is requesting a token for ${scene.mcp.url}; waiting for it`);
   });
 
   it.for<[string, Reply, RegExp]>([
@@ -487,7 +518,10 @@ describe("an assertion", () => {
     await workload(get, "ci", { client: undefined }).token(mcp.url, { forceRefresh: true });
     expect(tokenRequests()).toBe(2);
     const other = workload(get, "cd", { client: undefined, trustNamedIssuer: false }).token(mcp.url);
-    await expect(other).rejects.toMatchObject({ code: "issuer_unbound", message: expect.stringContaining("workload") });
+    expect(await heldError(other)).toMatchObject({
+      code: "issuer_unbound",
+      message: expect.stringContaining("workload"),
+    });
     expect(tokenRequests()).toBe(2);
   });
 
@@ -547,7 +581,7 @@ describe("an assertion", () => {
     const second = await scene.another("second");
     mcp.metadata["authorization_servers"] = [second.issuer];
     issuer.routes[TOKEN] = { status: 404, text: "" };
-    await expect(agent().token(mcp.url, { forceRefresh: true })).rejects.toMatchObject({ code: "issuer_changed" });
+    expect(await heldError(agent().token(mcp.url, { forceRefresh: true }))).toMatchObject({ code: "issuer_changed" });
     expect(audiences).toEqual([issuer.issuer, issuer.issuer]);
     expect(second.to(TOKEN)).toEqual([]);
   });
