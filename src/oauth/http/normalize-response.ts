@@ -156,7 +156,7 @@ const SECRET_MEMBERS = [
 /** The secrets of a request, which its server may repeat in the response. */
 export function secretsIn(headers: Headers, body: unknown): Redactor {
   const secrets = new Redactor();
-  const form = new URLSearchParams(body == null ? "" : String(body));
+  const form = new URLSearchParams(String(body));
   for (const name of SECRET_MEMBERS) for (const value of form.getAll(name)) addForms(secrets, value);
   const [scheme = "", credentials = ""] = headers.get("authorization")?.split(" ") ?? [];
   addForms(secrets, credentials);
