@@ -140,7 +140,9 @@ describe.each(FORMS)("the login pages as %s", (_name, open) => {
     for (let nth = 0; nth < 5; nth++) {
       const started = await begin("", { cookie: jar.join("; ") });
       const set = started.headers.getSetCookie();
-      const gone = set.filter((one) => one.includes("Max-Age=0")).map((one) => one.split("=")[0] ?? "");
+      const ends = set.filter((one) => one.includes("Max-Age=0"));
+      const gone = ends.map((one) => one.split("=")[0] ?? "");
+      expect(ends.map((one) => one.split(";")[0])).toEqual(gone.map((name) => `${name}=`));
       removed.push(gone);
       const fresh = set.filter((one) => !one.includes("Max-Age=0")).map((one) => one.split(";")[0] ?? "");
       jar = [...jar.filter((one) => !gone.includes(one.split("=")[0] ?? "")), ...fresh];

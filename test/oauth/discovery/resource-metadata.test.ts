@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { wellKnownAddresses } from "../../../src/oauth/discovery/resource-metadata.js";
+import { checkFirstNamed, wellKnownAddresses } from "../../../src/oauth/discovery/resource-metadata.js";
 import { reset, type Scene, startScene } from "../../helpers/issuer.js";
 import { holdTrace } from "../../helpers/told.js";
 
@@ -325,4 +325,23 @@ describe("what the resource metadata may say", () => {
     });
     expect(resource?.authorizationServers).toHaveLength(1);
   });
+});
+
+describe("the first address of a challenge", () => {
+  const MCP = "https://mcp.example/mcp";
+  it.each([[], ["https://mcp.example/metadata"], ["https://mcp.example/a", "https://other.example/"], ["/metadata"]])(
+    "may be one on the origin of the server: %j",
+    (...resourceMetadata) => {
+      expect(checkFirstNamed({ resourceMetadata } as never, MCP)).toBeUndefined();
+    },
+  );
+
+  it.each(["https://other.example/metadata", "http://mcp.example/metadata", "no address", "metadata", ""])(
+    "is refused on another one, as discovery refuses it: %j",
+    (address) => {
+      expect(() => checkFirstNamed({ resourceMetadata: [address] } as never, MCP)).toThrow(
+        `resource_metadata "${address}" (from "the WWW-Authenticate of ${MCP}") must be on the MCP server's origin (RFC 9728 section 7.3)`,
+      );
+    },
+  );
 });

@@ -2,10 +2,11 @@ import { describe, expect, it } from "vitest";
 import { isAgentAuthError } from "../../../src/errors.js";
 import { systemClock } from "../../../src/http/deadline.js";
 import type { AgentClient } from "../../../src/oauth/agent.js";
-import { type Scene, startScene } from "../../helpers/issuer.js";
+import { type Reply, type Scene, startScene } from "../../helpers/issuer.js";
 import { heldError } from "../../helpers/told.js";
 import { REDIRECT_URI } from "../login/web-support.js";
 
+const SESSION = { "mcp-session-id": "s1" };
 const ANSWER = { json: { jsonrpc: "2.0", id: 1, result: { tools: [] } } };
 
 /** Makes the MCP server of a scene answer without a token, and name no issuer; the result undoes that. */
@@ -49,10 +50,11 @@ describe("a client that found a server to require no login", () => {
     [true, "login_not_required", "the server answers without a token"],
     [false, "no_resource_metadata", "the server does not answer without a token"],
   ])("asked in a session where it may want one, and ended that: open %s", async (isOpen, code, why) => {
-    const { agent, mcp, ...scene } = await startScene();
-    openUp({ mcp, agent, ...scene });
+    const scene = await startScene();
+    const { agent, mcp } = scene;
+    openUp(scene);
     mcp.routes["/mcp"] = ({ headers, body }) => {
-      if (body.includes("initialize")) return { ...ANSWER, headers: { "mcp-session-id": "s1" } };
+      if (body.includes("initialize")) return { ...ANSWER, headers: SESSION };
       if (headers["mcp-session-id"] === "s1" && isOpen) return ANSWER;
       return { status: 400, json: { jsonrpc: "2.0", id: null, error: { code: -32000, message: "no session" } } };
     };
@@ -69,6 +71,22 @@ describe("a client that found a server to require no login", () => {
       ["POST", "s1", "2025-11-25", "tools/list"],
       ["DELETE", "s1", "2025-11-25", undefined],
     ]);
+  });
+
+  it.each<[string, number, Reply, string]>([
+    ["where it opens no session", 400, ANSWER, "no_resource_metadata"],
+    ["where it opens no session", 404, ANSWER, "no_resource_metadata"],
+    ["where it refuses one", 400, { status: 404, text: "" }, "no_resource_metadata"],
+    ["where it refuses one that it names", 400, { status: 400, headers: SESSION, text: "" }, "no_resource_metadata"],
+    ["where nothing is there", 404, { status: 404, text: "" }, "not_found"],
+  ])("is none %s, after HTTP %d", async (_what, status, opened, code) => {
+    const scene = await startScene();
+    const { agent, mcp } = scene;
+    openUp(scene);
+    mcp.routes["/mcp"] = ({ body }) => (body.includes("initialize") ? opened : { status, text: "" });
+    const work = agent().token(mcp.url);
+    expect(await heldError(work)).toMatchObject({ code });
+    expect(mcp.to("/mcp").map(({ body }) => body.includes("initialize"))).toEqual([false, true]);
   });
 
   it("uses a login that another process has stored since", async () => {

@@ -200,7 +200,10 @@ describe("a login", () => {
     expect(reported).toEqual([]);
     const other = await scene.another("other");
     scene.mcp.metadata["authorization_servers"] = [other.issuer];
+    const silent = await scene.another("silent");
     await login(scene, { onProgress });
+    scene.mcp.metadata["authorization_servers"] = [silent.issuer];
+    await login(scene);
     expect(reported).toEqual([
       `"${scene.mcp.url}" names another authorization server than before: "${other.issuer}", not "${scene.issuer.issuer}"; clients and tokens of the old one are not sent to the new one`,
     ]);
@@ -228,6 +231,9 @@ describe("scopes that the issuer does not like", () => {
   }
 
   it("are requested once more without the one that was added, and that is reported", async () => {
+    const silent = await strict(["offline_access"]);
+    await login(silent);
+    expect(await silent.store.list()).toMatchObject([{ requestedScope: "a b" }]);
     const scene = await strict(["offline_access"]);
     const reported: string[] = [];
     await login(scene, { onProgress: ({ text }) => void reported.push(text) });

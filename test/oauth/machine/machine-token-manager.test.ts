@@ -202,8 +202,9 @@ describe("client credentials", () => {
     const failure = new AgentAuthError("store_failed", "disk full", { class: "store" });
     const save = () => Promise.reject(failure);
     const onProgress = ({ about, text }: { about: string; text: string }) => void said.push(`${about}: ${text}`);
-    const agent = machine({ store: { ...scene.store, save }, onProgress });
-    expect((await agent.token(scene.mcp.url)).value).toBe("access-as-1");
+    const store = { ...scene.store, save };
+    expect((await machine({ store }).token(scene.mcp.url)).value).toBe("access-as-1");
+    expect((await machine({ store, onProgress }).token(scene.mcp.url)).value).toBe("access-as-2");
     expect(said).toContain(
       `login: the token for ${scene.mcp.url} cannot be saved in ${scene.store.location}: disk full`,
     );
@@ -656,6 +657,47 @@ describe("the word of an identity provider", () => {
     expect(scene.issuer.to(TOKEN)[0]?.headers.authorization).toBe(`Basic ${btoa(`machine:${SECRET}`)}`);
     expect((await stored())?.account).toMatch(/^grant:id_jag:machine:[0-9a-f]{16}$/);
   });
+
+  it.for<[string | undefined, string | undefined, string | null, string | null]>([
+    // What is requested, what the policy allows, and what the provider and the issuer are asked for.
+    ["a b", undefined, "a b", "a b"],
+    ["a b", "b c", "a b", "b"],
+    ["a b", "c", "a b", null],
+    [undefined, "c", null, null],
+    [undefined, undefined, null, null],
+  ])(
+    "asks for the scopes %j, of which %j are allowed",
+    async ([scope, allowed, ofIdp, ofIssuer], { scene, idJag, employee }) => {
+      if (allowed !== undefined) idJag.answer["scope"] = allowed;
+      await employee.agent.token(scene.mcp.url, { scope });
+      expect(employee.idp.form("/token").get("scope")).toBe(ofIdp);
+      expect(scene.issuer.form(TOKEN).get("scope")).toBe(ofIssuer);
+    },
+  );
+
+  it.for<[string, string | undefined, object]>([
+    ["access_denied", undefined, {}],
+    ["invalid_target", "", {}],
+    ["invalid_scope", "a b", {}],
+    ["unauthorized_client", undefined, { resource: "none" }],
+    ["invalid_grant", undefined, {}],
+    ["server_error", undefined, {}],
+  ])(
+    "says whom to ask where the provider answers %s, with the scope %j and %j",
+    async ([error, scope, over], { scene, machine, employee }) => {
+      const { idp, idToken } = employee;
+      idp.routes["/token"] = { status: 400, json: { error } };
+      const provider = { tokenEndpoint: `${idp.origin}/token`, clientId: "at-idp", clientSecret: "idp-secret-1" };
+      for (const issuer of [undefined, `${idp.origin}/tenant`]) {
+        const grant = { type: "id_jag", idToken: () => idToken, idp: { ...provider, issuer } } as const;
+        const isOfPolicy = error !== "invalid_grant" && error !== "server_error";
+        expect(await heldError(machine({ grant, ...over }).token(scene.mcp.url, { scope }))).toMatchObject({
+          code: isOfPolicy ? "assertion_denied" : error,
+        });
+      }
+      expect(scene.issuer.to(TOKEN)).toEqual([]);
+    },
+  );
 
   it.for<[string, (issuer: string) => Partial<Record<"header" | "claims" | "answer", object>>, string]>([
     ["for another issuer", () => ({ claims: { aud: "https://other.example" } }), "aud"],

@@ -1,9 +1,9 @@
 import { decodeJwt } from "jose";
 import { test } from "vitest";
-import { AgentClient, type AgentClientOptions } from "../../src/oauth/agent.js";
-import { type Sandbox, type SandboxMachine, startSandbox } from "../../src/sandbox/index.js";
-import { memoryStore } from "../../src/store/memory.js";
-import { TestLogin } from "../helpers/login.js";
+import { AgentClient, type AgentClientOptions } from "../../../src/oauth/agent.js";
+import { type Sandbox, type SandboxMachine, startSandbox } from "../../../src/sandbox/index.js";
+import { memoryStore } from "../../../src/store/memory.js";
+import { TestLogin } from "../../helpers/login.js";
 
 export const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 export const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";

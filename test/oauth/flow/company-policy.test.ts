@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { heldError } from "../helpers/told.js";
+import { heldError } from "../../helpers/told.js";
 import { altering, EXCHANGE, forged, companyTest as it, JWT_BEARER } from "./company-support.js";
 
 describe("the policy of the company", () => {

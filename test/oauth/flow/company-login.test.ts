@@ -1,9 +1,10 @@
 import { decodeJwt } from "jose";
 import { describe, expect, onTestFinished, vi } from "vitest";
-import { AgentAuthError } from "../../src/errors.js";
-import { AgentClient } from "../../src/oauth/agent.js";
-import { type SandboxMachine, startSandbox } from "../../src/sandbox/index.js";
-import { heldError } from "../helpers/told.js";
+import { AgentAuthError } from "../../../src/errors.js";
+import { AgentClient } from "../../../src/oauth/agent.js";
+import { type SandboxMachine, startSandbox } from "../../../src/sandbox/index.js";
+import type { AgentEvent } from "../../../src/telemetry/events.js";
+import { heldError } from "../../helpers/told.js";
 import { altering, EXCHANGE, forged, companyTest as it, JWT_BEARER } from "./company-support.js";
 
 const DAY_MS = 86_400_000;
@@ -56,14 +57,17 @@ describe("one login at the company's identity provider", () => {
     agentWith,
     machine,
     servers: [server],
+    store,
     user,
   }) => {
     const said: string[] = [];
     const onProgress = ({ text }: { text: string }) => void said.push(text);
-    const agent = agentWith({ client: undefined, clientMetadataUrl: "none", onProgress });
-    await agent.loginIdp();
-    expect((await agent.token(server)).value).toMatch(/./);
-    expect(user.opened).toHaveLength(2);
+    const unnamed = { client: undefined, clientMetadataUrl: "none" } as const;
+    await agentWith(unnamed).loginIdp();
+    expect((await agentWith(unnamed).token(server)).value).toMatch(/./);
+    await store.remove({ profile: "default", server });
+    expect((await agentWith({ ...unnamed, onProgress }).token(server)).value).toMatch(/./);
+    expect(user.opened).toHaveLength(3);
     expect(said).toEqual([
       `"${machine.issuer}" takes assertions of the identity provider for "${server}", but no client that it knows is named: set client.clientId`,
     ]);
@@ -217,8 +221,16 @@ describe("one login at the company's identity provider", () => {
       if (form.has("subject_token_type")) subjects.push(form.get("subject_token_type"));
       return body;
     });
-    expect((await agentWith({ fetch }).token(server)).value).toMatch(/./);
+    const refreshes: unknown[] = [];
+    const onEvent = (event: AgentEvent | object) => {
+      if ("trigger" in event) refreshes.push([event.grant, event.trigger, event.outcome]);
+    };
+    expect((await agentWith({ fetch, onEvent }).token(server)).value).toMatch(/./);
     expect(subjects).toEqual(["urn:ietf:params:oauth:token-type:refresh_token"]);
+    expect(refreshes).toEqual([
+      ["refresh_token", "requested", "refreshed"],
+      ["id_jag", "requested", "refreshed"],
+    ]);
   });
 
   it("is one in each profile", async ({ agent, agentWith, machine, user }) => {

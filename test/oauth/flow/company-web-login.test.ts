@@ -1,11 +1,11 @@
 import { describe, expect } from "vitest";
-import { isAgentAuthError } from "../../src/errors.js";
-import { AgentClient, type AgentClientOptions } from "../../src/oauth/agent.js";
-import { loginHandlers } from "../../src/oauth/login-handlers.js";
-import type { LoginRemedy } from "../../src/remedy.js";
-import { TestLogin } from "../helpers/login.js";
-import { heldError } from "../helpers/told.js";
-import { consent, cookieHeader, SECRET, visit } from "../oauth/login/web-support.js";
+import { isAgentAuthError } from "../../../src/errors.js";
+import { AgentClient, type AgentClientOptions } from "../../../src/oauth/agent.js";
+import { loginHandlers } from "../../../src/oauth/login-handlers.js";
+import type { LoginRemedy } from "../../../src/remedy.js";
+import { TestLogin } from "../../helpers/login.js";
+import { heldError } from "../../helpers/told.js";
+import { consent, cookieHeader, SECRET, visit } from "../login/web-support.js";
 import { companySandboxTest } from "./company-support.js";
 
 const REDIRECT_URI = "http://127.0.0.1:3000/callback";
