@@ -43,25 +43,23 @@ export type Row = readonly (string | null)[];
  *
  * @param textOf the owner or the note that was stored as this text
  */
-export function claimAnswer([held, attempt, leftMs, ...trace]: Row, textOf: (stored: string) => string) {
+export function claimAnswer(
+  [held, attempt, leftMs, ...trace]: Row,
+  textOf: (stored: string) => string,
+): LeaseHeld | LeaseBusy {
   const newest = traceOf(trace, textOf);
-  const answer: LeaseHeld | LeaseBusy =
-    held === "1" || newest === undefined
-      ? { held: true, attempt: Number(attempt), before: newest }
-      : { held: false, by: newest, leftMs: Math.max(0, Number(leftMs)) };
-  return answer;
+  if (held === "1" || newest === undefined) return { held: true, attempt: Number(attempt), before: newest };
+  return { held: false, by: newest, leftMs: Math.max(0, Number(leftMs)) };
 }
 
-function traceOf([attempt, owner, at, now, releasedAt, note]: Row, textOf: (stored: string) => string) {
+function traceOf(
+  [attempt, owner, at, now, releasedAt, note]: Row,
+  textOf: (stored: string) => string,
+): LeaseTrace | undefined {
   if (attempt == null) return undefined;
-  const times = { at: Number(at), now: Number(now), releasedAt: releasedAt ? Number(releasedAt) : undefined };
-  const trace: LeaseTrace = {
-    attempt: Number(attempt),
-    owner: textOf(owner ?? ""),
-    ...times,
-    note: textOf(note ?? ""),
-  };
-  return trace;
+  const released = releasedAt ? Number(releasedAt) : undefined;
+  const texts = { owner: textOf(owner ?? ""), note: textOf(note ?? "") };
+  return { attempt: Number(attempt), ...texts, at: Number(at), now: Number(now), releasedAt: released };
 }
 
 /** What a client threw, as far as it is text: a client may throw anything. */
