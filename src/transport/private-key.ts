@@ -93,10 +93,9 @@ function algorithmOf(key: KeyObject, jwk: Record<string, unknown> | undefined, f
   throw usageError(`${from}: alg ${quote(wanted, 40)} is not one of ${possible.join(", ")}`, "correct or remove alg");
 }
 
-function possibleFor({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): SigningAlgorithm[] {
+function possibleFor({ asymmetricKeyType: type, asymmetricKeyDetails: details = {} }: KeyObject): SigningAlgorithm[] {
   if (type === "ed25519") return ["EdDSA", "Ed25519"];
-  if (type === "rsa") return (details?.modulusLength ?? 0) >= MIN_RSA_BITS ? ["RS256", "PS256"] : [];
-  if (type !== "ec") return [];
-  if (details?.namedCurve === "prime256v1") return ["ES256"];
-  return details?.namedCurve === "secp384r1" ? ["ES384"] : [];
+  if (type === "rsa") return (details.modulusLength ?? 0) >= MIN_RSA_BITS ? ["RS256", "PS256"] : [];
+  if (details.namedCurve === "prime256v1") return ["ES256"];
+  return details.namedCurve === "secp384r1" ? ["ES384"] : [];
 }

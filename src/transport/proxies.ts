@@ -42,7 +42,8 @@ type BypassRule = (host: string, port: number) => boolean;
  * @returns whether an address is reached without a proxy. Names are compared as they are written, never looked up
  */
 export function bypassesProxy(noProxy: string): (url: URL) => boolean {
-  const rules = noProxy.split(/[,\s]+/).flatMap((entry) => (entry === "" ? [] : [ruleOf(entry.toLowerCase())]));
+  // An empty entry, between a comma and a blank, names no host.
+  const rules = noProxy.split(/[,\s]/).map(ruleOf);
   return (url) => {
     const host = bareHost(url.hostname);
     const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));

@@ -81,7 +81,7 @@ export function createSsrfGuard(server: string, { exemptions, lookup, isBehindPr
     },
     checkWritten(hostname) {
       const written = classifyHost(hostname);
-      if (written === undefined || (written !== "forbidden" && bareHost(hostname) === serverHost)) return;
+      if (written === undefined) return;
       if (!policyFor(knownClass, exemptions)(hostname, written)) throw addressBlockedError(hostname, hostname, written);
     },
     async resolve(hostname) {
