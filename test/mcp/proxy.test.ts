@@ -2,6 +2,8 @@ import { getEventListeners } from "node:events";
 import type { ServerResponse } from "node:http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
+import { systemClock } from "../../src/http/deadline.js";
+import type { SendRequest } from "../../src/mcp/http-exchange.js";
 import { type SeenRequest, startServer, until } from "../helpers/server.js";
 import { heldError } from "../helpers/told.js";
 import { HELLO, startHost } from "./stdio-host.js";
@@ -180,6 +182,41 @@ describe("the proxy and responses of the server", () => {
     ]);
   });
 
+  it("reads past an event that is no message, and says why a stream of no other ends", async () => {
+    const peer = await startPeer((response, { id }) => {
+      response.writeHead(200, EVENTS).write("data: {\n\n");
+      response.write('data: {"jsonrpc":"2.0"}\n\n');
+      if (id === 1) sendEvent(response, { id, result: {} });
+      response.end();
+    });
+    const host = startHost(peer.url);
+    expect((await host.ask(1, "ping")).result).toEqual({});
+    const invalid = 'a message of the server is invalid: "the message is neither a request nor a response"';
+    const failures = [expect.stringMatching(/^connection: .*JSON/), `connection: ${invalid}`];
+    expect(host.log.filter((text) => text.startsWith("connection: "))).toEqual(failures);
+    expect((await host.ask(2, "ping")).error).toMatchObject({
+      message: `the connection to the MCP server "${peer.url}" closed before the response arrived: ${invalid}`,
+      data: { code: "connection_reset", class: "unavailable" },
+    });
+  });
+
+  it("takes several messages at once, and says what is none", async () => {
+    const note = { jsonrpc: "2.0", method: "notifications/message", params: {} };
+    const peer = await startPeer((response, { id }) =>
+      id === 1
+        ? response.writeHead(200, { "content-type": "text/html" }).end("<p>")
+        : response
+            .writeHead(200, { "content-type": "application/json" })
+            .end(JSON.stringify([note, { jsonrpc: "2.0", id, result: {} }])),
+    );
+    const host = startHost(peer.url);
+    expect((await host.ask(1, "ping")).error?.message).toBe(
+      `the MCP server "${peer.url}": Unexpected content type: text/html`,
+    );
+    expect((await host.ask(2, "ping")).result).toEqual({});
+    expect(host.received.map(({ method, id }) => method ?? id)).toEqual([1, "notifications/message", 2]);
+  });
+
   it("does not resume the stream of a request that has its response", async () => {
     const peer = await startPeer((response, { id }) => {
       response.writeHead(200, EVENTS).write("id: 1\nretry: 1\n");
@@ -323,7 +360,59 @@ describe("the proxy and the server's notification stream", () => {
   });
 });
 
+describe("the proxy that keeps a session alive", () => {
+  it("sends a ping without the host, and no login, from the first session on", async () => {
+    const peer = await startPeer((response, { id, method }) => {
+      if (method !== "ping") return sendResult(response, id, { protocolVersion: "x" });
+      return peer.requests.filter(({ body }) => body.includes("ping")).length === 1
+        ? sendResult(response, id, {})
+        : response.writeHead(500).end("down");
+    });
+    const unattended = vi.fn(fetch as SendRequest);
+    const servers = [{ name: "only", url: peer.url, fetch: fetch as SendRequest, unattended }];
+    const host = startHost(peer.url, { servers, keepAliveMs: 20 });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(peer.requests).toEqual([]);
+    await host.begin();
+    await until(() => host.log.some((text) => text.startsWith("ping: ")));
+    expect(host.log).toContain('ping: "HttpFailure: HTTP 500: down"');
+    expect(host.received.map(({ id }) => id)).toEqual(["init"]);
+    const pings = peer.requests.map(({ body }) => JSON.parse(body || "{}")).filter(({ method }) => method === "ping");
+    expect(pings[0]).toEqual({ jsonrpc: "2.0", id: "agentauth-ping", method: "ping" });
+    expect(unattended.mock.calls.length).toBeGreaterThanOrEqual(2);
+    expect(unattended.mock.calls.every(([, { body }]) => String(body).includes("agentauth-ping"))).toBe(true);
+  });
+});
+
 describe("the proxy after the server's notification stream is lost", () => {
+  it.each([
+    ["longer each time", "", [1000, 1500, 2250, 3375, 5062.5]],
+    ["as long as the server says", "retry: 7000\n\n", [7000, 7000, 7000, 7000, 7000]],
+    ["ten seconds at most", "retry: 3600000\n\n", [10_000, 10_000, 10_000, 10_000, 10_000]],
+  ])("waits %s before each of five attempts", async (_what, text, waits) => {
+    const sleep = vi.spyOn(systemClock, "sleep").mockResolvedValue(undefined);
+    onTestFinished(() => sleep.mockRestore());
+    let streams = 0;
+    const peer = await startServer((response, { method, body }) => {
+      if (method === "GET")
+        return streams++ === 0 ? response.writeHead(200, EVENTS).end(text) : response.writeHead(503).end();
+      const { id } = JSON.parse(body || "{}") as { id?: unknown };
+      return id === undefined ? response.writeHead(202).end() : sendResult(response, id, { protocolVersion: "x" });
+    });
+    const host = startHost(`${peer.origin}/mcp`);
+    await host.begin();
+    await until(() => host.warnings.length > 0);
+    expect(sleep.mock.calls.map(([milliseconds]) => milliseconds).slice(-5)).toEqual(waits);
+    expect(host.warnings).toEqual([
+      "the server's notification stream was lost; it is reopened after the next response",
+    ]);
+    expect(streams).toBe(6);
+    await host.ask(1, "ping");
+    await until(() => host.log.includes("server: the notification stream cannot be reopened"));
+    await host.ask(2, "ping");
+    expect(streams).toBe(7);
+  });
+
   it("warns, and reopens it after the next response", async () => {
     let streams = 0;
     let isUp = false;

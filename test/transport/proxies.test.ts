@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { describe, expect, test } from "vitest";
 import { createFetch } from "../../src/transport/network.js";
-import { bypassesProxy, proxyChooser } from "../../src/transport/proxies.js";
+import { bypassesProxy, explainProxyFailure, ProxyError, proxyChooser } from "../../src/transport/proxies.js";
 import type { SsrfGuard } from "../../src/transport/ssrf-guard.js";
 import { rejection } from "../helpers/service.js";
 
@@ -145,6 +145,9 @@ describe("NO_PROXY", () => {
     [" other.example ,  mcp.example ", "https://mcp.example/"],
     ["other.example mcp.example", "https://mcp.example/"],
     ["mcp.example:443", "https://mcp.example/"],
+    ["mcp.example:80", "http://mcp.example/"],
+    ["FD00::/8", "https://[fd12::1]/"],
+    ["2001:DB8::1", "https://[2001:db8::1]/"],
     ["mcp.example:8443", "https://mcp.example:8443/"],
     [".example:8443", "https://mcp.example:8443/"],
     ["10.0.0.1", "https://10.0.0.1/"],
@@ -171,6 +174,10 @@ describe("NO_PROXY", () => {
     [".mcp.example", "https://xmcp.example/"],
     ["mcp.example:8443", "https://mcp.example/"],
     ["mcp.example:443", "https://mcp.example:8443/"],
+    ["mcp.example:443", "http://mcp.example/"],
+    ["mcp.example:80", "https://mcp.example/"],
+    [":443", "https://mcp.example/"],
+    ["", "https://mcp.example./"],
     ["10.0.0.1", "https://10.0.0.10/"],
     ["10.0.0.1:443", "https://10.0.0.1:8443/"],
     ["10.0.0.0/8", "https://11.0.0.1/"],
@@ -208,5 +215,37 @@ describe("the proxy for an address", () => {
     "https://[::ffff:127.0.0.1]/",
   ])("is never one for %s, which is this machine", (url) => {
     expect(choose(url)).toBeUndefined();
+  });
+});
+
+describe("the failure of a proxy", () => {
+  const caused = (code?: unknown) => new ProxyError(Object.assign(new Error("broke"), { code }));
+
+  it.each<[ProxyError, string | undefined]>([
+    [new ProxyError(undefined, 407), "requires a user name and password, or rejected those given (HTTP 407)"],
+    [new ProxyError(undefined, 502), "refused the connection (HTTP 502)"],
+    [caused("ECONNREFUSED"), "cannot be reached (ECONNREFUSED)"],
+    [caused("ENOTFOUND"), "cannot be reached (ENOTFOUND)"],
+    [caused(), "cannot be reached"],
+    [caused(5), "cannot be reached"],
+    [caused("EPROTO"), undefined],
+    [caused("ERR_TLS_CERT_ALTNAME_INVALID"), undefined],
+    [caused("CERT_HAS_EXPIRED"), undefined],
+  ])("%s is explained: %s", (error, reason) => {
+    const explained = explainProxyFailure(
+      error,
+      "http://me:s3cret@proxy.example:8080/",
+      new URL("https://mcp.example/"),
+    );
+    if (reason === undefined) return expect(explained).toBeUndefined();
+    const message = `mcp.example: the proxy proxy.example:8080 ${reason}`;
+    return expect(explained).toMatchObject({ code: "proxy_failed", class: "unavailable", message, cause: error });
+  });
+
+  it("is that of its connection, or the status of its answer", () => {
+    const cause = new Error("broke");
+    expect([String(new ProxyError(cause)), new ProxyError(cause).cause]).toEqual(["ProxyError: broke", cause]);
+    const answered = new ProxyError(undefined, 502);
+    expect([String(answered), answered.status, "cause" in answered]).toEqual(["ProxyError: HTTP 502", 502, false]);
   });
 });

@@ -176,10 +176,15 @@ describe("a server on this machine", () => {
 
   it.each([PUBLIC, "10.0.0.1"])("is not one that a resolver says is at %s, whatever its name", async (address) => {
     for (const exemptions of [new Set<string>(), "all"] as const) {
-      const { guard } = guardOf("localhost", { localhost: [["127.0.0.1", address]] }, { exemptions });
-      expect(await refusalOf(guard, "localhost")).toEqual(
-        refusedAddress(`("${address}") leads away from this machine`),
-      );
+      for (const addresses of [
+        ["127.0.0.1", address],
+        [address, "127.0.0.1"],
+      ]) {
+        const { guard } = guardOf("localhost", { localhost: [addresses] }, { exemptions });
+        expect(await refusalOf(guard, "localhost")).toEqual(
+          refusedAddress(`("${address}") leads away from this machine`),
+        );
+      }
     }
   });
 });
@@ -212,6 +217,27 @@ describe("a server behind a proxy", () => {
     const { guard } = guardOf(server, {}, { isBehindProxy: true });
     expect(() => guard.checkWritten(host)).not.toThrow();
   });
+});
+
+it("is told once where an address is what was written", async () => {
+  const { guard } = guardOf("mcp.example", { "mcp.example": [[PUBLIC]] });
+  expect(await refusalOf(guard, "10.0.0.7")).toEqual(refusedAddress('the host "10.0.0.7" leads'));
+});
+
+it("sends nothing to what a resolver says and is no address", async () => {
+  const { guard } = guardOf("mcp.example", { "odd.example": [[PUBLIC, "odd"]] }, { exemptions: "all" });
+  expect(await refusalOf(guard, "odd.example")).toEqual(refusedAddress("where nothing is ever sent"));
+});
+
+it("takes a server that answered without being looked up for a public one, and that alone", async () => {
+  const { guard, lookups } = guardOf("mcp.corp", { "mcp.corp": [["10.0.0.1"]] });
+  guard.onResponse("mcp.corp");
+  expect([await guard.addressClass(), lookups]).toEqual(["public", []]);
+  const other = guardOf("mcp.corp", { "mcp.corp": [["10.0.0.1"]] }).guard;
+  other.onResponse("as.corp");
+  expect(await other.addressClass()).toBe("private");
+  other.onResponse("mcp.corp");
+  expect(await other.addressClass()).toBe("private");
 });
 
 it("passes on what the resolver says of a name that is none", async () => {
