@@ -99,10 +99,12 @@ async function readHost({ input, proxy, host, maxBytes, onWarning, ended }: Host
   };
   try {
     for await (const line of readLines(input, maxBytes)) {
-      if (line?.trim() === "") continue;
-      const read = line === undefined ? { failure: tooLong(maxBytes) } : readMessage(line);
-      if ("failure" in read) await reject(read.failure);
-      else proxy.fromHost(read.message, line?.length ?? 0);
+      if (line === undefined) await reject(tooLong(maxBytes));
+      else if (line.trim() !== "") {
+        const read = readMessage(line);
+        if ("failure" in read) await reject(read.failure);
+        else proxy.fromHost(read.message, line.length);
+      }
       await proxy.untilBelow(maxBytes, ended);
     }
   } catch (error) {

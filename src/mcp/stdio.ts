@@ -63,7 +63,6 @@ export function createStdioWriter(
     try {
       if (!isClosed) await write(text);
     } catch (error) {
-      if (isClosed) return;
       isClosed = true;
       onClosed(error);
     } finally {
