@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { createIo, type Io, PipeClosed, type ProcessLike } from "../../../src/cli/io/io.js";
-import { isAgentAuthError } from "../../../src/errors.js";
+import { hasHyperlinks, isAscii } from "../../../src/cli/io/terminal.js";
 import { createMemoryIo } from "../../helpers/memory-io.js";
 
 function host(parts: Partial<ProcessLike> = {}): ProcessLike {
@@ -20,7 +20,11 @@ describe("the terminal is a setting", () => {
     ["0", 120, 120],
     ["0", undefined, 80],
     ["99999", undefined, 1000],
+    ["1000", undefined, 1000],
     ["5", undefined, 20],
+    ["20", undefined, 20],
+    ["1e2", 90, 90],
+    [undefined, 5000, 1000],
     ["-3", undefined, 80],
     ["wide", 90, 90],
     ["", 90, 90],
@@ -33,6 +37,7 @@ describe("the terminal is a setting", () => {
     [undefined, 24],
     ["50", 50],
     ["1", 2],
+    ["2", 2],
     ["0", 24],
     ["tall", 24],
   ])("LINES=%s is %i lines high", (setting, expected) => {
@@ -46,6 +51,9 @@ describe("the terminal is a setting", () => {
     ["an empty NO_COLOR", true, { NO_COLOR: "" }, true],
     ["FORCE_COLOR in a pipe", false, { FORCE_COLOR: "1" }, true],
     ["FORCE_COLOR=0", true, { FORCE_COLOR: "0" }, false],
+    ["FORCE_COLOR=false", true, { FORCE_COLOR: "false" }, false],
+    ["an empty FORCE_COLOR", false, { FORCE_COLOR: "" }, false],
+    ["FORCE_COLOR against TERM=dumb", true, { FORCE_COLOR: "1", TERM: "dumb" }, true],
     ["NO_COLOR against FORCE_COLOR", true, { NO_COLOR: "1", FORCE_COLOR: "1" }, false],
     ["TERM=dumb", true, { TERM: "dumb" }, false],
   ])("%s decides colour", (_what, tty, env, expected) => {
@@ -67,7 +75,70 @@ describe("the terminal is a setting", () => {
   });
 });
 
+describe("what a terminal can show", () => {
+  it.each<[Record<string, string>, boolean]>([
+    [{}, false],
+    [{ TERM: "dumb", LANG: "de_DE.UTF-8" }, true],
+    [{ LANG: "C" }, true],
+    [{ LANG: "POSIX" }, true],
+    [{ LANG: "C.UTF-8" }, false],
+    [{ LANG: "XPOSIX" }, false],
+    [{ LANG: "Cc" }, false],
+    [{ LANG: "de_DE.utf8" }, false],
+    [{ LANG: "de_DE.ISO-8859-1" }, true],
+    [{ LANG: "de_DE" }, false],
+    [{ LC_CTYPE: "C", LANG: "de_DE.UTF-8" }, true],
+    [{ LC_ALL: "de_DE.UTF-8", LC_CTYPE: "C", LANG: "C" }, false],
+  ])("is only ASCII by %j: %s", (env, expected) => {
+    expect(isAscii(env)).toBe(expected);
+  });
+
+  it.each<[Record<string, string>, boolean]>([
+    [{}, false],
+    [{ FORCE_HYPERLINK: "1" }, true],
+    [{ FORCE_HYPERLINK: "1", TERM: "dumb" }, true],
+    [{ FORCE_HYPERLINK: "0", TERM_PROGRAM: "vscode" }, false],
+    [{ FORCE_HYPERLINK: "false", TERM_PROGRAM: "vscode" }, false],
+    [{ TERM: "dumb", TERM_PROGRAM: "vscode" }, false],
+    ...["iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio"].map(
+      (TERM_PROGRAM): [Record<string, string>, boolean] => [{ TERM_PROGRAM }, true],
+    ),
+    [{ TERM_PROGRAM: "xvscode" }, false],
+    [{ TERM_PROGRAM: "vscodes" }, false],
+    ...["xterm-kitty", "xterm-ghostty", "alacritty", "foot", "foot-extra", "contour"].map(
+      (TERM): [Record<string, string>, boolean] => [{ TERM }, true],
+    ),
+    [{ TERM: "my-foot" }, false],
+    [{ TERM: "xterm-256color" }, false],
+    [{ VTE_VERSION: "5200" }, true],
+    [{ VTE_VERSION: "5199" }, false],
+    ...["WT_SESSION", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "DOMTERM"].map(
+      (name): [Record<string, string>, boolean] => [{ [name]: "1" }, true],
+    ),
+  ])("has hyperlinks by %j: %s", (env, expected) => {
+    expect(hasHyperlinks(env)).toBe(expected);
+  });
+});
+
 describe("writing", () => {
+  it("listens once to the errors of a stream, however often it is wrapped", () => {
+    const stdout = new PassThrough();
+    for (let time = 0; time < 3; time++) createIo(host({ stdout }));
+    expect(stdout.listenerCount("error")).toBe(1);
+  });
+
+  it.each(["EPIPE", "ECONNRESET", "EOF", "ERR_STREAM_DESTROYED", "ERR_STREAM_WRITE_AFTER_END"])(
+    "takes %s for a reader that has gone",
+    async (code) => {
+      const cause = Object.assign(new Error("gone"), { code });
+      const stdout = new Writable({ write: (_chunk, _encoding, done) => done(cause) });
+      const failure = await createIo(host({ stdout }))
+        .stdout.write("x")
+        .catch((error: unknown) => error);
+      expect([String(failure), (failure as Error).cause]).toEqual(["PipeClosed: the reader closed the pipe", cause]);
+    },
+  );
+
   it("waits for a slow reader", async () => {
     const release: (() => void)[] = [];
     const stdout = new Writable({ write: (_chunk, _encoding, done) => void release.push(done) });
@@ -99,7 +170,13 @@ describe("writing", () => {
     const failure = await createIo(host({ stdout }))
       .stdout.write("x")
       .catch((error: unknown) => error);
-    expect(isAgentAuthError(failure) && failure.message).toContain("ENOSPC");
+    expect(failure).toMatchObject({
+      code: "store_failed",
+      class: "store",
+      message: "the output cannot be written: ENOSPC: no space left on device",
+      hint: "check the disk or the device that the output goes to",
+      cause: full,
+    });
   });
 
   it("flushes what was said before when an empty text is written", async () => {
@@ -213,7 +290,10 @@ describe("standard input", () => {
   it("is refused beyond the cap", async () => {
     await expect(createMemoryIo({ stdin: "12345" }).stdin.text({ maxBytes: 4 })).rejects.toMatchObject({
       code: "usage",
+      message: "standard input is longer than 4 bytes",
     });
+    expect(await createMemoryIo({ stdin: "1234" }).stdin.text({ maxBytes: 4 })).toBe("1234");
+    await expect(createMemoryIo({ stdin: "x".repeat(1_048_577) }).stdin.text()).rejects.toThrow("1048576 bytes");
   });
 
   it("is left by a signal", async () => {
