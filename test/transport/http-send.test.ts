@@ -13,8 +13,9 @@ import { HttpRequest } from "../../src/http/http-request.js";
 import type { HttpResponse } from "../../src/http/http-response.js";
 import { networkError } from "../../src/http/network-error.js";
 import { decodeContent } from "../../src/transport/http-receive.js";
-import { publish } from "../../src/transport/http-send.js";
+import { createSend, type PlainRequest, publish } from "../../src/transport/http-send.js";
 import { createFetch } from "../../src/transport/network.js";
+import type { SsrfGuard } from "../../src/transport/ssrf-guard.js";
 import { sendJson, startServer, startSocketServer, until } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
 
@@ -326,4 +327,80 @@ it("reaches those who subscribe after the first message, also when the garbage h
   expect(channel(name).hasSubscribers).toBe(true);
   publish(name, { at: 2 });
   expect(received).toEqual([{ at: 2 }]);
+});
+
+describe("a plain request", () => {
+  const send = (url: string, more: Partial<PlainRequest> = {}, guard?: SsrfGuard) =>
+    createSend({}, guard)({ method: "GET", url, headers: [], ...more });
+  const failureOf = async (sent: Promise<unknown>) => {
+    const error = await rejection(sent);
+    return [String(error), (error as Error).cause instanceof Error ? String((error as Error).cause) : undefined];
+  };
+
+  it.each([
+    ["ftp://127.0.0.1/", "TypeError: fetch failed", "Error: unknown scheme"],
+    ["http://127.0.0.1:25/", "TypeError: fetch failed", "Error: bad port"],
+    ["http://me@127.0.0.1:18009/", "TypeError: an address with credentials cannot be requested", undefined],
+    ["http://:secret@127.0.0.1:18009/", "TypeError: an address with credentials cannot be requested", undefined],
+  ])("is not sent to %s", async (url, error, cause) => {
+    expect(await failureOf(send(url))).toEqual([error, cause]);
+  });
+
+  it.each<[Partial<PlainRequest>, Record<string, string | undefined>]>([
+    [{}, { accept: "*/*", "accept-encoding": "br, gzip, deflate", "content-length": undefined }],
+    [{ method: "HEAD" }, { "content-length": undefined }],
+    [{ method: "POST" }, { "content-length": "0" }],
+    [{ method: "POST", body: "é" }, { "content-length": "2" }],
+    [{ method: "POST", body: Uint8Array.of(1, 2, 3) }, { "content-length": "3" }],
+    [
+      { method: "POST", body: Readable.from(["a"]) },
+      { "content-length": undefined, "transfer-encoding": "chunked" },
+    ],
+    [{ headers: [["accept", "a/b"]] }, { accept: "a/b" }],
+    [{ headers: [["accept-encoding", "identity"]] }, { "accept-encoding": "identity" }],
+    [{ headers: [["connection", "Close"]] }, { connection: "Close" }],
+    [{ headers: [["content-length", "7"]] }, { "content-length": undefined }],
+  ])("%j has the headers %j", async (request, headers) => {
+    const server = await startServer((response) => response.end());
+    await send(server.origin, request);
+    const [seen] = server.requests;
+    expect(Object.fromEntries(Object.keys(headers).map((name) => [name, seen?.headers[name]]))).toEqual(headers);
+  });
+
+  it.each([
+    ["connection", "upgrade"],
+    ["connection", "keep-alive, x"],
+    ["te", "trailers"],
+  ])("cannot have the header %s: %s", async (name, value) => {
+    const [error, cause] = await failureOf(send("http://127.0.0.1:18009/", { headers: [[name, value]] }));
+    expect([error, cause]).toEqual(["TypeError: fetch failed", `TypeError: the header ${name} cannot be set`]);
+  });
+
+  it("fails with the very reason of its signal, before it is sent and after", async () => {
+    const server = await startServer(() => abort.abort("enough"));
+    const abort = new AbortController();
+    await expect(send(server.origin, { signal: abort.signal })).rejects.toBe("enough");
+    await expect(send(server.origin, { signal: abort.signal })).rejects.toBe("enough");
+    expect(server.requests).toHaveLength(1);
+    const checking = new AbortController();
+    const guard = { resolve: async () => checking.abort("while it was checked") } as unknown as SsrfGuard;
+    await expect(send(server.origin, { signal: checking.signal }, guard)).rejects.toBe("while it was checked");
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it("fails where nothing comes in time, or another protocol", async () => {
+    const silent = await startServer(() => undefined);
+    const waiting = createSend({ idleTimeoutMs: 20 }, undefined)({ method: "GET", url: silent.origin, headers: [] });
+    expect(await rejection(waiting)).toMatchObject({ cause: { message: "no data in time", code: "ETIMEDOUT" } });
+    const other = await startSocketServer((socket) =>
+      socket.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"),
+    );
+    expect(await rejection(send(other.origin))).toMatchObject({
+      cause: { message: "bad upgrade", code: "ECONNRESET" },
+    });
+    const closing = await startSocketServer((socket) => socket.end());
+    expect(await rejection(send(closing.origin))).toMatchObject({
+      cause: { message: "socket hang up", code: "ECONNRESET" },
+    });
+  });
 });
