@@ -1,4 +1,6 @@
 import { expect, it } from "vitest";
+import { AgentAuthError } from "../../src/errors.js";
+import type { GrantStore } from "../../src/oauth/model/grant-store.js";
 import { IDP_ACCOUNT } from "../../src/oauth/model/machine-grant.js";
 import { madeGrant } from "../helpers/grant.js";
 import { silence, startScene } from "../helpers/issuer.js";
@@ -105,6 +107,50 @@ it("keeps what a refresh in flight got for a later revocation, if the issuer doe
   issuer.routes[REVOKE] = { status: 200 };
   expect(await agent().retryRevocations()).toEqual({ revoked: 1, pending: 0 });
   expect(issuer.form(REVOKE).get("token")).toBe("refresh-as-2");
+});
+
+it("ends a login whose refresh cannot be waited for, and reports a bug of its store", async () => {
+  const { agent, mcp, store } = await startScene();
+  const failing = (error: Error): GrantStore => ({
+    ...store,
+    lease: (name, work, options) =>
+      name.startsWith("refresh ") ? Promise.reject(error) : store.lease(name, work, options),
+  });
+  await agent().login(mcp.url);
+  const busy = new AgentAuthError("lease_timeout", "another process holds it", { class: "unavailable" });
+  expect(await agent({ store: failing(busy) }).disconnect(mcp.url)).toMatchObject({ removed: true, revoked: true });
+  await agent().login(mcp.url);
+  await expect(agent({ store: failing(new RangeError("oops")) }).disconnect(mcp.url)).rejects.toThrow("oops");
+  expect(await store.list()).toEqual([]);
+});
+
+it.each(["disconnectAll", "retryRevocations"] as const)("stops when its signal fires: %s", async (method) => {
+  const { agent, issuer, mcp, store } = await startScene();
+  await agent().login(mcp.url);
+  if (method === "retryRevocations") {
+    issuer.routes[REVOKE] = { status: 503, text: "" };
+    await agent().disconnect(mcp.url);
+  }
+  const requests = issuer.to(REVOKE).length;
+  const end = new AbortController();
+  const { connections, unrevoked } = store;
+  const over = {
+    connections(query: Parameters<typeof connections>[0]) {
+      end.abort();
+      return connections(query);
+    },
+    unrevoked: unrevoked && {
+      ...unrevoked,
+      list() {
+        end.abort();
+        return unrevoked.list();
+      },
+    },
+  };
+  expect(await heldError(agent({ store: { ...store, ...over } })[method]({ signal: end.signal }))).toMatchObject({
+    code: "aborted",
+  });
+  expect(issuer.to(REVOKE)).toHaveLength(requests);
 });
 
 it("reports a login that cannot be read after it has ended the others", async () => {

@@ -8,6 +8,7 @@ import { grantStore } from "../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../src/store/driver/memory-driver.js";
 import { memoryStore } from "../../src/store/memory.js";
 import { madeGrant } from "../helpers/grant.js";
+import { heldError } from "../helpers/told.js";
 import { TestTime } from "../store/driver/support.js";
 
 const MINUTE = 60_000;
@@ -214,6 +215,24 @@ it("revokes what could not be revoked before, once in each pass, at an issuer th
   expect(requests).toHaveLength(7);
   end.abort();
   await kept;
+});
+
+it("ends with an error of a store that does not list what is to be revoked, unless it was to end anyway", async () => {
+  const store = memoryStore();
+  let onList: () => void = () => undefined;
+  store.unrevoked = {
+    add: () => Promise.reject(new Error("not used")),
+    list: () => {
+      onList();
+      throw new AgentAuthError("store_failed", "cannot list", { class: "store" });
+    },
+  };
+  const { once, worker, time } = fleet(0, { store });
+  expect(await heldError(once())).toMatchObject({ code: "store_failed", message: "cannot list" });
+  const { end, kept } = worker({ once: true });
+  onList = () => end.abort();
+  await time.advance(MINUTE);
+  expect(await kept).toEqual({ refreshed: 0, needs_login: 0, failed: 0 });
 });
 
 it("does not count the refresh as a use", async () => {

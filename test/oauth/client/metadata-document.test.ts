@@ -5,7 +5,11 @@ import {
   DOCUMENT_REDIRECTS,
   FIRST_DOCUMENT_REDIRECT,
   findDocumentUrlProblem,
+  refuseDocument,
+  usesDocument,
 } from "../../../src/oauth/client/metadata-document.js";
+import { memoryStore } from "../../../src/store/memory.js";
+import { madeClient } from "../../helpers/grant.js";
 import type { Reply, Scene } from "../../helpers/issuer.js";
 import { startScene } from "../../helpers/issuer.js";
 import { heldError } from "../../helpers/told.js";
@@ -148,6 +152,31 @@ describe("a token of a metadata document that the MCP server rejects", () => {
     mcp.accepts = () => clients(scene).length > 1;
     expect((await client.fetch(mcp.url)).status).toBe(200);
     expect(clients(scene)).toEqual([DOCUMENT, DOCUMENT]);
+  });
+});
+
+describe("a metadata document", () => {
+  const NOW = 1_800_000_000_000;
+  const SERVER = { takesClientIdDocuments: true, registrationEndpoint: "https://as.example/register" };
+
+  it.each<[boolean, string, number | undefined, object, object]>([
+    [true, "where the issuer takes it", undefined, {}, {}],
+    [false, "where it takes none", undefined, { takesClientIdDocuments: false }, {}],
+    [false, "beside a client that is registered", undefined, {}, { preRegistered: { clientId: "a" } }],
+    [false, "without an address", undefined, {}, { clientMetadataUrl: undefined }],
+    [false, "that is to be none", undefined, {}, { clientMetadataUrl: "none" }],
+    [false, "right after a refusal", NOW, {}, {}],
+    [false, "on the day of a refusal", NOW - DAY + 1, {}, {}],
+    [true, "a day after a refusal", NOW - DAY, {}, {}],
+    [true, "before a refusal, by a clock that was set back", NOW + 1, {}, {}],
+    [true, "after a refusal by an issuer that registers nothing", NOW, { registrationEndpoint: undefined }, {}],
+  ])("is the client, %s: %s", async (isUsed, _when, refusedAt, server, over) => {
+    const store = memoryStore();
+    const client = { ...madeClient(), clientId: DOCUMENT, issuer: "https://as.example" };
+    if (refusedAt === undefined) await store.saveClient({ ...client, registeredAt: [NOW] }, DOCUMENT);
+    else await refuseDocument(store, client, refusedAt);
+    const use = { store, preRegistered: undefined, clientMetadataUrl: DOCUMENT, now: NOW, ...over };
+    expect(await usesDocument({ ...use, server: { ...SERVER, ...server } as never }, client.issuer)).toBe(isUsed);
   });
 });
 

@@ -1,7 +1,8 @@
 import { decodeJwt } from "jose";
 import { describe, expect, onTestFinished, vi } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import { AgentClient } from "../../../src/oauth/agent.js";
+import { AgentClient, type AgentClientOptions } from "../../../src/oauth/agent.js";
+import { Secret } from "../../../src/redact.js";
 import { type SandboxMachine, startSandbox } from "../../../src/sandbox/index.js";
 import type { AgentEvent } from "../../../src/telemetry/events.js";
 import { heldError } from "../../helpers/told.js";
@@ -180,6 +181,25 @@ describe("one login at the company's identity provider", () => {
       `idp ${EXCHANGE} 200`,
       `server ${JWT_BEARER} 200`,
     ]);
+  });
+
+  it("has the secret of the stored client for that client alone", async ({ agent, agentWith, machine, store }) => {
+    await agent.loginIdp();
+    const [login] = await store.list();
+    if (login === undefined) throw new Error("no login");
+    const client = { ...login.client, clientSecret: new Secret("stored-secret") };
+    await store.save({ ...login, client, generation: login.generation + 1 }, login.generation);
+    const { issuer } = machine.idp;
+    const clientOf = async (idp: AgentClientOptions["idp"]) => {
+      const { client: used } = await agentWith({ idp }).beginIdpLogin("http://127.0.0.1:3000/callback");
+      return [used.clientId, used.clientSecret?.reveal()];
+    };
+    const { clientId } = client;
+    expect(await clientOf({ issuer })).toEqual([clientId, "stored-secret"]);
+    expect(await clientOf("stored")).toEqual([clientId, "stored-secret"]);
+    expect(await clientOf({ issuer, clientId })).toEqual([clientId, "stored-secret"]);
+    expect(await clientOf({ issuer, clientId: "other" })).toEqual(["other", undefined]);
+    expect(await clientOf({ issuer, clientId, clientSecret: "named" })).toEqual([clientId, "named"]);
   });
 
   it("is found once for each server, until it ends", async ({ agent, agentWith, servers: [server], store }) => {

@@ -67,6 +67,7 @@ describe("signing in on another device", () => {
     const { issuer } = await deviceLogin();
     expect(JSON.parse(issuer.to("/pool/register")[0]?.body ?? "")).toMatchObject({
       grant_types: ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
+      redirect_uris: ["http://127.0.0.1/device"],
     });
   });
 
