@@ -6,7 +6,7 @@ import { strictObject } from "../../http/buffered-response.js";
 import { resourceMetadataAddress } from "../../http/oauth-syntax.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
-import { isUnavailable, type OAuthHttp, serverFailure } from "../http/http.js";
+import { type OAuthHttp, serverFailure } from "../http/http.js";
 import type { Remembered } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
 import type { BearerChallenge } from "../model/challenge.js";
@@ -182,7 +182,7 @@ async function readResourceDocument(url: string, discovery: ResourceDiscovery): 
   } catch (error) {
     trace({ ...entry, used: false, why: messageOf(error) });
     // A page in place of a document comes from a server that returns its front page for every path.
-    const page = error instanceof AgentAuthError && error.code === "bad_content_type" && !isUnavailable(error);
+    const page = error instanceof AgentAuthError && error.code === "bad_content_type";
     const isDocument = reply?.text.trimStart().startsWith("{");
     if (page && !isDocument && !discovery.named.includes(url)) return undefined;
     throw error;
