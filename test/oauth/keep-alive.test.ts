@@ -218,15 +218,15 @@ it("revokes what could not be revoked before, once in each pass, at an issuer th
 });
 
 it("ends with an error of a store that does not list what is to be revoked, unless it was to end anyway", async () => {
-  const store = memoryStore();
   let onList: () => void = () => undefined;
-  store.unrevoked = {
+  const unrevoked = {
     add: () => Promise.reject(new Error("not used")),
     list: () => {
       onList();
       throw new AgentAuthError("store_failed", "cannot list", { class: "store" });
     },
   };
+  const store = Object.assign(memoryStore(), { unrevoked });
   const { once, worker, time } = fleet(0, { store });
   expect(await heldError(once())).toMatchObject({ code: "store_failed", message: "cannot list" });
   const { end, kept } = worker({ once: true });

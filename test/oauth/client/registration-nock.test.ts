@@ -73,6 +73,46 @@ describe("registering a client, on the global fetch", () => {
     expect((await obtainClient(registration({ store }))).clientId).toBe("client-2");
   });
 
+  const LONGEST = "x".repeat(2048);
+  const SECRET = { client_secret: "s", client_secret_expires_at: 0 };
+
+  it.each<[string, object, object]>([
+    ["a client id of 2048 characters", { client_id: LONGEST }, { clientId: LONGEST }],
+    ["the address that was sent", { redirect_uris: [REDIRECT] }, { redirectUri: REDIRECT, issuer: ISSUER }],
+    ["no secret", {}, { clientSecret: undefined, authMethod: "none", clientName: "agent", source: "dynamic" }],
+    ["a secret that does not end", SECRET, { secretExpiresAt: undefined, authMethod: "none" }],
+    ["one that ends", { ...SECRET, client_secret_expires_at: 5 }, { secretExpiresAt: 5000 }],
+    [
+      "a way to prove it",
+      { ...SECRET, token_endpoint_auth_method: "client_secret_post" },
+      { authMethod: "client_secret_post" },
+    ],
+    ["a way, and nothing to prove", { token_endpoint_auth_method: "client_secret_post" }, { authMethod: "none" }],
+    ["a secret of 8192 characters", { ...SECRET, client_secret: "s".repeat(8192) }, {}],
+  ])("takes an answer with %s", async (_what, answer, expected) => {
+    const traced: unknown[] = [];
+    register().reply(201, { client_id: "client-1", ...answer });
+    const client = await obtainClient(registration({ trace: (entry) => void traced.push(entry) }));
+    expect(client).toMatchObject(expected);
+    const url = `${ISSUER}/register`;
+    const why = `registered as ${client.clientId.slice(0, 80)}`;
+    expect(traced).toEqual([{ step: "registration", method: "POST", url, status: 201, used: true, why }]);
+  });
+
+  it.each<[string, object]>([
+    ["a client id of 2049 characters", { client_id: `${LONGEST}x` }],
+    ["a secret of 8193 characters", { ...SECRET, client_secret: "s".repeat(8193) }],
+    ["no redirect address", { redirect_uris: [] }],
+    ["its redirect address twice", { redirect_uris: [REDIRECT, REDIRECT] }],
+    ["a redirect address that is no list", { redirect_uris: REDIRECT }],
+  ])("refuses an answer with %s, and says so in the trace", async (_what, answer) => {
+    const traced: { why: string; used: boolean }[] = [];
+    register().reply(201, { client_id: "client-1", ...answer });
+    const error = await heldError(obtainClient(registration({ trace: (entry) => void traced.push(entry) })));
+    expect(error).toMatchObject({ code: "bad_registration", class: "refused" });
+    expect(traced).toMatchObject([{ used: false, status: 201, why: (error as Error).message }]);
+  });
+
   it("registers again without scopes where the issuer refuses them", async () => {
     register((body) => body["scope"] === "tools").reply(400, { error: "invalid_client_metadata" });
     register((body) => body["scope"] === undefined).reply(201, { client_id: "client-1" });

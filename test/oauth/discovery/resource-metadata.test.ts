@@ -52,6 +52,18 @@ describe("where the resource metadata is looked for", () => {
     expect((await outcome(scene)).resource?.url).toBe(mcp.origin + ROOT);
   });
 
+  it("is left at an address of the challenge that does not answer, and at no document that breaks a rule", async () => {
+    const scene = await startScene();
+    const { mcp } = scene;
+    mcp.challenge = `Bearer resource_metadata="${mcp.origin}/first", Bearer resource_metadata="${mcp.origin}/last"`;
+    mcp.routes["/first"] = { json: {} };
+    mcp.routes["/last"] = () => ({ json: mcp.metadata });
+    expect((await outcome(scene)).resource?.url).toBe(`${mcp.origin}/last`);
+    mcp.routes["/first"] = { status: 503, text: "" };
+    expect(await outcome(scene, { maxRetries: 0 })).toMatchObject({ code: "server_error", class: "unavailable" });
+    expect(requested(scene)).toEqual(["/first", "/last", "/first"]);
+  });
+
   it("skips a page where a document was expected, unless the challenge named it", async () => {
     const scene = await startScene();
     const { mcp } = scene;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Scene, startScene, type TestIssuer } from "../../helpers/issuer.js";
+import { type Reply, type Scene, startScene, type TestIssuer } from "../../helpers/issuer.js";
 import { heldError, holdTrace } from "../../helpers/told.js";
 
 type AgentOptions = Parameters<Scene["agent"]>[0];
@@ -285,5 +285,26 @@ describe("which metadata is accepted", () => {
       ["server metadata", `${issuer.issuer}/.well-known/oauth-authorization-server`, 200, true],
     ]);
     for (const { why } of trace) expect(why).not.toBe("");
+  });
+});
+
+describe("of several failures", () => {
+  const PAGE: Reply = { headers: { "content-type": "text/html" }, text: "<h1>welcome</h1>" };
+  const WRONG: Reply = { json: { issuer: "https://elsewhere.example" } };
+  const BUSY: Reply = { status: 503, text: "" };
+  const NONE: Reply = { status: 404, text: "" };
+
+  it.each<[string, Reply, Reply, string]>([
+    ["a broken rule comes before a page", PAGE, WRONG, "issuer_mismatch"],
+    ["a broken rule comes before a page that comes later", WRONG, PAGE, "issuer_mismatch"],
+    ["a page comes before nothing", PAGE, NONE, "bad_content_type"],
+    ["no response comes before a broken rule", WRONG, BUSY, "server_error"],
+    ["no response comes before a page", PAGE, BUSY, "server_error"],
+    ["nothing is that there are no metadata", NONE, NONE, "no_server_metadata"],
+  ])("%s", async (_what, first, last, code) => {
+    const scene = await startScene();
+    scene.issuer.routes["/.well-known/oauth-authorization-server/pool"] = first;
+    scene.issuer.routes["/pool/.well-known/oauth-authorization-server"] = last;
+    expect(await outcome(scene, { maxRetries: 0 })).toMatchObject({ code });
   });
 });

@@ -130,6 +130,52 @@ describe("a client that found a server to require no login", () => {
   });
 });
 
+describe("whether a server requires a login", () => {
+  const required = async ({ agent, mcp }: Scene) => agent({ maxRetries: 0 }).requiresLogin(mcp.url);
+
+  it("is known where a login is stored, and else after one request that is challenged", async () => {
+    const scene = await startScene();
+    expect(await required(scene)).toBe(true);
+    expect(scene.mcp.to("/mcp")).toHaveLength(1);
+    await scene.agent().login(scene.mcp.url);
+    const requests = scene.log.length;
+    expect(await required(scene)).toBe(true);
+    expect(scene.log).toHaveLength(requests);
+  });
+
+  it.each<[string, Reply, boolean, number]>([
+    ["answers", ANSWER, false, 1],
+    ["forbids", { status: 403, text: "" }, true, 1],
+    ["answers without a result", { json: { error: {} } }, true, 1],
+    ["wants a session that it does not open", { status: 400, text: "" }, true, 2],
+  ])("is found out of one that %s and names no issuer", async (_what, reply, expected, requests) => {
+    const scene = await startScene();
+    openUp(scene);
+    scene.mcp.routes["/mcp"] = reply;
+    expect(await required(scene)).toBe(expected);
+    expect(scene.mcp.to("/mcp")).toHaveLength(requests);
+  });
+
+  it("is so where it answers, and names an issuer", async () => {
+    const scene = await startScene();
+    scene.mcp.routes["/mcp"] = ANSWER;
+    expect(await required(scene)).toBe(true);
+    scene.issuer.metadata["issuer"] = "https://elsewhere.example";
+    expect(await required(scene)).toBe(true);
+  });
+
+  it("is not known where nothing is there, or a peer does not answer", async () => {
+    const scene = await startScene();
+    const { mcp } = scene;
+    openUp(scene);
+    mcp.routes["/mcp"] = { status: 404, text: "" };
+    expect(await heldError(required(scene))).toMatchObject({ code: "not_found" });
+    mcp.routes["/mcp"] = ANSWER;
+    mcp.routes[mcp.wellKnown] = { status: 503, text: "" };
+    expect(await heldError(required(scene))).toMatchObject({ code: "server_error", class: "unavailable" });
+  });
+});
+
 describe("a server that lists its tools without a token, and whose challenge to calls alone names its metadata", () => {
   async function startHalfOpen() {
     const scene = await startScene();

@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
+import { AgentAuthError } from "../../../src/errors.js";
 import { LOGIN_HINT } from "../../../src/oauth/grant/grant-requirements.js";
-import { chooseRecovery, isStorm, noteRefusal, wasRequested } from "../../../src/oauth/grant/rejected-token.js";
+import {
+  chooseRecovery,
+  isStorm,
+  noteRefusal,
+  recoverToken,
+  wasRequested,
+} from "../../../src/oauth/grant/rejected-token.js";
 import type { BearerChallenge } from "../../../src/oauth/model/challenge.js";
 import { madeGrant } from "../../helpers/grant.js";
 
@@ -91,5 +98,76 @@ describe("the rejections of a minute", () => {
     [[NOW + 1, NOW - 1, NOW], false],
   ])("at %j are too many: %s", (refusals, expected) => {
     expect(isStorm(madeGrant({ refusals }), NOW)).toBe(expected);
+  });
+});
+
+describe("the replacement of a rejected token", () => {
+  const grant = madeGrant();
+  const required = new AgentAuthError("login_required", "over", { class: "auth" });
+  const other = new AgentAuthError("timeout", "late", { class: "unavailable" });
+
+  /** What is called for a way, by a client whose refresh ends like this. */
+  async function recover(
+    recovery: "refresh" | "login" | "stepUp",
+    { challenge = undefined as BearerChallenge | undefined, refreshed = grant as unknown, may = true } = {},
+  ) {
+    const calls: unknown[] = [];
+    const tried = { ...NONE };
+    const { signal } = new AbortController();
+    const context = {
+      refresh: async (...parameters: unknown[]) => {
+        calls.push(["refresh", ...parameters]);
+        if (refreshed instanceof Error) throw refreshed;
+        return refreshed;
+      },
+      replace: async (...parameters: unknown[]) => {
+        calls.push(["replace", ...parameters]);
+        return grant;
+      },
+      mayLogin: () => may,
+    };
+    const work = recoverToken(context as never, recovery, { status: 401, challenge, grant, tried, signal });
+    const error = await work.then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    return { calls, tried, error, signal };
+  }
+
+  it.each([undefined, lacking("write"), lacking(undefined)])(
+    "by a login names the scopes in the challenge alone: %j",
+    async (challenge) => {
+      const { calls, tried, signal } = await recover("login", { challenge });
+      const options = { previousScope: undefined, ...(challenge && { challenge }), signal };
+      expect(calls).toEqual([["replace", grant, options]]);
+      expect(Object.keys((calls as object[][])[0]?.[2] ?? {}).sort()).toEqual(Object.keys(options).sort());
+      expect(tried).toEqual({ ...NONE, login: true });
+    },
+  );
+
+  it.each([lacking("write"), lacking(undefined)])(
+    "by a step-up requests those of before too: %j",
+    async (challenge) => {
+      const { calls, tried, signal } = await recover("stepUp", { challenge });
+      const { scope } = challenge;
+      const options = { ...(scope !== undefined && { scope }), previousScope: "tools", challenge, signal };
+      expect(calls).toEqual([["replace", grant, options]]);
+      expect(tried).toEqual({ ...NONE, stepUp: true });
+    },
+  );
+
+  it("by a refresh needs no login", async () => {
+    const { calls, tried, signal } = await recover("refresh");
+    expect(calls).toEqual([["refresh", grant, signal]]);
+    expect(tried).toEqual({ ...NONE, refresh: true });
+  });
+
+  it("is a login where the issuer refuses the refresh, if a user may log in", async () => {
+    const { calls, tried } = await recover("refresh", { refreshed: required, challenge: lacking("write") });
+    expect((calls as string[][]).map(([name]) => name)).toEqual(["refresh", "replace"]);
+    expect(tried).toEqual({ ...NONE, refresh: true, login: true });
+    expect((await recover("refresh", { refreshed: required, may: false })).error).toBe(required);
+    expect((await recover("refresh", { refreshed: other })).error).toBe(other);
+    expect((await recover("refresh", { refreshed: new RangeError("oops") })).error).toBeInstanceOf(RangeError);
   });
 });
