@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { VERSION } from "../http/version.js";
-import { firstSteps } from "./config/first-steps.js";
 import { enableCompileCache } from "./fast-path/compile-cache.js";
 import { BUNDLE_OF_WORD, HIDDEN_WORDS } from "./groups/words.gen.js";
 import { TERMINAL_COLUMNS, terminalSize, WIDEST_HELP } from "./io/terminal.js";
@@ -25,8 +24,11 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
   }
   const isPrinted = await printRootHelp(argv, host);
   const exitCode = isPrinted ? 0 : await run(argv, host);
-  const steps = argv.length === 0 ? firstSteps(host.env) : undefined;
-  if (steps !== undefined) host.stderr.write(`\n${steps}\n`);
+  if (argv.length === 0) {
+    const { firstSteps } = await import("./config/first-steps.js");
+    const steps = firstSteps(host.env);
+    if (steps !== undefined) host.stderr.write(`\n${steps}\n`);
+  }
   return exitCode;
 }
 

@@ -89,7 +89,7 @@ export function describeFailure(error: unknown): { status: number; code: string 
 }
 
 /** Redirects the browser to the authorization server. */
-export const startPage: LoginPage = async (agent, request, { redirectUri, servers, idp = false, scopes = [] }) => {
+const startPage: LoginPage = async (agent, request, { redirectUri, servers, idp = false, scopes = [] }) => {
   // Another site must not start logins of its visitors.
   if (comesFromElsewhere(request.headers, redirectUri)) return respondPlain(403, "Start the login on this site.");
   const query = readQueryParameters(request);
