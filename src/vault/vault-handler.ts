@@ -9,10 +9,17 @@ import { callbackPage, cookiesOfStart, describeFailure, isOffered } from "../oau
 import type { ConnectionState } from "../oauth/model/connection.js";
 import { parseMcpUrl } from "../oauth/model/resource.js";
 import { quote } from "../redact.js";
-import { type FormToken, formTokenOf, readPost, type SentFields } from "./request-body.js";
-import { respondJson, respondProblem, respondSeeOther } from "./responses.js";
+import {
+  type FormToken,
+  formTokenOf,
+  readPost,
+  respondJson,
+  respondProblem,
+  respondSeeOther,
+  type SentFields,
+} from "./http.js";
 
-export type { FormToken } from "./request-body.js";
+export type { FormToken } from "./http.js";
 
 /** A user of the platform, as `AgentClient.for` takes it. */
 export type VaultUser = AgentUser;
