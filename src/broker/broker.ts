@@ -7,10 +7,9 @@ import type { AgentClient } from "../oauth/agent.js";
 import type { AgentRequestInit } from "../oauth/agent-fetch.js";
 import { createEvents, elapsedMs } from "../telemetry/emit.js";
 import type { AgentEvent, EventFields } from "../telemetry/events.js";
-import { addressAt, readTarget, refusalOf, requestHeaders, responseHeaders } from "./forwarded.js";
+import { addressAt, readTarget, refusalOf, requestHeaders, responseHeaders, TokenMask } from "./forwarded.js";
 import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "./policy.js";
 import { type BrokerRefusal, type RefusalContent, refusalResponse } from "./refusal.js";
-import { TokenMask } from "./token-mask.js";
 import { filterEvents, judgeBody, toolPolicy, withoutHidden } from "./tools.js";
 
 /** One request that a broker has answered. Nothing in it is secret: no token, no query, no body. */
