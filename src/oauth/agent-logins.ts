@@ -4,18 +4,25 @@ import type { AgentContext } from "./agent-context.js";
 import { describeLogin, type LoginStatus } from "./agent-inspection.js";
 import { checkCall } from "./agent-options.js";
 import type { AgentTokens, AgentUserView } from "./agent-tokens.js";
-import { challengeOfRemedy } from "./discovery/unseen-by-login.js";
+import { challengeOfRemedy } from "./discovery/resource-metadata.js";
 import type { GrantOptions, LoginOptions, TokenOptions } from "./grant/grant-requirements.js";
 import { type LoginContext, withParams } from "./login/login-context.js";
 import { beginDevice, finishDevice, finishInSession, grantKeyFor } from "./login/login-flow.js";
 import type { LoginSession } from "./login/login-method.js";
 import { type Preparation, planLogin, preferredRedirect, prepareLogin } from "./login/login-plan.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
-import type { CallbackOptions, CallbackResult, LoginStart, StartedLogin, StartLoginOptions } from "./login/web-app.js";
-import { checkRedirectUri, checkReturnTo, readQueryParameters } from "./login/web-app.js";
+import {
+  type CallbackOptions,
+  type CallbackResult,
+  checkRedirectUri,
+  checkReturnTo,
+  type LoginStart,
+  readQueryParameters,
+  type StartedLogin,
+  type StartLoginOptions,
+} from "./login/web-app.js";
 import { finishWithCallback, storeWebLogin, takeWebLogin } from "./login/web-login.js";
-import type { GrantKey } from "./model/grant.js";
-import { AccessToken } from "./model/grant.js";
+import { AccessToken, type GrantKey } from "./model/grant.js";
 import { withReservation } from "./model/grant-store.js";
 import { IDP_ACCOUNT } from "./model/machine-grant.js";
 

@@ -16,9 +16,9 @@ import {
 import { findIssuer, isWithoutMetadata, type ReadMetadata } from "./issuer-search.js";
 import { readOnce, traceOnce, withEveryOption } from "./look-ahead.js";
 import { hasOverride, loginOption } from "./overrides.js";
+import { withUnseen } from "./resource-metadata.js";
 import { type DiscoveryContext, examineServer, type Search } from "./server-examination.js";
 import { findIssuerMetadata, findServerMetadata } from "./server-metadata.js";
-import { withUnseen } from "./unseen-by-login.js";
 
 /** For the whole of discovery: a server that names many documents gets the limit of a request many times. */
 const DISCOVERY_DEADLINE_MS = 30_000;

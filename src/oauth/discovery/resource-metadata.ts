@@ -1,11 +1,11 @@
-import { type Advice, AgentAuthError, isAgentAuthError, messageOf } from "../../errors.js";
+import { type Advice, AgentAuthError, isAgentAuthError, messageOf, withHint } from "../../errors.js";
 import { parseUrl } from "../../http/address.js";
 import { checkAddress, type PeerPolicy } from "../../http/address-class.js";
-import type { BufferedResponse } from "../../http/buffered-response.js";
-import { strictObject } from "../../http/buffered-response.js";
+import { type BufferedResponse, strictObject } from "../../http/buffered-response.js";
 import { resourceMetadataAddress } from "../../http/oauth-syntax.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
+import type { LoginRemedy, UnseenByLogin } from "../../remedy.js";
 import { type OAuthHttp, serverFailure } from "../http/http.js";
 import type { Remembered } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
@@ -267,4 +267,26 @@ function checkNamedIssuer(value: unknown, from: string, policy: PeerPolicy): str
     throw refusalError("bad_address", { field: "authorization_servers", value, from, rule });
   }
   return issuer;
+}
+
+/** What a later login cannot find out: a server that accepts some requests without a token sends it no challenge. */
+export function unseenByLogin(challenge: BearerChallenge | undefined, server: string): UnseenByLogin {
+  const [resourceMetadata] = challenge?.resourceMetadata ?? [];
+  if (resourceMetadata === undefined || wellKnownAddresses(server).includes(resourceMetadata)) return {};
+  return { resourceMetadata, scope: challenge?.scope };
+}
+
+/** An error whose remedy is an option, with what a login with the option needs as well (see {@link unseenByLogin}). */
+export function withUnseen(error: unknown, challenge: BearerChallenge | undefined, server: string): unknown {
+  const remedy = isAgentAuthError(error) ? error.remedy : undefined;
+  if (!isAgentAuthError(error) || (remedy?.action !== "allow" && remedy?.action !== "configure")) return error;
+  const { resourceMetadata, scope } = unseenByLogin(challenge, server);
+  if (resourceMetadata === undefined) return error;
+  return withHint(error, error.hint, { ...remedy, login: { resourceMetadata, ...(scope !== undefined && { scope }) } });
+}
+
+/** The challenge that a remedy was made of, as far as a login needs it (see {@link unseenByLogin}). */
+export function challengeOfRemedy({ resourceMetadata, scope }: LoginRemedy): BearerChallenge | undefined {
+  if (resourceMetadata === undefined) return undefined;
+  return { resourceMetadata: [resourceMetadata], scope, error: undefined, schemes: [] };
 }

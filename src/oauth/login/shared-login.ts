@@ -4,7 +4,7 @@ import { Lru } from "../../http/lru.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import { refuseDocument } from "../client/metadata-document.js";
-import { unseenByLogin } from "../discovery/unseen-by-login.js";
+import { unseenByLogin } from "../discovery/resource-metadata.js";
 import {
   findUnmetRequirement,
   LOGIN_HINT,

@@ -2,8 +2,7 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
-import { checkFirstNamed } from "../discovery/resource-metadata.js";
-import { unseenByLogin, withUnseen } from "../discovery/unseen-by-login.js";
+import { checkFirstNamed, unseenByLogin, withUnseen } from "../discovery/resource-metadata.js";
 import {
   findUnmetRequirement,
   type GrantOptions,
@@ -23,8 +22,13 @@ import type { GrantStore } from "../model/grant-store.js";
 import { isPeerFailure } from "../model/lease.js";
 import { IDP_ACCOUNT, isMachineAccount } from "../model/machine-grant.js";
 import { splitScope, unionScopes } from "../model/scope.js";
-import type { SharedLoginContext, SharedLoginRequest } from "./shared-login.js";
-import { ClientLogins, lockNameOf, rejectStorm } from "./shared-login.js";
+import {
+  ClientLogins,
+  lockNameOf,
+  rejectStorm,
+  type SharedLoginContext,
+  type SharedLoginRequest,
+} from "./shared-login.js";
 
 /** What a token manager needs. */
 export interface TokenManagerContext

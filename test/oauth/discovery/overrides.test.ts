@@ -12,7 +12,7 @@ import {
   resourceFor,
   trustedNames,
 } from "../../../src/oauth/discovery/overrides.js";
-import { challengeOfRemedy, unseenByLogin } from "../../../src/oauth/discovery/unseen-by-login.js";
+import { challengeOfRemedy, unseenByLogin } from "../../../src/oauth/discovery/resource-metadata.js";
 import type { TraceEntry } from "../../../src/oauth/http/trace.js";
 import type { Discovered } from "../../../src/oauth/model/metadata.js";
 import { serverMetadata } from "../../helpers/issuer.js";
