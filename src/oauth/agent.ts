@@ -29,12 +29,10 @@ import {
   type DiscoveryReport,
   type StatusOptions,
 } from "./agent-options.js";
-import type { AgentTokens } from "./agent-tokens.js";
-import { type AgentUser, AgentUsers, AgentUserView } from "./agent-tokens.js";
+import { type AgentTokens, type AgentUser, AgentUsers, AgentUserView } from "./agent-tokens.js";
 import { requestChallenge } from "./discovery/challenge-request.js";
 import type { TokenOptions } from "./grant/grant-requirements.js";
-import { SdkProvider } from "./mcp-sdk/sdk-provider.js";
-import { type SdkTokenContext, SdkTokenSource } from "./mcp-sdk/token-source.js";
+import { SdkProvider, type SdkTokenContext, SdkTokenSource } from "./mcp-sdk/sdk-provider.js";
 import type { McpAuthProvider, McpOAuthClientProvider, ProviderOptions } from "./mcp-sdk/types.js";
 import type { ConnectionPage, ConnectionQuery } from "./model/connection.js";
 import { AccessToken } from "./model/grant.js";
