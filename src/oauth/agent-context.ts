@@ -14,7 +14,7 @@ import type { LoginContext } from "./login/login-context.js";
 import { DEFAULT_LOGIN_TIMEOUT_MS } from "./login/login-method.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import type { WebLoginContext } from "./login/web-login.js";
-import { noInteractiveLoginError } from "./machine/machine-identity.js";
+import { noInteractiveLoginError } from "./machine/grant-strategies.js";
 import type { Grant, GrantKey } from "./model/grant.js";
 import { isMachineAccount } from "./model/machine-grant.js";
 import { isSameIssuer } from "./model/metadata.js";

@@ -8,7 +8,7 @@ import { credentialOf, holdToIssuer } from "./client/issuer-binding.js";
 import { discoverIssuer } from "./discovery/discovery.js";
 import { acceptedTypeFor } from "./discovery/overrides.js";
 import type { LoginContext } from "./login/login-context.js";
-import { hashSha256 } from "./machine/machine-identity.js";
+import { hashSha256 } from "./machine/grant-strategies.js";
 import type { Grant } from "./model/grant.js";
 import { listsExchange } from "./model/metadata.js";
 import { type ExchangedToken, type ExchangeRequest, exchangeTokens } from "./token/exchange.js";

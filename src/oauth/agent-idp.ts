@@ -5,7 +5,7 @@ import { IdpLogin, idpKeyOf } from "./agent-idp-login.js";
 import { isLoginNotRequired } from "./discovery/challenge-request.js";
 import { discoverIssuer } from "./discovery/discovery.js";
 import { type GrantOptions, loginRequired } from "./grant/grant-requirements.js";
-import { fingerprintOf } from "./machine/machine-identity.js";
+import { fingerprintOf } from "./machine/grant-strategies.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";
 import type { Grant, GrantKey } from "./model/grant.js";
 import { type MachineGrantOf, machineAccountOf } from "./model/machine-grant.js";

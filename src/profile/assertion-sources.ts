@@ -7,7 +7,7 @@ import { classifyHost } from "../http/address-class.js";
 import { HttpRequest } from "../http/http-request.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { createTransport } from "../http/transport.js";
-import { subjectOf } from "../oauth/machine/machine-identity.js";
+import { subjectOf } from "../oauth/machine/grant-strategies.js";
 import type { AssertionRequest, Workload } from "../oauth/model/machine-grant.js";
 import { changingMode } from "../platform/shell.js";
 import type { Env } from "../platform/system.js";

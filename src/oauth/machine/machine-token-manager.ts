@@ -6,16 +6,14 @@ import type { EventFields } from "../../telemetry/events.js";
 import { fitsPolicy } from "../dpop/dpop.js";
 import type { GrantOptions } from "../grant/grant-requirements.js";
 import { observeToken, type Served } from "../grant/refresh-outcome.js";
-import type { ServerTokens } from "../grant/rejected-token.js";
-import { isStorm, noteRefusal } from "../grant/rejected-token.js";
+import { isStorm, noteRefusal, type ServerTokens } from "../grant/rejected-token.js";
 import type { Progress } from "../http/trace.js";
 import { coversScope, type Grant, type GrantKey, hasExpired, hasSameTokens, isFresh } from "../model/grant.js";
 import { type GrantStore, isStoreFailure } from "../model/grant-store.js";
 import { HEARTBEAT_MS, holderText, isPeerFailure, rethrowRecentFailure } from "../model/lease.js";
 import { isSameIssuer } from "../model/metadata.js";
 import { splitScope, unionScopes } from "../model/scope.js";
-import { strategyOf } from "./grant-strategies.js";
-import { identify } from "./machine-identity.js";
+import { identify, strategyOf } from "./grant-strategies.js";
 import { type MachineContext, type MachineRequest, requestMachineGrant } from "./machine-request.js";
 
 /** The dependencies of {@link MachineTokenManager}. */

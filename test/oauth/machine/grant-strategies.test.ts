@@ -1,13 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import { extensionOf, GRANT_STRATEGIES, machineFailure } from "../../../src/oauth/machine/grant-strategies.js";
 import {
+  extensionOf,
   fingerprintOf,
+  GRANT_STRATEGIES,
   identify,
+  machineFailure,
   noInteractiveLoginError,
   noStoredTokenError,
   subjectOf,
-} from "../../../src/oauth/machine/machine-identity.js";
+} from "../../../src/oauth/machine/grant-strategies.js";
 import type { MachineGrant } from "../../../src/oauth/model/machine-grant.js";
 import { unsignedJwt } from "../../helpers/client-keys.js";
 import { madeClient } from "../../helpers/grant.js";
