@@ -225,13 +225,13 @@ export function posixWord(word: string): string {
   if (escapeText(word) === word) return `'${word.replaceAll("'", "'\\''")}'`;
   const format = word.replace(/./gsu, (character) => {
     if (character === "%") return "%%";
-    if (/^[\\'\p{M}]$/u.test(character) || escapeText(character) !== character) return octal(character);
+    if (/^[\\'\p{M}]$/u.test(character) || escapeText(character) !== character) return escapeOctal(character);
     return character;
   });
   // A leading "-" would be an option of printf's.
-  return `"$(printf '${format.replace(/^-|["$`]/g, octal)}')"`;
+  return `"$(printf '${format.replace(/^-|["$`]/g, escapeOctal)}')"`;
 }
 
-function octal(character: string): string {
+function escapeOctal(character: string): string {
   return [...new TextEncoder().encode(character)].map((byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
 }

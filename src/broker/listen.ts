@@ -68,7 +68,7 @@ interface Opened {
 
 async function open(broker: Broker, client: string, options: BrokerClient): Promise<Opened> {
   const address = listenAddress(options.listen);
-  if (address === undefined) throw unusable(options.listen, "is not an address");
+  if (address === undefined) throw listenError(options.listen, "is not an address");
   // 128 bits: on TCP, every user of this machine can connect.
   const secret = "host" in address ? randomBytes(16).toString("hex") : "";
   const prefix = secret === "" ? "" : `/${secret}`;
@@ -181,12 +181,12 @@ async function serve(
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return void response.end();
-    if (!response.write(value)) await drained(response);
+    if (!response.write(value)) await waitForDrain(response);
   }
 }
 
 /** Resolves when a slow client has read, or has left. */
-function drained(response: ServerResponse): Promise<void> {
+function waitForDrain(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       response.off("drain", done).off("close", done);
@@ -226,7 +226,7 @@ async function bind(
   // The socket is there, and closed to others, from its first moment.
   const umask = isSocket ? process.umask(0o177) : undefined;
   const bound = new Promise<void>((resolve, reject) => {
-    server.once("error", (cause: NodeJS.ErrnoException) => reject(unusable(listen, reasonOf(cause), cause)));
+    server.once("error", (cause: NodeJS.ErrnoException) => reject(listenError(listen, reasonOf(cause), cause)));
     // By default 512 clients may connect at once: on a Unix socket the next one gets an error.
     server.listen({ ...address, exclusive: true, backlog: MAX_CONNECTIONS }, resolve);
   });
@@ -240,7 +240,7 @@ async function bind(
 /** Makes the folder, checks it, and removes the socket of a broker that has died. */
 async function prepareSocket(path: string, listen: string, group: number | undefined): Promise<void> {
   // Node would cut it off, and make the socket in another folder.
-  if (Buffer.byteLength(path) > MAX_PATH) throw unusable(listen, `has a path of more than ${MAX_PATH} bytes`);
+  if (Buffer.byteLength(path) > MAX_PATH) throw listenError(listen, `has a path of more than ${MAX_PATH} bytes`);
   const folder = dirname(path);
   makePrivateFolder(folder);
   if (group === undefined) checkPrivateFolder(folder);
@@ -250,12 +250,12 @@ async function prepareSocket(path: string, listen: string, group: number | undef
   }
   const before = lstatSync(path, { throwIfNoEntry: false });
   if (before === undefined) return;
-  if (!before.isSocket()) throw unusable(listen, "is a file that is no socket");
+  if (!before.isSocket()) throw listenError(listen, "is a file that is no socket");
   const isAlive = await new Promise<boolean>((resolve) => {
     const probe = connect(path, () => resolve(true)).once("error", () => resolve(false));
     probe.once("connect", () => probe.destroy());
   });
-  if (isAlive) throw unusable(listen, "is in use by another broker");
+  if (isAlive) throw listenError(listen, "is in use by another broker");
   rmSync(path);
 }
 
@@ -264,7 +264,7 @@ function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   return code === "EACCES" ? "is not allowed for this user" : `cannot be used: ${message}`;
 }
 
-function unusable(listen: string, what: string, cause?: unknown): AgentAuthError {
+function listenError(listen: string, what: string, cause?: unknown): AgentAuthError {
   return new AgentAuthError("usage", `the address ${quote(listen)} ${what}`, {
     class: "usage",
     hint: "for example unix:/run/user/1000/agentauth/agent.sock",

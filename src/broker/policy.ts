@@ -87,7 +87,7 @@ export function checkPolicy(value: unknown, from: string): BrokerPolicy {
       if (check === undefined)
         throw wrong(`${name} has the unknown field ${quote(field)}; its fields are ${Object.keys(fields).join(", ")}`);
       const problem = check(content);
-      if (problem !== undefined) throw wrong(`${name}.${field} ${shown(content)} ${problem}`);
+      if (problem !== undefined) throw wrong(`${name}.${field} ${showValue(content)} ${problem}`);
     }
   };
   const named = (members: JsonObject, kind: string) => {
@@ -148,7 +148,7 @@ function serverProblem(value: unknown): string | undefined {
   return hash === "" ? undefined : "has a fragment";
 }
 
-function shown(value: unknown): string {
+function showValue(value: unknown): string {
   return typeof value === "string" ? quote(value, 80) : wholeCharacters(escapeText(JSON.stringify(value)), 80);
 }
 

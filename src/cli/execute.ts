@@ -17,7 +17,7 @@ import type { Host, RunContext } from "./runtime/context.js";
 import type { CommandDeclaration } from "./runtime/declaration.js";
 import { SECRET_VARIABLES } from "./runtime/environment.js";
 import { EXIT_CODES, exitCodeOf } from "./runtime/exit-codes.js";
-import { diagnosed } from "./runtime/hints.js";
+import { addDiagnosis } from "./runtime/hints.js";
 import { createPendingSaves } from "./runtime/pending-saves.js";
 import { hideSecretWords } from "./runtime/secret-flags.js";
 import { listenForSignals, processSignals, type SignalHandling } from "./runtime/signals.js";
@@ -94,7 +94,7 @@ export async function run(
       await pendingSaves.settled();
     }
     await Promise.all(endings.map((end) => end()));
-    await flushed(io);
+    await flushOutput(io);
     signals.stop();
   }
 }
@@ -119,7 +119,7 @@ async function finish(thrown: unknown, { argv, io, redactor, signals, printed, a
     }
   }
   const known = thrown instanceof CommanderError ? usageErrorOf(thrown as ParserError) : thrown;
-  const error = isAgentAuthError(known) ? diagnosed(known) : known;
+  const error = isAgentAuthError(known) ? addDiagnosis(known) : known;
   const json = wantsJson(argv, io, agent);
   const exitCode = signals.exitCode();
   const shown = reportError(error, { io, json, exitCode, redactor, debug: argv.includes("--debug") });
@@ -167,6 +167,6 @@ function beforeDashes(argv: readonly string[]): readonly string[] {
 }
 
 /** Waits until all output is written. */
-async function flushed(io: Io): Promise<void> {
+async function flushOutput(io: Io): Promise<void> {
   await Promise.all([io.stdout.write("").catch(() => {}), io.stderr.write("").catch(() => {})]);
 }

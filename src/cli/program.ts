@@ -197,11 +197,11 @@ const HEADINGS = /^(?:Login|Security policy|The client|Service|Network)/;
 
 /** The flags of a login as they were typed, each with its value: without them the hint would log in another client. */
 export function givenLoginFlags(command: Command): string[][] {
-  const own = command.options.flatMap((option) => typed(option, command));
+  const own = command.options.flatMap((option) => typedFlags(option, command));
   return command.parent ? [...own, ...givenLoginFlags(command.parent)] : own;
 }
 
-function typed(option: Option, command: Command): string[][] {
+function typedFlags(option: Option, command: Command): string[][] {
   const { long, helpGroupHeading = "" } = option;
   // The second step of a login in two steps: another login starts with the first step.
   if (long === "--wait" && typeof command.getOptionValue("wait") === "string") return [["--no-wait"]];

@@ -46,15 +46,15 @@ function block(ms: number): void {
  * cannot be entered is: with `throwIfNoEntry: false`, Node 22 and later take it for a missing one.
  */
 export function statOf(path: string): Stats | undefined {
-  return found(() => statSync(path));
+  return statIfPresent(() => statSync(path));
 }
 
 /** {@link statOf} of the path itself, which may be a link. */
 export function linkStatOf(path: string): Stats | undefined {
-  return found(() => lstatSync(path));
+  return statIfPresent(() => lstatSync(path));
 }
 
-function found(stat: () => Stats): Stats | undefined {
+function statIfPresent(stat: () => Stats): Stats | undefined {
   try {
     return stat();
   } catch (error) {

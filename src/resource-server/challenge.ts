@@ -35,7 +35,7 @@ export function jsonAnswer(status: number, body: unknown, headers: Record<string
 
 /** The 401 for a request without credentials, which names no error (RFC 6750 section 3.1). */
 export function askForToken(context: ChallengeContext): Answer {
-  return challenged(401, context.acceptedSchemes, context, { error: "unauthorized" }, {});
+  return challengeAnswer(401, context.acceptedSchemes, context, { error: "unauthorized" }, {});
 }
 
 /**
@@ -45,11 +45,11 @@ export function askForToken(context: ChallengeContext): Answer {
  */
 export function answerTo(error: unknown, context: ChallengeContext): Answer | undefined {
   if (!isAgentAuthError(error)) return undefined;
-  if (error.class === "unavailable") return unavailable(error);
+  if (error.class === "unavailable") return unavailableAnswer(error);
   const schemes = [context.scheme];
   if (error.status === 403) {
     const body = { error: "insufficient_scope" };
-    return challenged(403, schemes, context, body, body);
+    return challengeAnswer(403, schemes, context, body, body);
   }
   if (error.status !== 401) return undefined;
   // A bearer token that is bound to a key is no bearer token: its client must learn that it can prove the key.
@@ -57,20 +57,20 @@ export function answerTo(error: unknown, context: ChallengeContext): Answer | un
   // An error thrown by the program's `scopes` function is not for a header.
   const code = isRefusal(error.code) ? error.code : "invalid_token";
   const body = { error: code, error_description: REFUSALS[code] };
-  return challenged(401, schemes, context, body, body);
+  return challengeAnswer(401, schemes, context, body, body);
 }
 
 function isRefusal(code: string): code is RefusalCode {
   return Object.hasOwn(REFUSALS, code);
 }
 
-function unavailable({ message, retryAfter = RETRY_AFTER }: AgentAuthError): Answer {
+function unavailableAnswer({ message, retryAfter = RETRY_AFTER }: AgentAuthError): Answer {
   const body = { error: "temporarily_unavailable", error_description: message };
   return jsonAnswer(503, body, { "retry-after": String(retryAfter) });
 }
 
 /** The error belongs to the first scheme; the others follow it, because some clients read only one. */
-function challenged(
+function challengeAnswer(
   status: number,
   schemes: readonly Scheme[],
   { metadataUrl, scopes, nonce }: ChallengeContext,

@@ -85,7 +85,7 @@ export async function readProof(
     throw new TokenRefusal("bound", "the proof is by another key than the token's");
   }
   const { compactVerify } = await loadVerifier();
-  await compactVerify(value, holder.jwk, { algorithms: [...PROOF_ALGORITHMS] }).catch(unusable);
+  await compactVerify(value, holder.jwk, { algorithms: [...PROOF_ALGORITHMS] }).catch(throwUnusable);
   keys.put(head, holder, Number.POSITIVE_INFINITY);
   return facts;
 }
@@ -95,14 +95,14 @@ async function readHeader(head: string): Promise<ProofKey> {
   if (!header) throw notOneJwt();
   const jwk = readKey(header);
   const { calculateJwkThumbprint } = await import("jose/jwk/thumbprint");
-  return { jwk, thumbprint: await calculateJwkThumbprint(jwk, "sha256").catch(unusable) };
+  return { jwk, thumbprint: await calculateJwkThumbprint(jwk, "sha256").catch(throwUnusable) };
 }
 
 function notOneJwt(): TokenRefusal {
   return invalidProof("the DPoP header is no JWT, or is several");
 }
 
-function unusable(error: unknown): never {
+function throwUnusable(error: unknown): never {
   throw invalidProof(escapeText(messageOf(error)));
 }
 

@@ -52,7 +52,7 @@ export function keysOf(
       return { find: createLocalJWKSet(set), isEmpty: set.keys.length === 0 };
     } catch (cause) {
       const message = `the keys of ${quote(issuer.issuer)} are no key set (RFC 7517 section 5)`;
-      throw unusable(message, cause);
+      throw unusableKeyError(message, cause);
     }
   };
   return { cache: new RefreshingCache({ read, ttl: keyTtlSeconds * 1000, clock }), missing: undefined };
@@ -140,21 +140,21 @@ async function tryKeys(
   kid: unknown,
   { find, isEmpty }: KeySet,
 ): Promise<TokenRefusal | AgentAuthError | undefined> {
-  if (isEmpty) return unusable("the key set has no keys");
+  if (isEmpty) return unusableKeyError("the key set has no keys");
   const { compactVerify } = await loadVerifier();
   try {
     const { key } = await compactVerify(token, find);
-    return shortened(token, key);
+    return checkSignatureLength(token, key);
   } catch (error) {
     if (!isMultipleKeys(error)) return failureOf(error, kid);
-    let failure: TokenRefusal | AgentAuthError = unusable(
+    let failure: TokenRefusal | AgentAuthError = unusableKeyError(
       "none of the keys can be used that may have signed the token",
     );
     let tried = 0;
     for await (const key of error) {
       if (++tried > MAX_CANDIDATES) break;
       const found = await compactVerify(token, key).then(
-        () => shortened(token, key),
+        () => checkSignatureLength(token, key),
         (keyError: unknown) => failureOf(keyError, kid),
       );
       if (!found) return undefined;
@@ -166,7 +166,7 @@ async function tryKeys(
 }
 
 /** OpenSSL verifies an RSASSA-PSS signature without the zeros that it begins with, too (against RFC 8017 section 8.1.2). */
-function shortened(token: string, key: CryptoKey | Uint8Array): TokenRefusal | undefined {
+function checkSignatureLength(token: string, key: CryptoKey | Uint8Array): TokenRefusal | undefined {
   const { modulusLength } = (key instanceof Uint8Array ? {} : key.algorithm) as { modulusLength?: number };
   const characters = token.length - token.lastIndexOf(".") - 1;
   if (modulusLength === undefined || characters === Math.ceil((Math.ceil(modulusLength / 8) * 4) / 3)) return undefined;
@@ -189,14 +189,14 @@ function failureOf(error: unknown, kid: unknown): TokenRefusal | AgentAuthError 
   const detail = escapeText(messageOf(error));
   const reason = REASONS[codeOf(error)];
   if (reason) return new TokenRefusal(reason, detail);
-  return unusable(`the key ${quote(kid ?? "")} cannot be used: ${detail}`, error);
+  return unusableKeyError(`the key ${quote(kid ?? "")} cannot be used: ${detail}`, error);
 }
 
 function codeOf(error: unknown): string {
   return String((error as { code?: unknown } | undefined)?.code);
 }
 
-function unusable(message: string, cause?: unknown): AgentAuthError {
+function unusableKeyError(message: string, cause?: unknown): AgentAuthError {
   return new AgentAuthError("bad_envelope", message, { class: "refused", cause });
 }
 

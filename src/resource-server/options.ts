@@ -154,10 +154,10 @@ export function readResourceServerSettings(options: ResourceServerOptions): Reso
     legacyTyp: oneOf("typ", options.typ, ["at+jwt", "legacy"] as const) === "legacy",
     dpop: readDpop(options),
     dpopNonces: options.dpopNonces ?? false,
-    clockSkewSeconds: seconds("clockSkewSeconds", options.clockSkewSeconds, 60, 600),
-    cacheTtlSeconds: seconds("introspection.cacheTtlSeconds", introspection?.cacheTtlSeconds, 30, 3600),
-    keyTtlSeconds: seconds("keyTtlSeconds", options.keyTtlSeconds, 600, 86_400),
-    tokenCacheSeconds: seconds("tokenCacheSeconds", options.tokenCacheSeconds, 60, 60),
+    clockSkewSeconds: readSeconds("clockSkewSeconds", options.clockSkewSeconds, 60, 600),
+    cacheTtlSeconds: readSeconds("introspection.cacheTtlSeconds", introspection?.cacheTtlSeconds, 30, 3600),
+    keyTtlSeconds: readSeconds("keyTtlSeconds", options.keyTtlSeconds, 600, 86_400),
+    tokenCacheSeconds: readSeconds("tokenCacheSeconds", options.tokenCacheSeconds, 60, 60),
     clock,
     proofClock: clock,
     log: options.log ?? (() => {}),
@@ -211,7 +211,7 @@ function oneOf<T extends string>(name: string, value: T | undefined, all: readon
   throw new TypeError(`${name} ${quote(value)} must be one of ${all.join(", ")}`);
 }
 
-function seconds(name: string, value: number | undefined, preset: number, max: number): number {
+function readSeconds(name: string, value: number | undefined, preset: number, max: number): number {
   if (value === undefined) return preset;
   if (Number.isFinite(value) && value >= 0 && value <= max) return value;
   throw new TypeError(`${name} must be seconds from 0 to ${max}, not ${quote(String(value))}`);

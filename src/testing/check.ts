@@ -13,12 +13,12 @@ export class ContractViolation extends Error {
 
 /** Fails unless a condition holds. */
 export function check(rule: string, holds: boolean, expected: string, came: unknown): asserts holds {
-  if (!holds) throw new ContractViolation(rule, expected, shown(came));
+  if (!holds) throw new ContractViolation(rule, expected, showValue(came));
 }
 
 /** Fails unless two values are equal as JSON, whatever the order of their names; a name with `undefined` is none. */
 export function checkEqual(rule: string, came: unknown, expected: unknown): void {
-  check(rule, sorted(came) === sorted(expected), shown(expected), came);
+  check(rule, sortKeys(came) === sortKeys(expected), showValue(expected), came);
 }
 
 /** Fails unless a value is there, and returns it. */
@@ -40,7 +40,7 @@ export async function checkRejected(
   wanted: { code: string; class: string; retryable: boolean },
 ): Promise<void> {
   const outcome = await work.then(
-    (value) => `no error, but ${shown(value)}`,
+    (value) => `no error, but ${showValue(value)}`,
     (error: unknown) => {
       if (!isAgentAuthError(error)) return String(error);
       return { code: error.code, class: error.class, retryable: error.retryable };
@@ -83,11 +83,11 @@ export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-function shown(value: unknown): string {
+function showValue(value: unknown): string {
   return value === undefined ? "undefined" : quote(value, 400);
 }
 
-function sorted(value: unknown): string | undefined {
+function sortKeys(value: unknown): string | undefined {
   return JSON.stringify(value, (_name, part: unknown) => {
     if (typeof part !== "object" || part === null || Array.isArray(part)) return part;
     return Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)));

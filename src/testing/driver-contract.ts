@@ -56,7 +56,7 @@ export interface DriverContractOptions {
 export function driverContract(options: DriverContractOptions): void {
   const { test } = options;
   for (const [needs, cases] of allCases(options)) {
-    const missing = needs.filter((need) => !has(options, need));
+    const missing = needs.filter((need) => !hasOption(options, need));
     for (const [name, run] of Object.entries(cases)) {
       const leftOutName = `${name} (left out: needs ${missing.join(" and ")})`;
       if (missing.length === 0) test(name, () => withBench(options, run));
@@ -80,7 +80,7 @@ function allCases({ broken = {}, timeoutMs = 5000 }: DriverContractOptions): [re
   ];
 }
 
-function has(options: DriverContractOptions, need: Need): boolean {
+function hasOption(options: DriverContractOptions, need: Need): boolean {
   if (need === "watch" || need === "health") return options.without?.includes(need) !== true;
   if (need === "broken") return Object.keys(options.broken ?? {}).length > 0;
   return options[need] !== undefined;

@@ -109,7 +109,7 @@ export const restartCases = (timeoutMs: number): Cases => ({
     isDown = true;
     await Promise.all(writers);
     await restart();
-    for (const { key, version } of await scanAll(await answering(open), { kind: "grant", partition }))
+    for (const { key, version } of await scanAll(await openAnswering(open), { kind: "grant", partition }))
       if (acknowledged.get(key.id) === version) acknowledged.delete(key.id);
     checkEqual("an acknowledged put is there after the engine was killed", [...acknowledged.keys()], []);
   },
@@ -123,7 +123,7 @@ export const restartCases = (timeoutMs: number): Cases => ({
     await driver.delete(removed);
     await kill();
     await restart();
-    const back = await answering(open);
+    const back = await openAnswering(open);
     const { by } = await leaseOf(back, held).refuse();
     const holder = { owner: by.owner, attempt: by.attempt };
     checkEqual("an acknowledged lease is held after the engine was killed", holder, { owner: "holder", attempt });
@@ -142,7 +142,7 @@ export const restartCases = (timeoutMs: number): Cases => ({
 });
 
 /** A driver that was opened after a restart, as soon as the engine answers. */
-async function answering(open: Bench["open"]): Promise<StoreDriver> {
+async function openAnswering(open: Bench["open"]): Promise<StoreDriver> {
   const driver = await open();
   await eventually(2 * SOON_MS, "an engine that was started again answers", () => answers(driver));
   return driver;

@@ -10,7 +10,7 @@ const TIMES = 100;
 export const processCases: Cases = {
   async "of the puts of 4 processes none is lost"(bench) {
     const { driver, key } = bench;
-    await everywhere(bench, "increment", key.partition);
+    await runInProcesses(bench, "increment", key.partition);
     const stored = await driver.get(jobKey(key.partition, "number"));
     checkEqual("of several puts on one version exactly one is stored", stored?.value, String(PROCESSES * TIMES));
   },
@@ -20,7 +20,7 @@ export const processCases: Cases = {
       const partition = `${bench.key.partition}-${name}`;
       if (name === "delete")
         for (let turn = 0; turn < TIMES; turn += 1) await create(bench.driver, jobKey(partition, `record-${turn}`));
-      const results = await everywhere(bench, name, partition);
+      const results = await runInProcesses(bench, name, partition);
       const winners = Array.from({ length: TIMES }, (_, turn) => results.filter((wins) => wins[turn] === true).length);
       const isOne = winners.every((count) => count === 1);
       check(`of several processes exactly one has success with ${name}`, isOne, "1 for each record", winners);
@@ -29,7 +29,7 @@ export const processCases: Cases = {
 };
 
 /** Where each process succeeded. */
-async function everywhere(bench: Bench, name: DriverJob["name"], partition: string): Promise<readonly boolean[][]> {
+async function runInProcesses(bench: Bench, name: DriverJob["name"], partition: string): Promise<readonly boolean[][]> {
   const jobs = Array.from({ length: PROCESSES }, (_, process) => bench.openElsewhere({ name, partition, process }));
   const results = await Promise.all(jobs);
   const isRight = results.every((wins) => Array.isArray(wins) && wins.length === TIMES);

@@ -68,7 +68,7 @@ const READ_GRANT: Readonly<Record<GrantFlag, ReadGrant>> = {
     const { openSource } = await import("../../profile/assertion-sources.js");
     const fetch = networkFetch(networkOptions(flags, context.settings(), context), context.redactor);
     const workload = openSource(assertion, { audience, headers }, { env, fetch, from: "--assertion" });
-    const get = async (request: AssertionRequest) => masked((await workload.assertion(request)).trim(), context);
+    const get = async (request: AssertionRequest) => maskSecret((await workload.assertion(request)).trim(), context);
     return { type: "jwt_bearer", ...workload, assertion: get };
   },
   "id-jag": async (flags, context) => {
@@ -78,7 +78,7 @@ const READ_GRANT: Readonly<Record<GrantFlag, ReadGrant>> = {
     if (file !== undefined && file !== "-")
       return {
         type: "id_jag",
-        idToken: () => masked(namedSecret(file, "--id-token-file", context.io.env), context),
+        idToken: () => maskSecret(namedSecret(file, "--id-token-file", context.io.env), context),
         idp,
       };
     const idToken = await secretOf(flags, "idTokenFile", "AGENTAUTH_ID_TOKEN", context);
@@ -93,7 +93,7 @@ const READ_GRANT: Readonly<Record<GrantFlag, ReadGrant>> = {
 };
 
 /** The secret, which no output shows from now on. */
-function masked(secret: string, { redactor }: CommandContext): string {
+function maskSecret(secret: string, { redactor }: CommandContext): string {
   redactor.add(secret);
   return secret;
 }

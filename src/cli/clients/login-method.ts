@@ -29,7 +29,7 @@ export function loginMethod(
   const pasted = isAsked && (io.stdin.isTTY || flags.flow === "paste") ? io.stdin.stream : undefined;
   return terminalLogin({
     // Without the URL there is no login, also with --quiet.
-    say: (text) => io.with({ quiet: false }).say(fitted(text, io)),
+    say: (text) => io.with({ quiet: false }).say(fitToTerminal(text, io)),
     env: io.env,
     flow: flags.flow === "paste" ? "paste" : "browser",
     browser: isAsked ? flags.browser : "none",
@@ -38,14 +38,14 @@ export function loginMethod(
     redirectHost: flags.redirectHost,
     redirectPort: flags.redirectPort,
     loginTimeoutSeconds: flags.loginTimeout,
-    confirm: mayConfirm(flags, io) ? (question, signal) => confirm(io, fitted(question, io), signal) : undefined,
+    confirm: mayConfirm(flags, io) ? (question, signal) => confirm(io, fitToTerminal(question, io), signal) : undefined,
     onInterrupt: () => signals.raise("SIGINT"),
     input: input ?? pasted,
   });
 }
 
 /** Breaks lines between words for a terminal. An indented line is an address or a command to copy: it stays a line. */
-function fitted(text: string, { stderr }: Pick<Io, "stderr">): string {
+function fitToTerminal(text: string, { stderr }: Pick<Io, "stderr">): string {
   if (!stderr.isTTY) return text;
   const lines = text.split("\n");
   return lines.flatMap((line) => (line.startsWith(" ") ? line : fill(line, stderr.columns))).join("\n");

@@ -14,18 +14,18 @@ export function withAgentDefaults(
   mode: AgentMode,
   context: RunContext,
 ): OptionValues {
-  const added = { ...unattended(command, given), ...form(command, given, context) };
+  const added = { ...withoutPrompts(command, given), ...chooseFormat(command, given, context) };
   if ("output" in added) mode.announce(context.io);
   return { ...given, ...added };
 }
 
 /** No prompt and no browser, unless a flag asks for a login; a machine grant has neither. */
-function unattended(command: Command, given: Given): object {
+function withoutPrompts(command: Command, given: Given): object {
   if (hasAny(given, "browser", "flow", "grant") || given["login"] === true) return {};
   return {
-    ...(knows(command, "--browser") && { browser: "none" }),
-    ...(knows(command, "--wait") && { isForAgent: true }),
-    ...((knows(command, "--browser") || knows(command, "--no-pager")) && { input: false }),
+    ...(hasFlag(command, "--browser") && { browser: "none" }),
+    ...(hasFlag(command, "--wait") && { isForAgent: true }),
+    ...((hasFlag(command, "--browser") || hasFlag(command, "--no-pager")) && { input: false }),
   };
 }
 
@@ -34,12 +34,12 @@ function unattended(command: Command, given: Given): object {
  * `commands`, unless one is named. What a flag, the profile or a redirect names is the same for everyone: a program that the
  * agent starts may have named it.
  */
-function form(command: Command, given: Given, context: RunContext): object {
-  if (!knows(command, "--json") || !knows(command, "--output") || context.io.isRedirected()) return {};
+function chooseFormat(command: Command, given: Given, context: RunContext): object {
+  if (!hasFlag(command, "--json") || !hasFlag(command, "--output") || context.io.isRedirected()) return {};
   if (hasAny(given, "output", "json", "jq", "html", "columns") || profileHasFormat(given, context)) return {};
   if (hasAny(given, "watch", "until", "watchTimeout")) return { output: "ndjson" };
   const { limit, path = [] } = given;
-  const isLong = knows(command, "--brief") ? limit === undefined : command.name() === "commands";
+  const isLong = hasFlag(command, "--brief") ? limit === undefined : command.name() === "commands";
   const isNamed = Array.isArray(path) && path.length > 0;
   return { output: "json", ...(isLong && !isNamed && { brief: true }) };
 }
@@ -57,6 +57,6 @@ function profileHasFormat(flags: object, context: RunContext): boolean {
   }
 }
 
-function knows(command: Command, flag: string): boolean {
+function hasFlag(command: Command, flag: string): boolean {
   return command.options.some(({ long }) => long === flag);
 }

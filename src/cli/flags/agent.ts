@@ -6,7 +6,7 @@ import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "../../oauth/token/token-
 import type { GlobalFlags } from "./global.js";
 import { addMachineGrantFlags, type MachineGrantFlags } from "./grant.js";
 import type { OutputFlags } from "./output.js";
-import { addFlags, authorizeParam, type FlagRow, seconds, shortText, wholeNumber } from "./values.js";
+import { addFlags, authorizeParam, type FlagRow, parseSeconds, shortText, wholeNumber } from "./values.js";
 
 /** The flags of every command that may log in. */
 export interface AgentFlags extends GlobalFlags, MachineGrantFlags, Overrides {
@@ -107,7 +107,7 @@ function addLoginFlags(command: Command): Command {
     ["--browser <command>", 'Command that opens the browser, or "none"'],
     ["--redirect-host <host>", "Host name in the redirect URI", ["127.0.0.1", "localhost"]],
     ["--redirect-port <port>", "Port in the redirect URI (default: a free one)", wholeNumber(1, 65_535)],
-    ["--login-timeout <seconds>", "Time limit for the user to log in, in seconds (default: 300)", seconds],
+    ["--login-timeout <seconds>", "Time limit for the user to log in, in seconds (default: 300)", parseSeconds],
     ["--account-hint <account>", "Account to log in with"],
     ["--authorize-param <name=value>", param, authorizeParam],
     ["--dpop <policy>", dpop, ["off", "auto", "required"] satisfies DpopPolicy[]],

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { SettingFlags } from "../../profile/settings.js";
-import { addFlags, seconds, wholeNumber } from "./values.js";
+import { addFlags, parseSeconds, wholeNumber } from "./values.js";
 
 /** The flags that every command knows, as commander names them. */
 export interface GlobalFlags extends SettingFlags {
@@ -24,7 +24,7 @@ export function addGlobalFlags(program: Command): Command {
     ["--base-url <url>", "Base URL of the service"],
   ]);
   addFlags(program, "Network:", [
-    ["--timeout <seconds>", "Timeout of each attempt in seconds (default: 30)", seconds],
+    ["--timeout <seconds>", "Timeout of each attempt in seconds (default: 30)", parseSeconds],
     ["--retries <n>", "Number of retries of a failed request (default: 2)", wholeNumber(0, 20)],
     ["--proxy <url>", "Send requests through this proxy"],
     ["--ca-file <file>", "Trust these additional certificate authorities (PEM)"],

@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { type AgentAuthError, usageError } from "../../errors.js";
 import type { GrantFlag } from "../../oauth/machine/grant-strategies.js";
 import { flagOf } from "./flag-name.js";
-import { addFlags, type FlagRow, repeatable } from "./values.js";
+import { addFlags, collectRepeated, type FlagRow } from "./values.js";
 
 /** The flags of every command that can use a machine grant. */
 export interface MachineGrantFlags {
@@ -61,7 +61,9 @@ export function addMachineGrantFlags(command: Command): Command {
   return addFlags(command.addOption(issuerOption()), "Machine grants:", [
     ["--grant <grant>", "Get the token without a login (jwt-bearer needs no --client-id)", GRANT_FLAGS],
     ...Object.values(FLAGS_OF_GRANT).flatMap((rows) =>
-      rows.map(([flags, about]): FlagRow => (flags.includes("-header ") ? [flags, about, repeatable] : [flags, about])),
+      rows.map(
+        ([flags, about]): FlagRow => (flags.includes("-header ") ? [flags, about, collectRepeated] : [flags, about]),
+      ),
     ),
   ]);
 }
@@ -120,18 +122,23 @@ export function checkMachineGrantFlags(flags: CheckedFlags): void {
     const found = FLAGS_OF_GRANT[wanted]
       .map(([typed]) => optionOf(typed))
       .find((name) => flags[name] !== undefined && !(flags.idp !== undefined && OF_IDP.includes(name)));
-    if (found !== undefined) throw apart(flagOf(found), `--grant ${wanted}`, grant);
+    if (found !== undefined) throw flagWithoutEffect(flagOf(found), `--grant ${wanted}`, grant);
   }
-  if (flags.keyId !== undefined && flags.privateKey === undefined) throw missing("--private-key <file>", "--key-id");
+  if (flags.keyId !== undefined && flags.privateKey === undefined)
+    throw missingFlag("--private-key <file>", "--key-id");
   if (flags.privateKey !== undefined && flags.clientSecretFile !== undefined)
-    throw contrary("--private-key", "--client-secret-file", "a client authenticates with a key or with a secret");
+    throw conflictingFlags(
+      "--private-key",
+      "--client-secret-file",
+      "a client authenticates with a key or with a secret",
+    );
   if (flags.privateKey !== undefined && flags.clientId === undefined)
-    throw missing("--client-id <id>", "--private-key");
+    throw missingFlag("--client-id <id>", "--private-key");
   if (flags.idp !== undefined && flags.idpClientSecretFile !== undefined && flags.idpClientId === undefined)
-    throw missing("--idp-client-id <id>", "--idp-client-secret-file");
+    throw missingFlag("--idp-client-id <id>", "--idp-client-secret-file");
   const [first, second] = FROM_STDIN.filter((name) => flags[name] === "-").map(flagOf);
   if (first !== undefined && second !== undefined)
-    throw contrary(`${first} -`, `${second} -`, "only one of them can read standard input");
+    throw conflictingFlags(`${first} -`, `${second} -`, "only one of them can read standard input");
   if (grant !== undefined) checkGrant(flags, grant);
 }
 
@@ -139,24 +146,24 @@ function checkGrant(flags: CheckedFlags, grant: GrantFlag): void {
   const name = `--grant ${grant}`;
   const ofLogin = OF_LOGIN.find((one) => flags[one] !== undefined);
   const why = "a machine grant has no interactive login";
-  if (ofLogin !== undefined) throw contrary(name, flagOf(ofLogin), why);
-  if (flags.login === true) throw contrary(name, "--login", why);
-  if (flags.clientId === undefined && grant !== "jwt-bearer") throw missing("--client-id <id>", name);
+  if (ofLogin !== undefined) throw conflictingFlags(name, flagOf(ofLogin), why);
+  if (flags.login === true) throw conflictingFlags(name, "--login", why);
+  if (flags.clientId === undefined && grant !== "jwt-bearer") throw missingFlag("--client-id <id>", name);
   if (flags.clientId === undefined && flags.clientSecretFile !== undefined)
-    throw missing("--client-id <id>", "--client-secret-file");
+    throw missingFlag("--client-id <id>", "--client-secret-file");
   for (const [typed, , required] of FLAGS_OF_GRANT[grant])
-    if (required && flags[optionOf(typed)] === undefined) throw missing(typed, name);
+    if (required && flags[optionOf(typed)] === undefined) throw missingFlag(typed, name);
 }
 
-function apart(flag: string, wanted: string, given: string | undefined): AgentAuthError {
+function flagWithoutEffect(flag: string, wanted: string, given: string | undefined): AgentAuthError {
   const found = given === undefined ? "without it" : `with --grant ${given}`;
   return usageError(`${flag} goes with ${wanted}, and has no effect ${found}`, `add ${wanted}, or leave ${flag} out`);
 }
 
-function contrary(one: string, other: string, why: string): AgentAuthError {
+function conflictingFlags(one: string, other: string, why: string): AgentAuthError {
   return usageError(`${one} and ${other} do not go together: ${why}`, "leave out one of the two");
 }
 
-function missing(flag: string, for_: string): AgentAuthError {
+function missingFlag(flag: string, for_: string): AgentAuthError {
   return usageError(`${for_} needs ${flag}`, `add ${flag}`);
 }

@@ -23,7 +23,7 @@ export function addFlags(command: Command, heading: string | undefined, rows: re
 }
 
 /** A parser for a flag that may be repeated. */
-export function repeatable(value: string, all: string[] = []): string[] {
+export function collectRepeated(value: string, all: string[] = []): string[] {
   return [...all, value];
 }
 
@@ -51,7 +51,7 @@ export function shortText(most: number): (value: string) => string {
 }
 
 /** A parser for a positive number of seconds. */
-export function seconds(value: string): number {
+export function parseSeconds(value: string): number {
   const number = Number(value);
   if (!/^(?:\d+(?:\.\d*)?|\.\d+)$/.test(value) || number <= 0 || number > 86_400) {
     throw new InvalidArgumentError("must be a number of seconds above 0 and at most 86400");
@@ -63,7 +63,7 @@ const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
 const LONGEST_S = 86_400;
 
 /** A parser for seconds, or `5s`, `2m`, `1h`, of at least one second. @returns milliseconds */
-export function duration(value: string): number {
+export function parseDuration(value: string): number {
   const [, digits = "", unit = "s"] = /^(\d+(?:\.\d+)?)([smh])?$/.exec(value) ?? [];
   const seconds = Number(digits) * (UNITS[unit] ?? 1);
   if (digits === "" || !(seconds >= 1) || seconds > LONGEST_S) {

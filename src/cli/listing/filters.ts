@@ -28,8 +28,8 @@ export function buildFilter(flags: FilterFlags, now: number, documented: Documen
   const tests: [flag: string, test: (item: ListItem) => boolean, value: string][] = [];
   const { status, title, sessionType, seenAfter, seenBefore } = flags;
   const exact = [
-    ...(status === undefined ? [] : [exactly("status", "--status", status, documented)]),
-    ...(sessionType === undefined ? [] : [exactly("session_type", "--session-type", sessionType, documented)]),
+    ...(status === undefined ? [] : [matchExactly("status", "--status", status, documented)]),
+    ...(sessionType === undefined ? [] : [matchExactly("session_type", "--session-type", sessionType, documented)]),
   ];
   for (const one of exact) tests.push([one.flag, one.matches, one.wanted]);
   if (title !== undefined) {
@@ -60,7 +60,7 @@ export function buildFilter(flags: FilterFlags, now: number, documented: Documen
 /** Values that are remembered to be named. */
 const MOST_SEEN = 20;
 
-function exactly(field: "status" | "session_type", flag: string, wanted: string, documented: DocumentedValues) {
+function matchExactly(field: "status" | "session_type", flag: string, wanted: string, documented: DocumentedValues) {
   const seen = new Set<string>();
   const known = documented[field] ?? [];
   const name = field.replace("_", " ");

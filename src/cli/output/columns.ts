@@ -159,12 +159,13 @@ function nestedPaths({ properties = {} }: Shape, prefix = ""): string[] {
 export function selectColumns(flag: string, set: ColumnSet): readonly Column[] {
   const known = new Map([...set.columns, ...set.wideColumns].map((column) => [column.path, column]));
   const paths = [...new Set(flag.split(",").map((path) => path.trim()))].filter((path) => path !== "");
-  if (paths.length === 0) throw usage("--columns names no column", set);
+  if (paths.length === 0) throw columnError("--columns names no column", set);
   return paths.map((path) => {
     const keys = path.split(".");
-    if (!set.fields.includes(keys[0] ?? "")) throw usage(`--columns: there is no field ${quote(path)}`, set, path);
-    if (keys.includes("")) throw usage(`--columns: ${quote(path)} has an empty part`, set);
-    if (isMistyped(path, set)) throw usage(`--columns: there is no field ${quote(path)}`, set, path);
+    if (!set.fields.includes(keys[0] ?? ""))
+      throw columnError(`--columns: there is no field ${quote(path)}`, set, path);
+    if (keys.includes("")) throw columnError(`--columns: ${quote(path)} has an empty part`, set);
+    if (isMistyped(path, set)) throw columnError(`--columns: there is no field ${quote(path)}`, set, path);
     return known.get(path) ?? { path, header: path, ...(keys.at(-1) === "at" && { kind: "time" as const }) };
   });
 }
@@ -184,7 +185,7 @@ function suggestionFor(path: string, { fields, nested = [] }: ColumnSet): string
   return suggest(path, path.includes(".") ? nested : fields);
 }
 
-function usage(message: string, set: ColumnSet, path?: string): AgentAuthError {
+function columnError(message: string, set: ColumnSet, path?: string): AgentAuthError {
   const nested = set.wideColumns.find((column) => column.path.includes("."));
   const deeper = nested ? `; a dot goes deeper, as in ${nested.path}` : "";
   const guess = path === undefined ? undefined : suggestionFor(path, set);

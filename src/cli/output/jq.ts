@@ -76,7 +76,7 @@ export function jqFilter(
       // jq would read an expression that starts with "-" as an option.
       return jq.json(input, expression.startsWith("-") ? ` ${expression}` : expression);
     } catch (error) {
-      throw refused(error, flag);
+      throw filterError(error, flag);
     }
   };
 }
@@ -96,12 +96,14 @@ export function refuseJqWith(format: Format): void {
 
 /** Prints the outputs of jq. */
 export async function printResults(results: readonly unknown[], io: Io): Promise<void> {
-  const lines = results.map((value) => (typeof value === "string" ? shown(value) : escapeJson(JSON.stringify(value))));
+  const lines = results.map((value) =>
+    typeof value === "string" ? showText(value) : escapeJson(JSON.stringify(value)),
+  );
   if (lines.length > 0) await io.stdout.write(`${lines.join("\n")}\n`);
 }
 
 /** Keeps line breaks and tabs (`@tsv`), and escapes the rest, since a pipe may end on a terminal too. */
-function shown(text: string): string {
+function showText(text: string): string {
   return text.replace(/[^\n\t]+/g, escapeText);
 }
 
@@ -112,7 +114,7 @@ function notInstalled(cause: unknown, flag: string): AgentAuthError {
 const OF_ARRAY = /Cannot index array with/;
 const EACH = "split the array with .[] as in '.[] | .id'; a list is one array, or with -o ndjson item by item";
 
-function refused(error: unknown, flag: string): AgentAuthError {
+function filterError(error: unknown, flag: string): AgentAuthError {
   const said = messageOf(error);
   return usageError(
     `${flag}: ${escapeText(said.replace(/^jq: error(?: \(at [^)]*\))?: /, "").split("\n")[0] ?? "")}`,

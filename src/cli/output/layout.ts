@@ -53,7 +53,7 @@ export interface ColumnWidths {
 /** The widths of the columns; `undefined` if they do not all fit. */
 export function fitColumns(columnWidths: readonly ColumnWidths[], available: number): number[] | undefined {
   const least = columnWidths.map(({ minimum }) => minimum);
-  if (total(least) > available) return undefined;
+  if (sumWidths(least) > available) return undefined;
   return growColumns(
     least,
     columnWidths.map(({ natural }) => natural),
@@ -64,9 +64,9 @@ export function fitColumns(columnWidths: readonly ColumnWidths[], available: num
 /** Distributes the remaining space to the columns that need more, the narrowest first. */
 export function growColumns(widths: readonly number[], natural: readonly number[], available: number): number[] {
   const wanted = widths.map((width, index) => Math.max(width, natural[index] ?? 0));
-  if (total(wanted) <= available) return wanted;
+  if (sumWidths(wanted) <= available) return wanted;
   const grown = [...widths];
-  for (let spare = available - total(widths); spare > 0; spare -= 1) {
+  for (let spare = available - sumWidths(widths); spare > 0; spare -= 1) {
     const needy = grown.reduce<number | undefined>((best, width, index) => {
       if (width >= (wanted[index] ?? 0)) return best;
       return best === undefined || width < (grown[best] ?? 0) ? index : best;
@@ -77,7 +77,7 @@ export function growColumns(widths: readonly number[], natural: readonly number[
   return grown;
 }
 
-function total(widths: readonly number[]): number {
+function sumWidths(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width, 0) + GAP * Math.max(0, widths.length - 1);
 }
 
@@ -107,7 +107,7 @@ export function isolate(text: string): string {
 }
 
 /** Paints the cell of a column; a heading is none of the states. */
-export function painter(columns: readonly Column[], colors: Colors): (cell: string, index: number) => string {
+export function createPainter(columns: readonly Column[], colors: Colors): (cell: string, index: number) => string {
   return (cell, index) => {
     const isState = columns[index]?.path === "status";
     const color = isState && Object.hasOwn(COLORS, cell) ? COLORS[cell] : undefined;

@@ -2,7 +2,7 @@
 
 import { escapeText } from "../../redact.js";
 import { cutText, textWidth } from "../io/width.js";
-import { type ColumnWidths, fitColumns, growColumns, painter, rowText, tableText } from "./layout.js";
+import { type ColumnWidths, createPainter, fitColumns, growColumns, rowText, tableText } from "./layout.js";
 import { type CellStyle, type Column, cellText } from "./value.js";
 import type { FormatWriter, ObjectContext, ObjectField, WriterContext } from "./writer-types.js";
 
@@ -97,7 +97,7 @@ function rowPrinter({ io, columns, screenColumns, header, bounded }: WriterConte
   const headings = columns.map((column) => escapeText(column.header));
   const { bold } = io.stdout.colors;
   const isScreen = io.stdout.isTTY;
-  const paint = isScreen ? painter(columns, io.stdout.colors) : undefined;
+  const paint = isScreen ? createPainter(columns, io.stdout.colors) : undefined;
   // Undefined before the first rows, empty for records.
   let widths: number[] | undefined;
   let cut = false;

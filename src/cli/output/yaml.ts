@@ -62,7 +62,7 @@ function mappingText(fields: Readonly<Record<string, unknown>>, { indent, lead, 
   for (const key of Object.keys(fields)) {
     const value = maskSecret(key, fields[key], reveal);
     if (value === undefined) continue;
-    const name = KEY.test(key) && !WORDS.has(key.toLowerCase()) ? key : quoted(key);
+    const name = KEY.test(key) && !WORDS.has(key.toLowerCase()) ? key : quoteString(key);
     text += text === "" ? lead : indent;
     text += name.length <= MAX_IMPLICIT_KEY ? `${name}:` : `? ${name}\n${indent}:`;
     const line = inlineText(value);
@@ -74,7 +74,7 @@ function mappingText(fields: Readonly<Record<string, unknown>>, { indent, lead, 
 
 /** A value that has one line; `undefined` for a sequence or a mapping that is not empty. */
 function inlineText(value: unknown): string | undefined {
-  if (typeof value === "string") return isPlain(value) ? value : quoted(value);
+  if (typeof value === "string") return isPlain(value) ? value : quoteString(value);
   if (typeof value === "number") return numberText(value);
   if (typeof value !== "object" || value === null) return String(value ?? null);
   const shown = shownOf(value);
@@ -114,7 +114,7 @@ const UNSAFE =
   /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]|[^\S ]|\p{M}{9,}/gu;
 
 /** Between double quotes any character can be written as an escape, so that the text has one line. */
-function quoted(text: string): string {
+function quoteString(text: string): string {
   const escaped = text.replace(/["\\]/g, "\\$&");
   if (ASCII.test(escaped)) return `"${escaped}"`;
   return `"${escaped.replace(UNSAFE, (found) => [...found].map(escapeCharacter).join(""))}"`;

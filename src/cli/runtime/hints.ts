@@ -12,7 +12,7 @@ import {
   type LoginCommandContext,
   loginCommand,
   loginCommandWith,
-  operand,
+  operandToPaste,
   optionsOf,
   urlToPaste,
   wordOf,
@@ -59,10 +59,10 @@ const DOCTOR: Readonly<Record<string, string>> = {
 };
 
 /** The error with a hint that also names `doctor`, where a failed request over TLS does not show the cause. */
-export function diagnosed(error: AgentAuthError): AgentAuthError {
+export function addDiagnosis(error: AgentAuthError): AgentAuthError {
   const hinted = cliHint(error);
   const { code, hint, url } = hinted;
-  const finding = own(DOCTOR, code);
+  const finding = ownValue(DOCTOR, code);
   if (finding === undefined || url === undefined || !url.startsWith("https:")) return hinted;
   const command = `agentauth doctor ${shellWord(new URL(url).origin)} ${finding}`;
   return withHint(hinted, hint === undefined ? command : `${hint}; ${command}`);
@@ -75,9 +75,9 @@ export function diagnosed(error: AgentAuthError): AgentAuthError {
 export function cliHint(error: AgentAuthError, context: HintContext = {}): AgentAuthError {
   const known = error.remedy === undefined ? (error.hint ?? missingHint(error)) : hintOf(error.remedy, error, context);
   const hint = known?.replace(/<\w+>/g, (placeholder) => {
-    const value = context.operands?.[own(PLACEHOLDERS, placeholder) ?? ""];
+    const value = context.operands?.[ownValue(PLACEHOLDERS, placeholder) ?? ""];
     // A URL may have a secret in its query, or before its host.
-    return typeof value === "string" && /^[^?#@]+$/.test(value) ? operand(value) : placeholder;
+    return typeof value === "string" && /^[^?#@]+$/.test(value) ? operandToPaste(value) : placeholder;
   });
   return hint === error.hint && error.remedy === undefined ? error : withHint(error, hint);
 }
@@ -87,7 +87,7 @@ function hintOf(remedy: Remedy, error: AgentAuthError, context: HintContext): st
     case "login":
       return loginHint(remedy, error, context);
     case "configure":
-      return own(CONFIGURE, remedy.option)?.(error, remedy, context) ?? error.hint;
+      return ownValue(CONFIGURE, remedy.option)?.(error, remedy, context) ?? error.hint;
     case "allow":
       return allowHint(remedy, context);
     case "connect":
@@ -97,7 +97,7 @@ function hintOf(remedy: Remedy, error: AgentAuthError, context: HintContext): st
         ? `a token comes by: agentauth token <mcp_url> --grant ${remedy.grant?.replace("_", "-") ?? "<grant>"}`
         : "agentauth token <mcp_url> with the same flags gets one";
     case "inspect":
-      return own(INSPECT, remedy.subject)?.(error, context, context);
+      return ownValue(INSPECT, remedy.subject)?.(error, context, context);
     default:
       // The library's hint is for a process that goes on.
       return error.code === "grant_not_saved" ? missingHint(error) : (error.hint ?? missingHint(error));
@@ -181,7 +181,7 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
           return "name the client of the workload with --client-id: the issuer requires one";
         return checkHint(remedy, "; the issuer may want it to prove itself, by a secret or a key");
       case "issuer_changed":
-        return `use a client of the other authorization server with --client-id; if the client has moved: agentauth client forget ${operand(remedy.clientId ?? CLIENT_ID)}`;
+        return `use a client of the other authorization server with --client-id; if the client has moved: agentauth client forget ${operandToPaste(remedy.clientId ?? CLIENT_ID)}`;
       default:
         return `${hint}; --client-id names another one`;
     }
@@ -268,10 +268,10 @@ function claimantOf(issuer: string, claim: string | undefined): string {
 }
 
 function missingHint({ code, class: kind }: AgentAuthError): string | undefined {
-  return own(OTHERWISE, code) ?? (kind === "unavailable" ? LATER : undefined);
+  return ownValue(OTHERWISE, code) ?? (kind === "unavailable" ? LATER : undefined);
 }
 
 /** A code may come from a server and a remedy from a file: neither may name what every object has. */
-function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
+function ownValue<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }

@@ -34,7 +34,7 @@ export function wordOf(word: string): string {
 }
 
 /** A positional argument for the shell: the parser takes one that begins with a dash for a flag, unless it comes after `--`. */
-export function operand(word: string): string {
+export function operandToPaste(word: string): string {
   return word.startsWith("-") ? `-- ${shellWord(word)}` : wordOf(word);
 }
 

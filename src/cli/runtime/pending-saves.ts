@@ -35,7 +35,7 @@ export function createPendingSaves(clock: Pick<Clock, "sleep"> = systemClock): P
           options.onUnsaved?.(ended);
         };
         try {
-          const marked = (held: Lease) => work(marking(held, () => committed.add(one)));
+          const marked = (held: Lease) => work(markSaves(held, () => committed.add(one)));
           return await store.lease(name, marked, { ...options, onUnsaved });
         } finally {
           end(one);
@@ -60,7 +60,7 @@ async function inTime(ended: Promise<void>, clock: Pick<Clock, "sleep">): Promis
   over.abort();
 }
 
-function marking(lease: Lease, mark: () => void): Lease {
+function markSaves(lease: Lease, mark: () => void): Lease {
   return {
     left: () => lease.left(),
     maySend: () => lease.maySend?.() !== false,

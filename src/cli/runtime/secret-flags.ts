@@ -49,7 +49,7 @@ export function secretFlagError(flag: string): AgentAuthError | undefined {
     .replace(/([a-z\d])([A-Z])/g, "$1-$2")
     .replaceAll("_", "-")
     .toLowerCase();
-  const remedy = own(words) ?? own(words.slice(words.lastIndexOf("-") + 1));
+  const remedy = ownFlag(words) ?? ownFlag(words.slice(words.lastIndexOf("-") + 1));
   if (!name.startsWith("--") || remedy === undefined) return undefined;
   return usageError(
     `${name}: a secret must not be on the command line, where other programs can read it and the shell stores it`,
@@ -62,7 +62,7 @@ function flagName(flag: string): string {
   return flag.split("=", 1)[0] ?? "";
 }
 
-function own(name: string): string | undefined {
+function ownFlag(name: string): string | undefined {
   const remedy = Object.hasOwn(REMEDIES, name) ? REMEDIES[name] : undefined;
   return typeof remedy === "function" ? remedy() : remedy;
 }

@@ -28,7 +28,7 @@ export function eachOperation(around: Around): Operations {
 /** A driver whose operations end after a time, also where those of the given one would not. */
 export function boundedDriver(driver: StoreDriver, timeoutMs: number): StoreDriver {
   const { system, location, watch, health, touch } = driver;
-  const late = () => unanswered(`${system} at ${location}`, timeoutMs);
+  const late = () => unansweredError(`${system} at ${location}`, timeoutMs);
   const around: Around = (signal, operation) =>
     inTime({ signal, timeoutMs, late }, (limit) => operation(driver, { signal: limit }));
   return {
@@ -74,13 +74,13 @@ export async function inTime<T>(
 }
 
 /** The error for an engine that cannot be used now: the same call may succeed later. */
-export function unavailable(message: string, cause?: unknown): AgentAuthError {
+export function unavailableError(message: string, cause?: unknown): AgentAuthError {
   return new AgentAuthError("store_unavailable", message, { class: "unavailable", remedy: { action: "retry" }, cause });
 }
 
 /** The error for an engine that did not answer in time. */
-export function unanswered(engine: string, ms: number): AgentAuthError {
-  return unavailable(`${engine} did not answer in ${ms / 1000} s`);
+export function unansweredError(engine: string, ms: number): AgentAuthError {
+  return unavailableError(`${engine} did not answer in ${ms / 1000} s`);
 }
 
 /** Whether the answer of an engine is missing: what was asked for may have happened. */

@@ -1,5 +1,5 @@
 import type { AgentAuthError } from "../../errors.js";
-import { inTime, unanswered } from "./bounded-driver.js";
+import { inTime, unansweredError } from "./bounded-driver.js";
 import type {
   DriverCallOptions,
   DriverHealth,
@@ -24,7 +24,7 @@ export function engineCalls<S>(engine: {
   failure(thrown: unknown, signal: AbortSignal | undefined): AgentAuthError;
 }): EngineCall<S> {
   const { timeoutMs } = engine;
-  const late = () => unanswered(engine.name, timeoutMs);
+  const late = () => unansweredError(engine.name, timeoutMs);
   return async ({ signal } = {}, work) => {
     try {
       return await inTime({ signal, timeoutMs, late }, (limit) => work(engine.session(limit)));

@@ -175,19 +175,19 @@ function checkOptions(options: GrantStoreOptions): void {
     throw usageError(message, hint);
   }
   if (takeover !== undefined && takeover !== "fast" && takeover !== "patient") {
-    throw wrong("takeover", takeover, 'must be "fast" or "patient"');
+    throw optionError("takeover", takeover, 'must be "fast" or "patient"');
   }
   if (tenant !== undefined) checkTenant(tenant);
-  if (holder !== undefined && typeof holder !== "string") throw wrong("holder", holder, "must be a text");
-  if (timeoutMs !== undefined && !(timeoutMs > 0)) throw wrong("timeoutMs", timeoutMs, "must be more than 0");
-  if (near !== undefined && !(near.ttlMs > 0)) throw wrong("near.ttlMs", near.ttlMs, "must be more than 0");
+  if (holder !== undefined && typeof holder !== "string") throw optionError("holder", holder, "must be a text");
+  if (timeoutMs !== undefined && !(timeoutMs > 0)) throw optionError("timeoutMs", timeoutMs, "must be more than 0");
+  if (near !== undefined && !(near.ttlMs > 0)) throw optionError("near.ttlMs", near.ttlMs, "must be more than 0");
 }
 
 function checkTenant(tenant: unknown): void {
   if (typeof tenant === "string" && tenant !== "") return;
-  throw wrong("tenant", tenant, "must be a text of at least one character");
+  throw optionError("tenant", tenant, "must be a text of at least one character");
 }
 
-function wrong(option: string, value: unknown, rule: string): AgentAuthError {
+function optionError(option: string, value: unknown, rule: string): AgentAuthError {
   return usageError(`the option ${option} is ${quote(value)}; it ${rule}`);
 }

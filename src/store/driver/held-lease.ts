@@ -1,7 +1,7 @@
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { isStoreFailure } from "../../oauth/model/grant-store.js";
 import { type Lease, type LeaseOptions, leaseLost, type PreviousAttempt } from "../../oauth/model/lease.js";
-import { inTime, unanswered } from "./bounded-driver.js";
+import { inTime, unansweredError } from "./bounded-driver.js";
 import type { RecordKey, StoreDriver } from "./driver.js";
 import { failureIn, generationOf, type LeaseNote } from "./lease-note.js";
 import { type ClockReading, readClock, type StoreClock, since } from "./store-clock.js";
@@ -227,7 +227,7 @@ export class HeldLease implements Lease {
     const note = await seal(this.#noted({ sent }));
     const from = readClock(clock);
     const limit = this.#place.ttlMs / 2;
-    const late = () => unanswered(`${driver.system} at ${driver.location}`, limit);
+    const late = () => unansweredError(`${driver.system} at ${driver.location}`, limit);
     const isExtended = await inTime({ timeoutMs: limit, late }, (signal) =>
       driver.extend(key, { owner, ttlMs, note }, { signal }),
     );

@@ -1,7 +1,7 @@
 import { isAgentAuthError, usageError } from "../../errors.js";
 import { toBase64url } from "../../http/base64url.js";
 import type { Clock } from "../../http/deadline.js";
-import { boundedDriver, unavailable } from "./bounded-driver.js";
+import { boundedDriver, unavailableError } from "./bounded-driver.js";
 import type {
   LeaseBusy,
   LeaseClaim,
@@ -13,7 +13,7 @@ import type {
   StoredRecord,
   Version,
 } from "./driver.js";
-import { claimOver, extended, type LeaseEntry, released } from "./lease-entry.js";
+import { claimOver, extended, type LeaseEntry, releaseEntry } from "./lease-entry.js";
 
 /** How an entry is set. */
 export interface KvSetOptions {
@@ -149,11 +149,11 @@ class KvDriver implements StoreDriver {
   }
 
   async extend(key: RecordKey, claim: LeaseClaim): Promise<boolean> {
-    return this.#changeLease(key, (lease, now) => changed(extended(lease, claim, now)));
+    return this.#changeLease(key, (lease, now) => afterChange(extended(lease, claim, now)));
   }
 
   async release(key: RecordKey, claim: Parameters<StoreDriver["release"]>[1]): Promise<void> {
-    await this.#changeLease(key, (lease, now) => changed(released(lease, claim, now)));
+    await this.#changeLease(key, (lease, now) => afterChange(releaseEntry(lease, claim, now)));
   }
 
   /** Answers about a lease, and stores what it is from then on, if anything. */
@@ -222,7 +222,7 @@ class KvDriver implements StoreDriver {
       return await work();
     } catch (cause) {
       if (isAgentAuthError(cause)) throw cause;
-      throw unavailable(`${this.location} failed`, cause);
+      throw unavailableError(`${this.location} failed`, cause);
     }
   }
 
@@ -233,7 +233,7 @@ class KvDriver implements StoreDriver {
       if (result !== undefined) return result;
       await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(tries, 10)));
     }
-    throw unavailable(`other processes change the same entry of ${this.location} faster than this one`);
+    throw unavailableError(`other processes change the same entry of ${this.location} faster than this one`);
   }
 }
 
@@ -246,7 +246,7 @@ function recordOf(key: RecordKey, { version, value }: Entry): StoredRecord {
 }
 
 /** What is stored of a lease that its owner changed, and whether it was the owner. */
-function changed(entry: LeaseEntry | undefined): { entry: LeaseEntry | undefined; answer: boolean } {
+function afterChange(entry: LeaseEntry | undefined): { entry: LeaseEntry | undefined; answer: boolean } {
   return { entry, answer: entry !== undefined };
 }
 

@@ -31,7 +31,7 @@ export function extended(
 }
 
 /** What is stored after a release; undefined if this owner does not hold the lease. */
-export function released(
+export function releaseEntry(
   entry: LeaseEntry | undefined,
   { owner, note }: { readonly owner: string; readonly note: string | undefined },
   now: number,

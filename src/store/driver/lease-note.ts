@@ -36,10 +36,10 @@ export function generationOf({ refreshes }: Pick<LeaseOptions<unknown>, "refresh
 export function encodeNote(note: LeaseNote): string {
   const text = JSON.stringify(note);
   if (text.length <= MAX_NOTE) return text;
-  return JSON.stringify({ ...note, failure: shortened(note.failure), instead: undefined });
+  return JSON.stringify({ ...note, failure: shortenFailure(note.failure), instead: undefined });
 }
 
-function shortened(failure: AgentAuthErrorJson | undefined): AgentAuthErrorJson | undefined {
+function shortenFailure(failure: AgentAuthErrorJson | undefined): AgentAuthErrorJson | undefined {
   if (failure === undefined) return undefined;
   const { hint: _hint, remedy: _remedy, url: _url, ...rest } = failure;
   return { ...rest, message: failure.message.slice(0, MAX_MESSAGE) };
@@ -47,7 +47,7 @@ function shortened(failure: AgentAuthErrorJson | undefined): AgentAuthErrorJson 
 
 /** Parses a note; undefined for what this version did not write. */
 export function decodeNote(text: string): LeaseNote | undefined {
-  const note = members(text);
+  const note = parseMembers(text);
   if (typeof note?.["sent"] !== "boolean") return undefined;
   const { sent, holder, failure, instead, generation, spent } = note;
   return {
@@ -60,7 +60,7 @@ export function decodeNote(text: string): LeaseNote | undefined {
   };
 }
 
-function members(text: string): Record<string, unknown> | undefined {
+function parseMembers(text: string): Record<string, unknown> | undefined {
   try {
     const value = parseStrictJson(text);
     return isJsonObject(value) ? value : undefined;

@@ -10,7 +10,7 @@ import type {
   StoredRecord,
   Version,
 } from "./driver.js";
-import { claimOver, extended, type LeaseEntry, released } from "./lease-entry.js";
+import { claimOver, extended, type LeaseEntry, releaseEntry } from "./lease-entry.js";
 
 /** Options of {@link memoryDriver}. */
 export interface MemoryDriverOptions {
@@ -131,7 +131,7 @@ class MemoryDriver implements StoreDriver {
 
   async release(key: RecordKey, claim: Parameters<StoreDriver["release"]>[1], options?: DriverCallOptions) {
     refuseAborted(options);
-    if (this.#setLease(key, released(this.#leases.get(nameOf(key)), claim, this.#epoch()))) this.#report(key);
+    if (this.#setLease(key, releaseEntry(this.#leases.get(nameOf(key)), claim, this.#epoch()))) this.#report(key);
   }
 
   watch(onChange: (key: RecordKey) => void, _onGap: () => void, signal: AbortSignal): Promise<void> {

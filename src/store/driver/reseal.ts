@@ -48,7 +48,7 @@ export async function reseal(
     } catch (cause) {
       if (isAgentAuthError(cause)) throw cause;
       report.unusable++;
-      onUnusable(unusable(driver, record, cause));
+      onUnusable(unusableRecordError(driver, record, cause));
     }
   }
   return report;
@@ -94,7 +94,7 @@ function keyOf(value: string): string | undefined {
   }
 }
 
-function unusable({ location }: StoreDriver, { key }: StoredRecord, cause: unknown): AgentAuthError {
+function unusableRecordError({ location }: StoreDriver, { key }: StoredRecord, cause: unknown): AgentAuthError {
   const reason = messageOf(cause);
   const message = `the record ${key.kind} ${quote(key.id)} in ${location} cannot be opened: ${reason}`;
   return new AgentAuthError("store_failed", message, { class: "store", cause });

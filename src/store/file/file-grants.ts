@@ -206,14 +206,14 @@ class GrantPlaces {
 
   /** The place of a grant. */
   of(key: GrantKey): GrantPlace {
-    const [server, id] = [digest(key.profile, key.server), grantId(key)];
+    const [server, id] = [hashParts(key.profile, key.server), grantId(key)];
     return { id, below: [server, id], files: new VersionedFiles(join(this.folder, server, id)) };
   }
 
   /** The names of the folders of servers in which there may be grants: of one server of a profile, or all. */
   servers({ profile, server }: GrantFilter): string[] {
     if (!checkPrivateFolders(this.folder)) return [];
-    return profile === undefined || server === undefined ? idsIn(this.folder) : [digest(profile, server)];
+    return profile === undefined || server === undefined ? idsIn(this.folder) : [hashParts(profile, server)];
   }
 
   /** The places of the grants of a server, whose folder is checked. */
@@ -241,10 +241,10 @@ function idsIn(folder: string): string[] {
 
 /** The identity of a grant, as the name of its files. */
 function grantId({ profile, server, account }: GrantKey): string {
-  return account === undefined ? digest(profile, server) : digest(profile, server, account);
+  return account === undefined ? hashParts(profile, server) : hashParts(profile, server, account);
 }
 
 /** A name that shows nothing about its parts. */
-export function digest(...parts: string[]): string {
+export function hashParts(...parts: string[]): string {
   return hash("sha256", parts.join("\n")).slice(0, 40);
 }

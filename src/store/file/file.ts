@@ -42,7 +42,7 @@ import { publishPrivateFile, reservePrivateFile } from "../private/published-fil
 import { CipherError } from "../seal/sealing.js";
 import { onFiles, storeError } from "../store-error.js";
 import type { Cipher } from "./cipher.js";
-import { digest, type FileGrantTools, fileGrants } from "./file-grants.js";
+import { type FileGrantTools, fileGrants, hashParts } from "./file-grants.js";
 
 /** Options of {@link fileStore}. */
 export interface FileStoreOptions {
@@ -66,7 +66,7 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
       try {
         return decode(cipher ? await cipher.open(text, name) : text);
       } catch (cause) {
-        throw unusable(path, cause);
+        throw unusableFileError(path, cause);
       }
     },
     seal: async (text, name) => (cipher ? cipher.seal(text, name) : text),
@@ -79,9 +79,9 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
   return {
     location: folder,
     ...fileGrants(folder, tools),
-    readClient: onFiles(folder, (issuer: string, form: string) => clients.read(digest(issuer, form))),
+    readClient: onFiles(folder, (issuer: string, form: string) => clients.read(hashParts(issuer, form))),
     saveClient: onFiles(folder, (client: ClientRecord, form: string) =>
-      clients.write(digest(client.issuer, form), client),
+      clients.write(hashParts(client.issuer, form), client),
     ),
     listClients: onFiles(folder, () => clients.list()),
     ...fileBindings(folder, tools, lease),
@@ -92,7 +92,7 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
 }
 
 /** The error for a file that cannot be read, with the command that moves it away: it is never overwritten or removed. */
-function unusable(path: string, cause: unknown): unknown {
+function unusableFileError(path: string, cause: unknown): unknown {
   const aside = moveAway(path, `${path}.broken`);
   if (cause instanceof CodecError) {
     return storeError(`the file ${path} cannot be used: ${cause.message}`, cause, `move it away: ${aside}`);
@@ -138,7 +138,7 @@ function recordFiles<T>(folder: string, { open, seal }: FileGrantTools, { kind, 
 
 /** The bindings of clients in files of their own, one each: a logout removes none of them. */
 function fileBindings(home: string, tools: FileGrantTools, lease: GrantStore["lease"]): BindingStore {
-  const idOf = ({ profile, clientId }: BindingKey) => digest(profile, clientId);
+  const idOf = ({ profile, clientId }: BindingKey) => hashParts(profile, clientId);
   const files = recordFiles<ClientBinding>(join(home, "bindings"), tools, {
     kind: "binding",
     encode: encodeBinding,
@@ -180,7 +180,7 @@ function fileUnrevoked(home: string, tools: FileGrantTools): UnrevokedLogins {
   const removal = (id: string) => onFiles(home, async () => removeFile(files.pathOf(id)));
   return {
     add: onFiles(home, async (grant: Grant) => {
-      const id = digest(randomUUID());
+      const id = hashParts(randomUUID());
       await files.write(id, grant);
       return removal(id);
     }),

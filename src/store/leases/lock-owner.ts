@@ -31,7 +31,7 @@ let self: LockOwner | undefined;
 /** This process. */
 export function thisProcess(): LockOwner {
   const { pid } = process;
-  self ??= { pid, boot: bootOf(), space: namespace("pid"), started: startOf(pid)?.started ?? ownStart() };
+  self ??= { pid, boot: bootOf(), space: readNamespace("pid"), started: startOf(pid)?.started ?? ownStart() };
   return self;
 }
 
@@ -92,7 +92,7 @@ function bootOf(): string {
   try {
     // In a time namespace of its own a container counts differently.
     if (hasProcessTable()) {
-      return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()} ${namespace("time")}`;
+      return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()} ${readNamespace("time")}`;
     }
   } catch {
     // Some containers hide it.
@@ -102,7 +102,7 @@ function bootOf(): string {
   return session ? `session ${session}` : `host ${hostname()}`;
 }
 
-function namespace(kind: "pid" | "time"): string {
+function readNamespace(kind: "pid" | "time"): string {
   try {
     return hasProcessTable() ? readlinkSync(`/proc/self/ns/${kind}`) : "";
   } catch {

@@ -1,6 +1,6 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import { unavailable } from "../driver/bounded-driver.js";
+import { unavailableError } from "../driver/bounded-driver.js";
 import type { RecordKey } from "../driver/driver.js";
 import { type EngineCall, engineCalls, pause, type Row, type Subscribe, thrownTexts } from "../driver/engine.js";
 import { type Parameter, type PostgresQuery, rowsOf } from "./client.js";
@@ -41,7 +41,7 @@ export function engineError(error: unknown, location: string): AgentAuthError {
     : `${isMistake ? "the client failed" : "the server cannot be reached"} (${shown})`;
   const message = `${location}: ${what}`;
   const cause = Object.assign(new Error(what), code && { code });
-  if (isOfServer ? PASSING.test(code) : !isMistake) return unavailable(message, cause);
+  if (isOfServer ? PASSING.test(code) : !isMistake) return unavailableError(message, cause);
   const remedy = MISSING.test(code) ? ({ action: "inspect", subject: "tables" } as const) : undefined;
   return new AgentAuthError("store_failed", message, { class: "store", hint: hintFor(code), remedy, cause });
 }

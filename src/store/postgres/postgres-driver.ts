@@ -1,7 +1,7 @@
 import { type AgentAuthError, usageError } from "../../errors.js";
 import { OneAtATime } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
-import { unanswered, unavailable } from "../driver/bounded-driver.js";
+import { unansweredError, unavailableError } from "../driver/bounded-driver.js";
 import type { LeaseClaim, RecordKey, ScanPage, StoreDriver, StoredRecord, Version } from "../driver/driver.js";
 import { claimAnswer, lateIn, type Row, watchBy } from "../driver/engine.js";
 import { adapterOf, type Parameter, type PostgresAccess } from "./client.js";
@@ -57,12 +57,12 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
   const notify = options.notify === true;
   const sql = statementsFor(names, { notify, lockTimeoutMs: Math.ceil(timeoutMs * LOCK_PART) });
   const call = statementCalls(query, location, timeoutMs);
-  const sweep = sweeper(sql.sweep);
+  const sweep = createSweeper(sql.sweep);
   const send = (message: string) => call(undefined, (run) => run(sql.notify, [message]));
   const puts = new OneAtATime();
   // A save that has no answer yet is not sent again, so that it cannot take one connection after the other.
   const inTurn = <T>(name: string, work: () => Promise<T>) =>
-    puts.run(name, () => Promise.race([work(), lateIn(2 * timeoutMs, () => unanswered(location, 2 * timeoutMs))]));
+    puts.run(name, () => Promise.race([work(), lateIn(2 * timeoutMs, () => unansweredError(location, 2 * timeoutMs))]));
   let hasQueued = false;
   const listening = notify && listen ? checkedListen(listen, send, timeoutMs) : undefined;
   const problems = () => [listening?.problem(), hasQueued ? QUEUED : undefined];
@@ -107,7 +107,7 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
           const [row] = await run(sql.claim, claimOf(key, claim));
           if (row) return claimAnswer(row, fromText);
         }
-        throw unavailable(`${location}: the lease changed during each of ${MAX_CLAIMS} attempts to claim it`);
+        throw unavailableError(`${location}: the lease changed during each of ${MAX_CLAIMS} attempts to claim it`);
       }),
     extend: (key, claim, options) =>
       call(options, async (run) => {
@@ -125,7 +125,7 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
 }
 
 /** Removes what has expired, when it is due. It comes after an operation that nothing urgent waits for, and its failure is not that of the operation. */
-function sweeper(statement: string): (run: RunStatement) => Promise<void> {
+function createSweeper(statement: string): (run: RunStatement) => Promise<void> {
   let due = 0;
   return async (run) => {
     const now = performance.now();
@@ -159,7 +159,7 @@ function pageOf(kind: RecordKey["kind"], rows: readonly Row[], limit: number): S
 function placeOf(cursor: string | undefined): Parameter[] {
   if (cursor === undefined) return [null, null];
   const place = /^((?:[\da-f]{2})+)\.((?:[\da-f]{2})+)$/.exec(cursor);
-  if (!place) throw wrong("cursor", cursor, "pass the cursor that the part before returned");
+  if (!place) throw optionError("cursor", cursor, "pass the cursor that the part before returned");
   return [place[1] ?? null, place[2] ?? null];
 }
 
@@ -178,9 +178,9 @@ function textOf(column: Parameter | undefined): string {
 
 function checkedTimeout(timeoutMs: number): number {
   if (Number.isFinite(timeoutMs) && timeoutMs > 0 && timeoutMs <= MAX_TIMEOUT_MS) return timeoutMs;
-  throw wrong("timeoutMs", timeoutMs, "set it to a positive number of milliseconds");
+  throw optionError("timeoutMs", timeoutMs, "set it to a positive number of milliseconds");
 }
 
-function wrong(name: string, value: unknown, hint: string): AgentAuthError {
+function optionError(name: string, value: unknown, hint: string): AgentAuthError {
   return usageError(`${name} is ${quote(value)}, which cannot be used`, hint);
 }

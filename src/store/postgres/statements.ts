@@ -67,7 +67,7 @@ function settingsFor(lockTimeoutMs: number) {
 
 function recordStatements({ record, sequence }: TableNames, { durable, fleeting }: TransactionSettings) {
   const version = `nextval('${sequence}'::regclass)`;
-  const expiry = later("clock_timestamp()", "$6");
+  const expiry = timeAfter("clock_timestamp()", "$6");
   return {
     /** `$1` kind, `$2` partition, `$3` id. Returns version, value. */
     get: `SELECT version::text AS version, value FROM ${record} WHERE ${KEY} AND ${LIVES}`,
@@ -118,8 +118,8 @@ ORDER BY stored.partition, stored.id LIMIT $6::text::int`,
 }
 
 function leaseStatements({ lease, sequence }: TableNames, { durable }: TransactionSettings) {
-  const trace = `old.attempt::text AS attempt, old.owner, ${epoch("old.claimed_at")} AS claimed, ${epoch("old.read_at")} AS read,
-${epoch("old.released_at")} AS released, old.note`;
+  const trace = `old.attempt::text AS attempt, old.owner, ${epochOf("old.claimed_at")} AS claimed, ${epochOf("old.read_at")} AS read,
+${epochOf("old.released_at")} AS released, old.note`;
   return {
     /** The key, `$4` owner, `$5` milliseconds, `$6` note. Returns what `claimAnswer` reads; no row: try again. */
     // "old" is the lease as this statement sees it. If it is held, nothing is written, so that waiting costs no write.
@@ -132,7 +132,7 @@ ${epoch("old.released_at")} AS released, old.note`;
   SELECT *, owner IS NOT NULL AND released_at IS NULL AND held_until > read_at AS is_held FROM ${lease}, clock WHERE ${KEY}
 ), taken AS (
   INSERT INTO ${lease} AS current (kind, partition, id, attempt, owner, note, claimed_at, held_until)
-  SELECT ${KEY_VALUES}, nextval('${sequence}'::regclass), $4::text, $6::text, read_at, ${later("read_at", "$5")}
+  SELECT ${KEY_VALUES}, nextval('${sequence}'::regclass), $4::text, $6::text, read_at, ${timeAfter("read_at", "$5")}
   FROM clock WHERE NOT EXISTS (SELECT FROM old WHERE is_held)
   ON CONFLICT (kind, partition, id) DO UPDATE
   SET attempt = excluded.attempt, owner = excluded.owner, note = excluded.note, claimed_at = excluded.claimed_at,
@@ -143,10 +143,10 @@ ${epoch("old.released_at")} AS released, old.note`;
 )
 SELECT '1' AS held, taken.attempt::text AS number, '0' AS left_ms, ${trace} FROM taken LEFT JOIN old ON old.owner IS NOT NULL
 UNION ALL
-SELECT '0', NULL, ${epoch("old.held_until - old.read_at")}, ${trace} FROM old WHERE is_held`,
+SELECT '0', NULL, ${epochOf("old.held_until - old.read_at")}, ${trace} FROM old WHERE is_held`,
     /** As `claim`. Returns a row if the lease is extended. */
     extend: `WITH settings AS MATERIALIZED (${durable})
-UPDATE ${lease} SET held_until = ${later("clock_timestamp()", "$5")}, note = $6::text FROM settings
+UPDATE ${lease} SET held_until = ${timeAfter("clock_timestamp()", "$5")}, note = $6::text FROM settings
 WHERE ${KEY} AND owner = $4::text AND ${HELD} RETURNING 'extended' AS result`,
     /** The key, `$4` owner, `$5` note or null. */
     // The row of a lease that was released without a trace remains for its attempt.
@@ -168,11 +168,11 @@ function sweepStatement({ record, lease }: TableNames): string {
 ${some(lease, `claimed_at < ${FORGOTTEN} AND held_until < ${FORGOTTEN}`)}`;
 }
 
-function later(time: string, milliseconds: string): string {
+function timeAfter(time: string, milliseconds: string): string {
   return `${time} + ${milliseconds}::text::float8 * interval '1 millisecond'`;
 }
 
 /** A time as Unix milliseconds, or an interval as milliseconds. */
-function epoch(time: string): string {
+function epochOf(time: string): string {
   return `floor(extract(epoch from ${time}) * 1000)::bigint::text`;
 }

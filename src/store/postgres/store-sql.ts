@@ -102,11 +102,11 @@ CREATE TABLE IF NOT EXISTS ${record} (
 COMMENT ON TABLE ${record} IS
   'agentauth, version ${SCHEMA_VERSION}: sealed records; names are bytes, since text cannot hold U+0000';
 
-CREATE INDEX IF NOT EXISTS ${bare(tagIndex)} ON ${record} USING gin (tags jsonb_path_ops);
+CREATE INDEX IF NOT EXISTS ${nameWithoutSchema(tagIndex)} ON ${record} USING gin (tags jsonb_path_ops);
 COMMENT ON INDEX ${tagIndex} IS
   'agentauth: finds records by their tags';
 
-CREATE INDEX IF NOT EXISTS ${bare(expiryIndex)} ON ${record} (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS ${nameWithoutSchema(expiryIndex)} ON ${record} (expires_at) WHERE expires_at IS NOT NULL;
 COMMENT ON INDEX ${expiryIndex} IS
   'agentauth: finds records that have expired, to remove them';
 
@@ -125,13 +125,13 @@ CREATE TABLE IF NOT EXISTS ${lease} (
 COMMENT ON TABLE ${lease} IS
   'agentauth: the newest claim of each lease; without an owner it was released without a trace';
 
-CREATE INDEX IF NOT EXISTS ${bare(leaseIndex)} ON ${lease} (claimed_at);
+CREATE INDEX IF NOT EXISTS ${nameWithoutSchema(leaseIndex)} ON ${lease} (claimed_at);
 COMMENT ON INDEX ${leaseIndex} IS
   'agentauth: finds old claims, to forget them; an extension does not change it';
 `;
 }
 
 /** A name without its schema: an index is created in that of its table. */
-function bare(name: string): string {
+function nameWithoutSchema(name: string): string {
   return name.slice(name.lastIndexOf(".") + 1);
 }

@@ -95,23 +95,23 @@ const EXPECTED =
 /** @throws AgentAuthError `usage` for a client of another shape */
 export function linkOf({ client, send }: { readonly client?: unknown; readonly send?: unknown }): Link {
   if ((client === undefined) === (send === undefined)) {
-    throw usage(`redisDriver got ${client === undefined ? "neither client nor send" : "both client and send"}`);
+    throw optionError(`redisDriver got ${client === undefined ? "neither client nor send" : "both client and send"}`);
   }
   if (client === undefined) {
-    if (typeof send !== "function") throw usage(`send is not a function but of type ${typeof send}`);
+    if (typeof send !== "function") throw optionError(`send is not a function but of type ${typeof send}`);
     return linkBy(send as RedisSend);
   }
   const members = Object(client) as Client;
   const has = (name: string) => typeof members[name] === "function";
   if (has("call")) return has("nodes") ? ioCluster(members) : singleServer(members, IO_REDIS);
-  if (!has("sendCommand")) throw usage(`client has neither "sendCommand" nor "call"`);
+  if (!has("sendCommand")) throw optionError(`client has neither "sendCommand" nor "call"`);
   if (has("nodeClient")) {
     const route: RedisSend = (args, key, abortSignal) =>
       call(members, "sendCommand", key, false, args, { abortSignal });
     return { ...linkBy(route), isCluster: true };
   }
-  if (has("execute")) throw usage("client is a pool of redis");
-  if (has("getSentinelNode")) throw usage("client is a sentinel client of redis");
+  if (has("execute")) throw optionError("client is a pool of redis");
+  if (has("getSentinelNode")) throw optionError("client is a sentinel client of redis");
   return singleServer(members, NODE_REDIS);
 }
 
@@ -151,7 +151,7 @@ function singleServer(client: Client, shape: Shape): Link {
   return {
     ...linkBy(send),
     location: shape.location(client),
-    subscribe: subscription(client, shape),
+    subscribe: createSubscription(client, shape),
     renew: () => {
       renewing ??= replace().finally(() => {
         renewing = undefined;
@@ -171,7 +171,7 @@ async function connectBeside(client: Client): Promise<void> {
 }
 
 /** Subscribes with a second connection, because one that subscribes can do nothing else in RESP2. */
-function subscription(client: Client, { duplicate, takesListener }: Shape): Subscribe {
+function createSubscription(client: Client, { duplicate, takesListener }: Shape): Subscribe {
   return async (channel, onMessage, onGap, signal) => {
     const subscriber = duplicate(client);
     let isBack = false;
@@ -220,6 +220,6 @@ function locationOf(options: unknown): string {
   return `${host.includes(":") ? `[${host}]` : host}:${Number(port)}/${Number(db ?? 0)}`;
 }
 
-function usage(problem: string): AgentAuthError {
+function optionError(problem: string): AgentAuthError {
   return usageError(`${problem}: ${EXPECTED}`);
 }

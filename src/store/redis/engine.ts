@@ -1,6 +1,6 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import { isUnanswered, unanswered, unavailable } from "../driver/bounded-driver.js";
+import { isUnanswered, unansweredError, unavailableError } from "../driver/bounded-driver.js";
 import { type EngineCall, engineCalls, type Row, thrownTexts } from "../driver/engine.js";
 import type { Link } from "./connection.js";
 
@@ -39,7 +39,7 @@ export function redisError(thrown: unknown, location: string): AgentAuthError {
       cause,
     });
   }
-  return unavailable(`${serverAt(location)} cannot be used now: ${passing ?? (code || quote(message))}`, cause);
+  return unavailableError(`${serverAt(location)} cannot be used now: ${passing ?? (code || quote(message))}`, cause);
 }
 
 function serverAt(location: string): string {
@@ -96,7 +96,7 @@ export function leaseScriptCalls(link: Link, timeoutMs: number): EngineCall<Sess
   return async (options, work) => {
     const startedAt = performance.now();
     const answer = await call(options, work);
-    if (performance.now() - startedAt > timeoutMs) throw unanswered(serverAt(link.location), timeoutMs);
+    if (performance.now() - startedAt > timeoutMs) throw unansweredError(serverAt(link.location), timeoutMs);
     return answer;
   };
 }

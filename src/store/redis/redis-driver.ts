@@ -59,7 +59,7 @@ const DEFAULT_WAIT = { replicas: 1, timeoutMs: 100 };
  */
 export function redisDriver(connection: RedisConnection, options: RedisDriverOptions = {}): StoreDriver {
   const { prefix = "aa", timeoutMs = 2000, wait = DEFAULT_WAIT, allowEviction = false } = options;
-  if (!/^[\w.:-]{1,64}$/.test(prefix)) throw usage("prefix", prefix, "1 to 64 letters, digits and _.:-");
+  if (!/^[\w.:-]{1,64}$/.test(prefix)) throw optionError("prefix", prefix, "1 to 64 letters, digits and _.:-");
   positive("timeoutMs", timeoutMs);
   if (wait) for (const name of ["replicas", "timeoutMs"] as const) positive(`wait.${name}`, wait[name]);
   const link = linkOf(connection);
@@ -157,10 +157,10 @@ function isOne([reply]: Row): boolean {
 }
 
 function positive(name: string, value: number): void {
-  if (!(Number.isInteger(value) && value > 0)) throw usage(name, value, "a whole number above 0");
+  if (!(Number.isInteger(value) && value > 0)) throw optionError(name, value, "a whole number above 0");
 }
 
-function usage(name: string, value: unknown, rule: string): AgentAuthError {
+function optionError(name: string, value: unknown, rule: string): AgentAuthError {
   return usageError(`${name} of redisDriver must be ${rule}, not ${quote(value)}`);
 }
 

@@ -64,21 +64,21 @@ export class AesKey {
 
   async seal(text: string, name: string): Promise<string> {
     const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
-    const data = await crypto.subtle.encrypt(parameters(nonce, name), await this.#key, ENCODER.encode(text));
+    const data = await crypto.subtle.encrypt(gcmParameters(nonce, name), await this.#key, ENCODER.encode(text));
     return formatSealed({ key: this.id, nonce, data: new Uint8Array(data) });
   }
 
   /** @throws CipherError */
   async open({ nonce, data }: SealedParts, name: string): Promise<string> {
     try {
-      return DECODER.decode(await crypto.subtle.decrypt(parameters(nonce, name), await this.#key, data));
+      return DECODER.decode(await crypto.subtle.decrypt(gcmParameters(nonce, name), await this.#key, data));
     } catch (cause) {
       throw new CipherError("it was changed after it was sealed, or another record was put in its place", { cause });
     }
   }
 }
 
-function parameters(iv: Uint8Array<ArrayBuffer>, name: string) {
+function gcmParameters(iv: Uint8Array<ArrayBuffer>, name: string) {
   return { name: "AES-GCM", iv, additionalData: ENCODER.encode(name) };
 }
 
@@ -114,7 +114,7 @@ export function keyRing({ current, keys, nameKey }: KeyRingOptions): KeyRing {
   const ids = [...ring.keys()];
   const sealer = ring.get(current);
   if (sealer === undefined) {
-    const message = `current is ${quote(current)}, and keys has no key of this id: it has ${listed(ids)}`;
+    const message = `current is ${quote(current)}, and keys has no key of this id: it has ${listIds(ids)}`;
     throw usageError(message, "add the key to keys, or name another one");
   }
   const nameOf = keyedNames(keyBytes(nameKey, "nameKey"));
@@ -125,13 +125,13 @@ export function keyRing({ current, keys, nameKey }: KeyRingOptions): KeyRing {
       const opener = ring.get(parts.key);
       if (opener) return opener.open(parts, name);
       throw new CipherError(
-        `it was sealed with the key ${quote(parts.key)}, which is not in the key ring: that has ${listed(ids)}`,
+        `it was sealed with the key ${quote(parts.key)}, which is not in the key ring: that has ${listIds(ids)}`,
       );
     },
   };
   return { current, ids, nameOf, cipherFor: () => cipher, ...cipher };
 }
 
-function listed(ids: readonly string[]): string {
+function listIds(ids: readonly string[]): string {
   return ids.length === 0 ? "none" : ids.map((id) => quote(id)).join(", ");
 }

@@ -10,7 +10,7 @@ const MAX_NAMES = 10_000;
 export function keyedNames(bytes: Uint8Array<ArrayBuffer>): (text: string) => Promise<string> {
   const key = crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
   key.catch(() => {});
-  return cached(async (text) => crypto.subtle.sign("HMAC", await key, ENCODER.encode(text)));
+  return cacheDigests(async (text) => crypto.subtle.sign("HMAC", await key, ENCODER.encode(text)));
 }
 
 /** A driver takes names of up to 1,024 bytes; a code unit has at most three. */
@@ -21,11 +21,11 @@ const MAX_PLAIN = 341;
  * JSON array.
  */
 function plainNames(): (text: string) => Promise<string> {
-  const hashed = cached((text) => crypto.subtle.digest("SHA-256", ENCODER.encode(text)));
+  const hashed = cacheDigests((text) => crypto.subtle.digest("SHA-256", ENCODER.encode(text)));
   return async (text) => (text.length <= MAX_PLAIN ? text : hashed(text));
 }
 
-function cached(digest: (text: string) => Promise<ArrayBuffer>): (text: string) => Promise<string> {
+function cacheDigests(digest: (text: string) => Promise<ArrayBuffer>): (text: string) => Promise<string> {
   const names = new Lru<Promise<string>>(MAX_NAMES);
   return (text) => {
     const known = names.get(text);
@@ -115,18 +115,18 @@ export function formatSealed({ key, nonce, data }: SealedParts<Uint8Array>): str
 
 /** @throws CipherError where the text is not sealed, or not as this version seals */
 export function parseSealed(text: string): SealedParts {
-  const { schema, kind, alg, key, nonce, data } = members(text);
+  const { schema, kind, alg, key, nonce, data } = parseMembers(text);
   if (kind !== KIND) throw new CipherError("it is not sealed");
   if (schema !== SCHEMA) throw new CipherError(`its schema is ${quote(schema)}, and this version opens ${SCHEMA}`);
   if (alg !== ALG) throw new CipherError(`its alg is ${quote(alg)}, and this version opens "${ALG}"`);
   if (typeof key !== "string") throw new CipherError("its key is not named");
-  const parts = { key, nonce: bytes(nonce, "nonce"), data: bytes(data, "data") };
+  const parts = { key, nonce: readBytes(nonce, "nonce"), data: readBytes(data, "data") };
   if (parts.nonce.length !== NONCE_BYTES) throw new CipherError(`its nonce does not have ${NONCE_BYTES} bytes`);
   if (parts.data.length < TAG_BYTES) throw new CipherError("its data is cut");
   return parts;
 }
 
-function members(text: string): Record<string, unknown> {
+function parseMembers(text: string): Record<string, unknown> {
   try {
     const value = parseStrictJson(text);
     if (isJsonObject(value)) return value;
@@ -137,7 +137,7 @@ function members(text: string): Record<string, unknown> {
 }
 
 /** Only the one spelling that we write: a changed character must never go unnoticed. */
-function bytes(value: unknown, name: string): Uint8Array<ArrayBuffer> {
+function readBytes(value: unknown, name: string): Uint8Array<ArrayBuffer> {
   const decoded = typeof value === "string" ? fromBase64url(value) : undefined;
   if (decoded === undefined) throw new CipherError(`its ${name} is not base64url`);
   return decoded;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { duration, durationText } from "../../../src/cli/flags/values.js";
+import { durationText, parseDuration } from "../../../src/cli/flags/values.js";
 
 describe("a time on the command line", () => {
   it.each([
@@ -9,11 +9,11 @@ describe("a time on the command line", () => {
     ["2m", 120_000],
     ["24h", 86_400_000],
   ])("%s", (text, expected) => {
-    expect(duration(text)).toBe(expected);
+    expect(parseDuration(text)).toBe(expected);
   });
 
   it.each(["", "0", "0.9s", "25h", "-1", "5 s", "500ms", "1e3", "NaN", "5d"])("refuses %j", (text) => {
-    expect(() => duration(text)).toThrow("must be a time such as 5s");
+    expect(() => parseDuration(text)).toThrow("must be a time such as 5s");
   });
 
   it.each([

@@ -77,7 +77,7 @@ function read(language: SettingsLanguage, { key }: McpHost, text: string): Setti
 
 function isResult(readAgain: () => Settings, expected: Settings): boolean {
   try {
-    return isDeepStrictEqual(plain(readAgain()), plain(expected));
+    return isDeepStrictEqual(withoutPrototypes(readAgain()), withoutPrototypes(expected));
   } catch (error) {
     if (error instanceof SettingsSyntaxError) return false;
     throw error;
@@ -86,7 +86,9 @@ function isResult(readAgain: () => Settings, expected: Settings): boolean {
 
 /** Whether a stored entry needs no update: it has every value of another one, except for the user's switches. */
 export function hasValues(stored: unknown, entry: Values, otherStyles?: Values): boolean {
-  return isMap(stored) && isDeepStrictEqual(plain(merged(stored, entry, otherStyles)), plain(stored));
+  return (
+    isMap(stored) && isDeepStrictEqual(withoutPrototypes(merged(stored, entry, otherStyles)), withoutPrototypes(stored))
+  );
 }
 
 /** What the user decides once there is an entry: whether and how the host uses the server. */
@@ -97,17 +99,17 @@ function merged(stored: unknown, entry: Values, otherStyles: Values = {}): Value
   if (!isMap(stored)) return entry;
   const ours = Object.entries(entry).filter(([key]) => !SWITCHES.has(key));
   return {
-    ...without(stored, otherStyles, entry),
+    ...omitOtherStyles(stored, otherStyles, entry),
     ...Object.fromEntries(ours.map(([key, value]) => [key, isMap(value) ? merged(stored[key], value) : value])),
   };
 }
 
 /** The stored values without those of other styles, except for what the user has added to a map of them. */
-function without(stored: Values, otherStyles: Values, entry: Values): Values {
+function omitOtherStyles(stored: Values, otherStyles: Values, entry: Values): Values {
   const left = Object.entries(stored).flatMap(([key, value]) => {
     const other = otherStyles[key];
     if (other === undefined || Object.hasOwn(entry, key)) return [[key, value] as const];
-    const added = isMap(other) && isMap(value) ? without(value, other, {}) : {};
+    const added = isMap(other) && isMap(value) ? omitOtherStyles(value, other, {}) : {};
     return Object.keys(added).length > 0 ? [[key, added] as const] : [];
   });
   return Object.fromEntries(left);
@@ -117,11 +119,13 @@ function without(stored: Values, otherStyles: Values, entry: Values): Values {
 function changesOf(stored: unknown, entry: Values): Values {
   const old = isMap(stored) ? stored : {};
   const removed = Object.keys(old).filter((key) => !Object.hasOwn(entry, key));
-  const changed = Object.entries(entry).filter(([key, value]) => !isDeepStrictEqual(plain(old[key]), plain(value)));
+  const changed = Object.entries(entry).filter(
+    ([key, value]) => !isDeepStrictEqual(withoutPrototypes(old[key]), withoutPrototypes(value)),
+  );
   return { ...Object.fromEntries(removed.map((key) => [key, undefined])), ...Object.fromEntries(changed) };
 }
 
 /** A parser may give its objects another prototype. */
-function plain(value: unknown): unknown {
+function withoutPrototypes(value: unknown): unknown {
   return structuredClone(value);
 }

@@ -45,7 +45,7 @@ export const json: SettingsLanguage = {
       if (isDeepStrictEqual(getNodeValue(old), value)) return changed;
       return (
         changed.slice(0, old.offset) +
-        printed(changed, indentAt(changed, old.offset), value) +
+        printValue(changed, indentAt(changed, old.offset), value) +
         changed.slice(endOf(old))
       );
     }, text),
@@ -57,14 +57,14 @@ function treeOf(text: string): Node {
   const root = parseTree(text, errors, { allowTrailingComma: true });
   const [first] = errors;
   if (first !== undefined || root === undefined) {
-    const what = first === undefined ? "" : `: ${words(printParseErrorCode(first.error))}`;
+    const what = first === undefined ? "" : `: ${splitCode(printParseErrorCode(first.error))}`;
     throw new SettingsSyntaxError(`it is not valid JSON${what}`, lineAt(text, first?.offset ?? 0));
   }
   return root;
 }
 
 /** `CommaExpected` as words. */
-function words(code: string): string {
+function splitCode(code: string): string {
   return code.replace(/(?<=[a-z])([A-Z])/g, " $1").toLowerCase();
 }
 
@@ -93,7 +93,7 @@ function addMember(text: string, object: Node, key: string, value: unknown): str
     text.slice(0, end),
     last !== undefined && comma === undefined ? "," : "",
     text.slice(end, at),
-    `${eol}${indent}${JSON.stringify(key)}: ${printed(text, indent, value)}`,
+    `${eol}${indent}${JSON.stringify(key)}: ${printValue(text, indent, value)}`,
     comma === undefined ? "" : ",",
     /^[ \t]*\}/.test(text.slice(at)) ? eol + outer + text.slice(at).trimStart() : text.slice(at),
   ].join("");
@@ -118,7 +118,7 @@ function removeMember(text: string, member: Node | undefined): string {
   return isEmpty ? head.trimEnd() + rest.trimStart() : head + rest;
 }
 
-function printed(text: string, indent: string, value: unknown): string {
+function printValue(text: string, indent: string, value: unknown): string {
   return JSON.stringify(value, null, unitOf(text)).replaceAll("\n", lineBreakOf(text) + indent);
 }
 

@@ -1,5 +1,5 @@
 import { addOutputFlags } from "../../flags/output.js";
-import { repeatable } from "../../flags/values.js";
+import { collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
@@ -10,7 +10,7 @@ function declareApi(registry: Registry): void {
   addOutputFlags(registry.root.command("api").description("Send one raw GET request to the management interface"))
     .argument("<method>", "HTTP method: GET (the service has no other operations)")
     .argument("<path>", "Path, such as /api/v1/device")
-    .option("-f, --field <name=value>", "Query parameter (repeatable)", repeatable)
+    .option("-f, --field <name=value>", "Query parameter (repeatable)", collectRepeated)
     .option("--paginate", "Print all pages of a list, one answer after another; --jq runs on each")
     .addHelpText(
       "after",

@@ -1,6 +1,6 @@
 import { CLIENT_NAME, DOCUMENT_URL, LOGIN } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
-import { addFlags, repeatable } from "../../flags/values.js";
+import { addFlags, collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
@@ -39,7 +39,7 @@ Example:
   addFlags(addOutputFlags(document), LOGIN, [DOCUMENT_URL]).option(
     "--redirect-uri <uri>",
     "Redirect URI (repeatable; default: those of this program's logins)",
-    repeatable,
+    collectRepeated,
   );
   addFlags(document, LOGIN, [CLIENT_NAME])
     .option("--check <url>", "Check the document that is published at this URL")

@@ -207,11 +207,11 @@ function memberChecks(document: Record<string, unknown>, url: string): DocumentC
     row("secrets", secrets.length === 0 ? undefined : `the document must have no ${secrets.join(" and no ")}`, "none"),
     row("keys", hasPrivateKey(document["jwks"]) ? "jwks must have no private key" : undefined, "no private key"),
     row("links", insecure && `${insecure[0]} must be an https address, and is ${quote(insecure[1])}`, "https"),
-    refreshes ? row("grant_types", undefined, quote(grants.join(" "))) : warning("grant_types", lacks),
+    refreshes ? row("grant_types", undefined, quote(grants.join(" "))) : createWarning("grant_types", lacks),
   ];
 }
 
-function warning(check: string, found: string): DocumentCheck {
+function createWarning(check: string, found: string): DocumentCheck {
   return { check, state: "warning", found };
 }
 
@@ -226,7 +226,7 @@ function redirectCheck(value: unknown, url: string): DocumentCheck {
   const missing = DOCUMENT_REDIRECTS.find((uri) => !uris.includes(uri));
   const isWeb = uris.every((uri) => uri.startsWith("https:"));
   if (missing === undefined || isWeb) return { check, state: "ok", found: uris.join(" ") };
-  return warning(check, `lacks ${missing}: an issuer that compares ports refuses a login of this program`);
+  return createWarning(check, `lacks ${missing}: an issuer that compares ports refuses a login of this program`);
 }
 
 /**

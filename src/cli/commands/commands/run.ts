@@ -58,12 +58,12 @@ function listText(commands: readonly CommandInfo[]): string {
 function rowsOf(commands: readonly CommandInfo[], indent: string): [string, string][] {
   return commands.flatMap((one): [string, string][] => {
     const word = one.name.slice(one.name.lastIndexOf(" ") + 1);
-    const term = [word, ...one.arguments.map(operand)].join(" ");
+    const term = [word, ...one.arguments.map(formatOperand)].join(" ");
     return [[indent + term, one.summary], ...rowsOf(one.commands, `${indent}  `)];
   });
 }
 
-function operand({ name, required, variadic }: ArgumentInfo): string {
+function formatOperand({ name, required, variadic }: ArgumentInfo): string {
   const word = variadic ? `${name}...` : name;
   return required ? `<${word}>` : `[${word}]`;
 }

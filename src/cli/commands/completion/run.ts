@@ -17,13 +17,13 @@ export interface CompletionOptions {
 
 /** `completion`: the script for a shell. */
 export async function runCompletion({ shell }: CompletionOptions, { io }: CommandContext): Promise<undefined> {
-  const own = OWN_SCRIPTS[shell] ?? printed(() => script(shell, "agentauth", "agentauth"));
+  const own = OWN_SCRIPTS[shell] ?? capturePrinted(() => script(shell, "agentauth", "agentauth"));
   await io.stdout.write(own.map((line) => `${line}\n`).join(""));
   return undefined;
 }
 
 /** The lines that the package prints, synchronously: the output of a run is that of its IO, not of the process. */
-function printed(work: () => void): string[] {
+function capturePrinted(work: () => void): string[] {
   const lines: string[] = [];
   const { log } = console;
   console.log = (line: string) => void lines.push(line);
@@ -64,7 +64,7 @@ async function complete(root: Command, words: readonly string[], context: Comman
   const apart = before.filter((word) => !/^(?:--[\w-]+=|-\w.)/.test(word));
   // A single dash may start a short or a long flag.
   const lines = (current === "-" ? ["-", "--"] : [current]).flatMap((word) =>
-    printed(() => engine.parse([...apart, word])),
+    capturePrinted(() => engine.parse([...apart, word])),
   );
   return [...lines.filter((line) => !line.startsWith(":")), end];
 }

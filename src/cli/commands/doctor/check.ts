@@ -38,18 +38,18 @@ export type Check<Subject> = (subject: Subject) => CheckFinding | undefined | Pr
 /** Checks by their names, each with the class of its failures, in the order of the report. */
 export type CheckList<Subject> = readonly (readonly [FailureClass, Readonly<Record<string, Check<Subject>>>])[];
 
-function finding(state: CheckState): (found: string, hint?: string) => CheckFinding {
+function findingWith(state: CheckState): (found: string, hint?: string) => CheckFinding {
   return (found, hint) => ({ state, found, ...(hint !== undefined && { hint }) });
 }
 
 /** A finding without a problem. */
-export const ok = finding("ok");
+export const ok = findingWith("ok");
 /** A finding that the user should know of, although everything works. */
-export const warning = finding("warning");
+export const warning = findingWith("warning");
 /** A finding that prevents something from working, or from working safely. */
-export const failed = finding("failed");
+export const failed = findingWith("failed");
 /** A check that was not run, with the reason. */
-export const skipped = finding("skipped");
+export const skipped = findingWith("skipped");
 
 /**
  * Runs every check: those over the network at the same time, the others one by one. A check that throws has failed; the

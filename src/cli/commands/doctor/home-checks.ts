@@ -26,9 +26,9 @@ export const HOME_CHECKS = {
       return failed(found, `set ${source} to an absolute path`);
     }
     const stat = statOf(home);
-    if (stat === undefined) return absent(where, home);
+    if (stat === undefined) return reportAbsent(where, home);
     if (!stat.isDirectory()) return failed(`${where} is not a folder`, "set AGENTAUTH_HOME to another path");
-    return ownership(where, home, stat);
+    return checkOwnership(where, home, stat);
   },
 
   writing: ({ home }) => checkWriting(home.value),
@@ -42,7 +42,7 @@ export const HOME_CHECKS = {
   },
 } satisfies Checks;
 
-function absent(where: string, home: string): CheckFinding {
+function reportAbsent(where: string, home: string): CheckFinding {
   const parent = nearestFolder(home);
   try {
     if (!statSync(parent).isDirectory())
@@ -54,7 +54,7 @@ function absent(where: string, home: string): CheckFinding {
   return ok(`${where}, does not exist yet: created on first use`);
 }
 
-function ownership(where: string, home: string, stat: Stats): CheckFinding {
+function checkOwnership(where: string, home: string, stat: Stats): CheckFinding {
   const access = accessOf(stat);
   if (access === "private") return ok(where);
   if (access === "unchecked") return byAccessList(where, home);

@@ -56,7 +56,7 @@ function checkLines(checks: readonly CheckResult[], colors: OutStream["colors"],
     failed: colors.red,
     skipped: colors.dim,
   };
-  const width = widest(checks.map(({ name }) => name));
+  const width = longestWidth(checks.map(({ name }) => name));
   const beside = STATE_WIDTH + 2 + width + 2;
   const isBeside = columns - beside >= LEAST_ROOM;
   const indent = " ".repeat(isBeside ? beside : 2);
@@ -80,12 +80,12 @@ async function settingLines(
 ): Promise<string> {
   const rows = settings.map(({ name, value, source }) => [name, shownCell(value ?? ""), shownCell(source)] as const);
   const table = await tableText([["SETTING", "VALUE", "SOURCE"], ...rows]);
-  if (widest(table.split("\n")) <= columns) return `${table.replace(/^.*/, colors.bold)}\n`;
+  if (longestWidth(table.split("\n")) <= columns) return `${table.replace(/^.*/, colors.bold)}\n`;
   return rows
     .map(([name, value, source]) => `${wrap(`${name}: ${value} (${source})`, columns).join("\n  ")}\n`)
     .join("");
 }
 
-function widest(texts: readonly string[]): number {
+function longestWidth(texts: readonly string[]): number {
   return Math.max(0, ...texts.map(textWidth));
 }

@@ -1,5 +1,5 @@
 import { addAgentFlags, LOGIN_SWITCH } from "../../flags/agent.js";
-import { addFlags, repeatable } from "../../flags/values.js";
+import { addFlags, collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import type { ExchangeFlags } from "./run.js";
 
@@ -20,8 +20,8 @@ function declareExchange(registry: Registry): void {
     .command("exchange")
     .description("Exchange a token for one with another audience (RFC 8693)");
   addFlags(addAgentFlags(command, "login"), EXCHANGE, [
-    ["--audience <name>", "Audience of the new token, as the issuer names it (repeatable)", repeatable],
-    ["--resource <uri>", "Resource of the new token (repeatable)", repeatable],
+    ["--audience <name>", "Audience of the new token, as the issuer names it (repeatable)", collectRepeated],
+    ["--resource <uri>", "Resource of the new token (repeatable)", collectRepeated],
     ["--scope <scopes>", "Scopes to request (default: the issuer's choice)"],
     ["--subject-token-file <file>", "File with the subject token (- for stdin; default: the server's token)"],
     ["--subject-token-type <type>", "Type of the subject token (default: access_token)"],

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "commander";
 import { addAgentFlags, LOGIN_SWITCH, MIN_TTL } from "../../flags/agent.js";
-import { addFlags, repeatable } from "../../flags/values.js";
+import { addFlags, collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import type { TokenTarget } from "./run.js";
 
@@ -43,7 +43,7 @@ function declareExec(registry: Registry): void {
   addFlags(command, undefined, [
     ["--as <where>", as, targetOf],
     MIN_TTL,
-    ["--broker <name=url>", broker, repeatable],
+    ["--broker <name=url>", broker, collectRepeated],
     ["--listen <address>", "Where that broker listens: unix:<path>, 127.0.0.1:<port>"],
     ["--mask", "Mask the token in the output of the command, also on a terminal"],
     ["--no-mask", "Do not mask the token in the output"],

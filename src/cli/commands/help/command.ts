@@ -8,7 +8,7 @@ import type { CommandDeclaration, Registry } from "../../runtime/declaration.js"
 import { ENVIRONMENT } from "../../runtime/environment.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../../runtime/exit-codes.js";
 import { globalFlagRows } from "../../runtime/help/page.js";
-import { prose } from "../../runtime/help/text.js";
+import { wrapProse } from "../../runtime/help/text.js";
 import { seeHelp } from "../../runtime/usage-error.js";
 
 /** Where the help lists it, and how it is declared. */
@@ -65,7 +65,7 @@ given. A callback that the user copies: agentauth login <mcp_url> --wait <login_
 
 Every command with its flags as data: agentauth commands --json; the output types: agentauth schema`;
 
-function table(rows: readonly (readonly [string, string])[]): string {
+function formatTable(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, about]) => `  ${name.padEnd(width)}  ${about}`).join("\n");
 }
@@ -74,19 +74,19 @@ const TOPICS: readonly { name: string; about: string; text: (root: Command) => s
   {
     name: "flags",
     about: "Flags of every command",
-    text: (root) => `Flags of every command:\n${table(globalFlagRows(root))}`,
+    text: (root) => `Flags of every command:\n${formatTable(globalFlagRows(root))}`,
   },
   {
     name: "exit-codes",
     about: "Meaning of each exit code",
     text: () =>
-      `Exit codes:\n${table(Object.entries(EXIT_CODES).map(([name, code]) => [String(code), EXIT_CODE_MEANINGS[name as Outcome]] as const))}`,
+      `Exit codes:\n${formatTable(Object.entries(EXIT_CODES).map(([name, code]) => [String(code), EXIT_CODE_MEANINGS[name as Outcome]] as const))}`,
   },
   {
     name: "environment",
     about: "Environment variables",
     text: () =>
-      `Environment variables:\n${table(ENVIRONMENT)}\n\nA flag takes precedence over the environment, the environment over the profile.\nAn empty variable counts as unset.`,
+      `Environment variables:\n${formatTable(ENVIRONMENT)}\n\nA flag takes precedence over the environment, the environment over the profile.\nAn empty variable counts as unset.`,
   },
   {
     name: "agents",
@@ -97,7 +97,7 @@ const TOPICS: readonly { name: string; about: string; text: (root: Command) => s
     name: "formats",
     about: "Output formats",
     text: () =>
-      `Output formats (-o):\n${table(Object.entries(OUTPUT_FORMATS).map(([name, { about }]) => [name, about]))}`,
+      `Output formats (-o):\n${formatTable(Object.entries(OUTPUT_FORMATS).map(([name, { about }]) => [name, about]))}`,
   },
 ];
 
@@ -105,7 +105,7 @@ const TOPICS: readonly { name: string; about: string; text: (root: Command) => s
 function declareHelpTopics({ root, context, action }: Registry): void {
   for (const topic of TOPICS) {
     const command = root.command(topic.name, { hidden: true }).description(topic.about);
-    const text = () => `${prose(topic.text(root), Math.min(context.io.stdout.columns, WIDEST_HELP)).join("\n")}\n`;
+    const text = () => `${wrapProse(topic.text(root), Math.min(context.io.stdout.columns, WIDEST_HELP)).join("\n")}\n`;
     command.helpInformation = text;
     command.action(action(async () => void (await context.io.stdout.write(text()))));
   }

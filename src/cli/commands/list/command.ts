@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { addDeviceFilters, addListFlags, type ListFlags } from "../../flags/list.js";
 import { addOutputFlags, pagerOption } from "../../flags/output.js";
-import { addFlags, duration } from "../../flags/values.js";
+import { addFlags, parseDuration } from "../../flags/values.js";
 import type { ListKind } from "../../listing/scope.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
@@ -79,9 +79,9 @@ function addWatchFlags(command: Command): Command {
     "--watch [interval]",
     "Refresh at an interval (default: 5s); in a pipe, one JSON event per line",
   );
-  return addFlags(command.addOption(interval.preset("5s").argParser(duration).helpGroup(WATCHING)), WATCHING, [
+  return addFlags(command.addOption(interval.preset("5s").argParser(parseDuration).helpGroup(WATCHING)), WATCHING, [
     ["--until <expression>", "Watch until this jq expression over the array of items is neither false nor null"],
-    ["--watch-timeout <time>", "Stop watching after this time (5m, or seconds) with exit code 5", duration],
+    ["--watch-timeout <time>", "Stop watching after this time (5m, or seconds) with exit code 5", parseDuration],
   ]);
 }
 

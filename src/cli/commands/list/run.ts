@@ -6,7 +6,7 @@ import { COLUMNS, getItem } from "../../listing/source.js";
 import { withPager } from "../../output/pager.js";
 import { formatOf, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { operand } from "../../runtime/pasted-commands.js";
+import { operandToPaste } from "../../runtime/pasted-commands.js";
 
 /** `devices get`, `pools get` and `domains get`. */
 export async function runGet(
@@ -19,7 +19,7 @@ export async function runGet(
   const singular = noun.slice(0, -1);
   if (id === "") throw usageError(`the ${singular} id is empty`);
   checkIdentifier(id, `the ${singular} id`);
-  const scopeId = requireScope(scope, settings, `${noun} get ${operand(id)}`);
+  const scopeId = requireScope(scope, settings, `${noun} get ${operandToPaste(id)}`);
   const service = await context.management();
   const progress = context.io.progress();
   progress.update(`looking for ${id}`);

@@ -53,7 +53,7 @@ export async function finishLogin(
   }
   if (login.flow === "device") {
     const token = await agent
-      .finishDeviceLogin({ ...login, onSlowDown: storing(step) }, { signal })
+      .finishDeviceLogin({ ...login, onSlowDown: createIntervalSaver(step) }, { signal })
       .catch((error: unknown) => {
         throw removeFailed(error, step);
       });
@@ -73,7 +73,7 @@ export async function finishLogin(
 }
 
 /** Stores the interval that the issuer demands, for a process that goes on after this one was stopped. */
-function storing({ id, context }: SecondStep): (seconds: number) => void {
+function createIntervalSaver({ id, context }: SecondStep): (seconds: number) => void {
   return (seconds) => {
     try {
       storeInterval(id, seconds, context);

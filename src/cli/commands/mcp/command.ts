@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { addAgentFlags, LOGIN_SWITCH } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
-import { addFlags, repeatable, seconds } from "../../flags/values.js";
+import { addFlags, collectRepeated, parseSeconds } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import { declareHosts } from "./hosts/command.js";
 
@@ -50,12 +50,16 @@ function declareProxy(group: Command, registry: Registry): void {
   const proxy = group.command("proxy").description("Expose a remote MCP server over stdio, with authentication");
   const header = "HTTP header of each request; a secret as env:NAME, file:PATH or exec:COMMAND (repeatable)";
   addFlags(addAgentFlags(proxy), undefined, [
-    ["--server <name=url>", "One of several MCP servers; its tools are named <name>__<tool> (repeatable)", repeatable],
-    ["--header <name: value>", header, repeatable],
+    [
+      "--server <name=url>",
+      "One of several MCP servers; its tools are named <name>__<tool> (repeatable)",
+      collectRepeated,
+    ],
+    ["--header <name: value>", header, collectRepeated],
     ["--header-file <file>", "Private file with such headers, one per line; # begins a comment"],
-    ["--allow-tool <glob>", "Tool that the host may list and call, and no other (repeatable)", repeatable],
-    ["--hide-tool <glob>", "Tool that the host may neither list nor call (repeatable)", repeatable],
-    ["--keep-alive [seconds]", "Send a ping at an interval, so that an idle session lasts (default: 30)", seconds],
+    ["--allow-tool <glob>", "Tool that the host may list and call, and no other (repeatable)", collectRepeated],
+    ["--hide-tool <glob>", "Tool that the host may neither list nor call (repeatable)", collectRepeated],
+    ["--keep-alive [seconds]", "Send a ping at an interval, so that an idle session lasts (default: 30)", parseSeconds],
     ["--login", "Log in if needed, in a browser"],
     ["--no-login", "Never log in"],
   ])

@@ -18,19 +18,19 @@ const REASONS: Readonly<Record<string, string>> = {
  * @throws `AgentAuthError` `usage`
  */
 export function checkHtmlFile(path: string, force: boolean): void {
-  if (path === "") throw refused(path, "is not a file name", "give a file, or - for standard output");
+  if (path === "") throw fileError(path, "is not a file name", "give a file, or - for standard output");
   try {
     const found = statOf(path);
     if (found?.isDirectory())
-      throw refused(path, "is a folder", `give a file: --html ${shellWord(join(path, "report.html"))}`);
+      throw fileError(path, "is a folder", `give a file: --html ${shellWord(join(path, "report.html"))}`);
     // A rename would put the report in place of a device.
-    if (found && !found.isFile()) throw refused(path, "is not a file", OTHER_FILE);
-    if (found && !force) throw taken(path);
+    if (found && !found.isFile()) throw fileError(path, "is not a file", OTHER_FILE);
+    if (found && !force) throw fileExistsError(path);
     accessSync(dirname(path), constants.W_OK);
   } catch (thrown) {
     if (isAgentAuthError(thrown)) throw thrown;
     const code = codeOf(thrown) ?? "";
-    throw refused(path, REASONS[code] ?? `cannot be written (${code})`, OTHER_FILE, thrown);
+    throw fileError(path, REASONS[code] ?? `cannot be written (${code})`, OTHER_FILE, thrown);
   }
 }
 
@@ -45,7 +45,7 @@ export function writeHtmlFile(path: string, text: string, force: boolean): void 
   const written = temporaryPath(path);
   try {
     writeFileSync(written, text, { flag: "wx", mode: 0o644, flush: true });
-    if (!force && existsSync(path)) throw taken(path);
+    if (!force && existsSync(path)) throw fileExistsError(path);
     renameSync(written, path);
   } catch (thrown) {
     if (isAgentAuthError(thrown)) throw thrown;
@@ -56,10 +56,10 @@ export function writeHtmlFile(path: string, text: string, force: boolean): void 
   }
 }
 
-function taken(path: string): AgentAuthError {
-  return refused(path, "already exists", "give another file, or overwrite it with --force");
+function fileExistsError(path: string): AgentAuthError {
+  return fileError(path, "already exists", "give another file, or overwrite it with --force");
 }
 
-function refused(path: string, reason: string, hint: string, cause?: unknown): AgentAuthError {
+function fileError(path: string, reason: string, hint: string, cause?: unknown): AgentAuthError {
   return usageError(`--html ${quote(path)} ${reason}`, hint, cause);
 }

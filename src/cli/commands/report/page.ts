@@ -27,9 +27,9 @@ export function reportPage(report: Report): string {
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${POLICY}">
 <meta name="viewport" content="width=device-width,initial-scale=1"><meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer"><link rel="icon" href="data:,">
-<title>Devices of pool ${pool_title ?? pool_id}</title><style>${trusted(REPORT_STYLE)}</style></head>
+<title>Devices of pool ${pool_title ?? pool_id}</title><style>${trustMarkup(REPORT_STYLE)}</style></head>
 <body>${headerOf(report)}
-<main>${tiles(report)}
+<main>${renderTiles(report)}
 ${findingsSection(findings)}${sections}</main>
 <footer><p>Made by agentauth ${VERSION}. All times are UTC. The page loads nothing and runs no script.</p></footer>
 </body></html>
@@ -47,13 +47,13 @@ const moment = new Intl.DateTimeFormat("en", {
 function headerOf({ pool_id, pool_title, generated_at, complete, notes, devices }: Report): Markup {
   const read = moment.format(new Date(generated_at));
   const incomplete = html`<p class="incomplete">Incomplete: not all of the devices are in these numbers.</p>`;
-  const list = html`<ul class="notes">${notes.map((note) => html`<li>${isolated(note)}</li>`)}</ul>`;
-  return html`<header><p class="over">Device report</p><h1>Pool ${isolated(pool_title ?? pool_id)}</h1>
-<p class="sub">${pool_title === null ? "" : html`${isolated(pool_id)}, `}${countText(devices.counted, "device")}, read <time datetime="${generated_at}">${read} UTC</time></p>
+  const list = html`<ul class="notes">${notes.map((note) => html`<li>${isolateText(note)}</li>`)}</ul>`;
+  return html`<header><p class="over">Device report</p><h1>Pool ${isolateText(pool_title ?? pool_id)}</h1>
+<p class="sub">${pool_title === null ? "" : html`${isolateText(pool_id)}, `}${countText(devices.counted, "device")}, read <time datetime="${generated_at}">${read} UTC</time></p>
 ${complete ? "" : incomplete}${notes.length > 0 ? list : ""}</header>`;
 }
 
-function tiles({ devices, status, countries, networks, clients, fingerprints }: Report): Markup {
+function renderTiles({ devices, status, countries, networks, clients, fingerprints }: Report): Markup {
   const { counted, seen_within_7_days, seen_within_30_days } = devices;
   const active = status.top.find(({ value }) => value === "active")?.count ?? 0;
   const rows: [string, number, string][] = [
@@ -81,8 +81,8 @@ function findingsSection(findings: readonly Finding[]): Markup {
 function findingCard(finding: Finding): Markup {
   const { title, why, action, count, examples } = finding;
   const rows = examples.map(({ id, title, client, country, detail }) => {
-    const name = html`${isolated(title ?? "")}<br><code>${isolated(id)}</code>`;
-    return html`<tr><th scope="row">${name}</th><td>${isolated(client ?? "")}</td><td>${country ?? ""}</td><td>${isolated(detail)}</td></tr>`;
+    const name = html`${isolateText(title ?? "")}<br><code>${isolateText(id)}</code>`;
+    return html`<tr><th scope="row">${name}</th><td>${isolateText(client ?? "")}</td><td>${country ?? ""}</td><td>${isolateText(detail)}</td></tr>`;
   });
   const table = html`<details class="examples"><summary>${countText(examples.length, "example")}</summary><table><thead><tr><th scope="col">Device</th><th scope="col">Client</th><th scope="col">Country</th><th scope="col">What was found</th></tr></thead><tbody>${rows}</tbody></table></details>`;
   return html`<article class="card found"><p class="count">${groupThousands(count)}</p><h3>${title}</h3>
@@ -100,7 +100,7 @@ function chartSection(heading: string, charts: readonly Chart[], whole: number):
 function chartCard(chart: Chart, whole: number): Markup {
   const greatest = Math.max(1, ...chart.top.map(({ count }) => count));
   const rows = chart.top.map((row) => {
-    return html`<tr><th scope="row">${isolated(row.value)}</th><td>${bar(row.count, greatest)}</td>${numberCells(row, whole)}</tr>`;
+    return html`<tr><th scope="row">${isolateText(row.value)}</th><td>${renderBar(row.count, greatest)}</td>${numberCells(row, whole)}</tr>`;
   });
   const rest = restOf(chart, rows.length).map((row) => {
     return html`<tr class="rest"><th scope="row">${row.value}</th><td></td>${numberCells(row, whole)}</tr>`;
@@ -118,13 +118,13 @@ function numberCells({ count }: ChartRow, whole: number): Markup {
 }
 
 /** A bar that is as long as its column for the greatest count: without a track, which would be read as all devices. */
-function bar(count: number, greatest: number): Markup {
+function renderBar(count: number, greatest: number): Markup {
   if (count === 0) return html``;
   const width = `${Math.max(0.5, Math.round((count / greatest) * 1000) / 10)}%`;
   return html`<svg aria-hidden="true" height="8"><rect class="bar" width="${width}" height="8" rx="4"/></svg>`;
 }
 
-/** Text that is HTML already. Only {@link html} and {@link trusted} create it. */
+/** Text that is HTML already. Only {@link html} and {@link trustMarkup} create it. */
 interface Markup {
   readonly markup: string;
 }
@@ -143,12 +143,12 @@ export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): 
 }
 
 /** Markup from elsewhere, made only of our own text and numbers. */
-function trusted(markup: string): Markup {
+function trustMarkup(markup: string): Markup {
   return { markup };
 }
 
 /** Text from the service, isolated so that its writing direction does not affect its neighbours. */
-function isolated(text: string): Markup {
+function isolateText(text: string): Markup {
   return html`<bdi>${text}</bdi>`;
 }
 

@@ -52,7 +52,7 @@ function headLines({ pool_id, pool_title, devices, ...report }: Report, width: n
   ];
   const heading = "Devices of pool ";
   return [
-    bold(heading + isolated(cutText(escapeText(pool_title ?? pool_id), width - heading.length), stream)),
+    bold(heading + isolateText(cutText(escapeText(pool_title ?? pool_id), width - heading.length), stream)),
     ...wrap(facts.join(SEPARATOR), width),
     ...(report.complete ? [] : [bold(yellow("INCOMPLETE: not all of the devices are in these numbers"))]),
     ...report.notes.flatMap((note) => wrap(`note: ${escapeText(note)}`, width).map(dim)),
@@ -60,7 +60,7 @@ function headLines({ pool_id, pool_title, devices, ...report }: Report, width: n
 }
 
 /** Text from the service; on a terminal isolated so that its writing direction does not affect its neighbours. */
-function isolated(text: string, { isTTY }: Target): string {
+function isolateText(text: string, { isTTY }: Target): string {
   return isTTY ? isolate(text) : text;
 }
 
@@ -74,7 +74,7 @@ function chartLines(chart: Chart, whole: number, width: number, stream: Target):
   const line = ({ value, count }: ChartRow, bar: number) => {
     const cut = cutText(escapeText(value), labelWidth);
     const padding = " ".repeat(labelWidth - textWidth(cut) + 1);
-    const name = bar === 0 ? dim(cut) : isolated(cut, stream);
+    const name = bar === 0 ? dim(cut) : isolateText(cut, stream);
     const numbers = groupThousands(count).padStart(COUNT_WIDTH) + dim(shareText(count, whole).padStart(SHARE_WIDTH));
     return `${name}${padding}${cyan("█".repeat(bar))}${" ".repeat(barWidth - bar)}${numbers}`;
   };
@@ -121,8 +121,8 @@ function exampleLine(example: Finding["examples"][number], idWidth: number, room
   // Cut first: a cut must not lose the character that ends an isolation.
   const rest = cutText(facts.filter(Boolean).join(SEPARATOR), room - idWidth - 2)
     .split(SEPARATOR)
-    .map((fact) => isolated(fact, stream))
+    .map((fact) => isolateText(fact, stream))
     .join(SEPARATOR);
   const padding = " ".repeat(idWidth - textWidth(cut) + 2);
-  return `${INDENT}${isolated(cut, stream)}${padding}${stream.colors.dim(rest)}`.trimEnd();
+  return `${INDENT}${isolateText(cut, stream)}${padding}${stream.colors.dim(rest)}`.trimEnd();
 }

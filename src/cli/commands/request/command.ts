@@ -1,5 +1,5 @@
 import { addAgentFlags, LOGIN_SWITCH } from "../../flags/agent.js";
-import { addFlags, repeatable } from "../../flags/values.js";
+import { addFlags, collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
@@ -12,7 +12,7 @@ function declareRequest(registry: Registry): void {
     .description("Send one HTTP request to an MCP server, with its token");
   addFlags(addAgentFlags(request), undefined, [
     ["-X, --method <verb>", "HTTP method (default: GET, with --data POST)"],
-    ["-H, --header <name: value>", "HTTP header (repeatable)", repeatable],
+    ["-H, --header <name: value>", "HTTP header (repeatable)", collectRepeated],
     ["-d, --data <text>", "Request body; @file reads a file, - reads stdin"],
     ["-i, --include", "Print the status line and the headers before the body"],
     ...LOGIN_SWITCH,

@@ -1,5 +1,5 @@
 import { addOutputFlags, textOrJson } from "../../flags/output.js";
-import { addFlags, repeatable, wholeNumber } from "../../flags/values.js";
+import { addFlags, collectRepeated, wholeNumber } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
@@ -32,7 +32,7 @@ While it runs, --profile sandbox uses it:
     ["--pools <n>", "Number of pools per domain (default: 4)", wholeNumber(1)],
     ["--devices <n>", "Number of devices per pool (default: 120)", wholeNumber(0, 1_000_000)],
     ["--latency <ms>", "Delay of each response in ms (default: 0)", wholeNumber(0, 3_600_000)],
-    ["--fault <fault>", "Fault to inject from the start (repeatable)", repeatable],
+    ["--fault <fault>", "Fault to inject from the start (repeatable)", collectRepeated],
     ["--metadata <address>", METADATA, ["appended", "rfc8414", "both"]],
     ["--auto-approve", "Approve every login without asking the user"],
     ["--iss", "Return and announce iss in authorization responses (RFC 9207)"],
@@ -45,7 +45,7 @@ While it runs, --profile sandbox uses it:
     ["--dpop-nonces", "Require a server nonce in every DPoP proof"],
     ["--host <address>", "Address to listen on (default: 127.0.0.1)"],
     ["--allow-non-loopback", "Allow an address that other machines can reach"],
-    ["--allow-origin <origin>", "Origin whose pages may log in (repeatable)", repeatable],
+    ["--allow-origin <origin>", "Origin whose pages may log in (repeatable)", collectRepeated],
     ...textOrJson(),
   ])
     .addHelpText(

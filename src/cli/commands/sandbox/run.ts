@@ -105,7 +105,7 @@ export const SANDBOX_RUNS: Readonly<
     const { startSandbox } = await import("../../../sandbox/sandbox.js");
     const { parseFault } = await import("../../../sandbox/faults/check-fault.js");
     const sandbox = await startSandbox({
-      ...given(options),
+      ...givenOptions(options),
       faults: (options.fault ?? []).map(parseFault),
       signal: context.signal,
     });
@@ -208,7 +208,7 @@ export const SANDBOX_RUNS: Readonly<
 };
 
 /** The given options, under the sandbox's names. */
-function given(options: SandboxCommandOptions): SandboxOptions {
+function givenOptions(options: SandboxCommandOptions): SandboxOptions {
   const { latency: latencyMs, accessTokenTtl: accessTokenTtlSeconds, allowOrigin: allowOrigins } = options;
   const others = { latencyMs, accessTokenTtlSeconds, allowOrigins };
   const all = [...OPTIONS.map((name) => [name, options[name]] as const), ...Object.entries(others)];

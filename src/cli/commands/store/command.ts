@@ -2,7 +2,7 @@ import { InvalidArgumentError } from "commander";
 import { millisecondsOf } from "../../../oauth/keep-alive-plan.js";
 import { CONNECTION_STATES } from "../../../oauth/model/connection.js";
 import { addOutputFlags } from "../../flags/output.js";
-import { addFlags, repeatable, wholeNumber } from "../../flags/values.js";
+import { addFlags, collectRepeated, wholeNumber } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
@@ -76,7 +76,7 @@ Example:
       [
         "--tenant <tenant>",
         "Tenant whose logins are kept, in a store that many machines share (repeatable)",
-        repeatable,
+        collectRepeated,
       ],
     ],
   )

@@ -182,10 +182,10 @@ async function readRecords(path: string, ring: KeyRing | "none"): Promise<StoreR
       if (isEnded) throw new Error("it is behind the end of the export");
       isEnded = add(records, ring === "none" ? line : await ring.open(line, nameAt(at)), at);
     } catch (cause) {
-      throw unusable(path, `line ${at + 1}: ${messageOf(cause)}`);
+      throw fileError(path, `line ${at + 1}: ${messageOf(cause)}`);
     }
   }
-  if (!isEnded) throw unusable(path, "its end is missing");
+  if (!isEnded) throw fileError(path, "its end is missing");
   return records;
 }
 
@@ -220,7 +220,7 @@ function nameAt(at: number): string {
   return `export:${at}`;
 }
 
-function unusable(path: string, reason: string): AgentAuthError {
+function fileError(path: string, reason: string): AgentAuthError {
   return new AgentAuthError("store_failed", `the file ${path} cannot be imported: ${reason}`, {
     class: "store",
     hint: "use the key ring that it was exported with, or export it again; nothing was changed",

@@ -106,7 +106,7 @@ async function printLines(
       }
       if (more > 0 && format === "table") {
         await stdout.write(
-          `${branches([!lastDomain, !lastPool], true)}… and ${total === undefined ? "" : `${more} `}more (--limit)\n`,
+          `${drawBranches([!lastDomain, !lastPool], true)}… and ${total === undefined ? "" : `${more} `}more (--limit)\n`,
         );
       }
     }
@@ -168,8 +168,8 @@ export function treeLine(line: Line, open: readonly boolean[], { isTTY, columns,
     ...(isRoot || line.title === "" ? [] : words(line.id, colors.dim)),
     ...(line.note === "" ? [] : words(`(${line.note})`, colors.dim)),
   ];
-  const first = isRoot ? "" : branches(open, line.last);
-  const further = isRoot ? "" : `${stems(open)}${line.last ? "    " : "│   "}`;
+  const first = isRoot ? "" : drawBranches(open, line.last);
+  const further = isRoot ? "" : `${drawStems(open)}${line.last ? "    " : "│   "}`;
   const lines: string[] = [];
   let text = first;
   let used = textWidth(first);
@@ -190,10 +190,10 @@ export function treeLine(line: Line, open: readonly boolean[], { isTTY, columns,
 }
 
 /** The lines to the left of an entry, and the one that leads to it. */
-function branches(open: readonly boolean[], last: boolean): string {
-  return `${stems(open)}${last ? "└── " : "├── "}`;
+function drawBranches(open: readonly boolean[], last: boolean): string {
+  return `${drawStems(open)}${last ? "└── " : "├── "}`;
 }
 
-function stems(open: readonly boolean[]): string {
+function drawStems(open: readonly boolean[]): string {
   return open.map((more) => (more ? "│   " : "    ")).join("");
 }

@@ -150,14 +150,16 @@ export async function readBriefTree(
   for (const domain of found.taken) {
     const { id } = domain;
     const { taken, hasMore } = take(await walk.pools(id, left + 1), "pools", `--domain ${shellWord(id)}`);
-    const pools = taken.map((pool): BriefPool => ({ ...short(pool), id: pool.id, device_count: null, devices: [] }));
-    domains.push({ ...short(domain), pools, ...(hasMore && { pools_left_out: true }) });
+    const pools = taken.map(
+      (pool): BriefPool => ({ ...shortenItem(pool), id: pool.id, device_count: null, devices: [] }),
+    );
+    domains.push({ ...shortenItem(domain), pools, ...(hasMore && { pools_left_out: true }) });
   }
   for (const pool of domains.flatMap(({ pools }) => pools)) {
     const { items, total } = await walk.devices(pool.id, Math.min(DEVICES_PER_POOL, left));
     left -= items.length;
     pool.device_count = total ?? null;
-    pool.devices = items.map(short);
+    pool.devices = items.map(shortenItem);
     if (total === undefined || total > items.length) {
       pool.devices_left_out = true;
       continueWith("devices", `--pool ${shellWord(pool.id)}`, items.length);
@@ -168,6 +170,6 @@ export async function readBriefTree(
   return { tree, notice: { shown: BRIEF_ITEMS - left, columns: FIELDS.join(","), next, message } };
 }
 
-function short(item: Item): object {
+function shortenItem(item: Item): object {
   return Object.fromEntries(FIELDS.map((name) => [name, item[name] ?? null]));
 }

@@ -2,13 +2,13 @@ import { type AddHelpTextContext, type AddHelpTextPosition, Command, type Option
 import {
   commandLine,
   fill,
+  formatRows,
   type HelpedText,
   type HelpLayout,
   type HelpRow,
   moreOf,
-  prose,
   readHelpText,
-  rows,
+  wrapProse,
 } from "./text.js";
 
 /** The lines that a page has at most, unless everything is asked for. */
@@ -45,11 +45,11 @@ const LAST = ["Global flags:", "Machine grants:", "Security policy:"];
 
 /** The help of a command or of a group, as lines. */
 function commandPage(command: Command, { width, isFull }: HelpLayout): string[] {
-  if (isFull) return page(command, width, "everything");
+  if (isFull) return renderPage(command, width, "everything");
   const detail = (["flags", "common", "short", "brief"] as const).find(
-    (one) => page(command, USUAL_WIDTH, one).length <= MOST_LINES,
+    (one) => renderPage(command, USUAL_WIDTH, one).length <= MOST_LINES,
   );
-  return page(command, width, detail ?? "brief");
+  return renderPage(command, width, detail ?? "brief");
 }
 
 /** The subcommands of a command, with their summaries. */
@@ -76,7 +76,7 @@ function shortTerm(command: Command): string {
   return [command.name(), ...args].join(" ");
 }
 
-function page(command: Command, width: number, detail: Detail): string[] {
+function renderPage(command: Command, width: number, detail: Detail): string[] {
   const { text, examples } = readHelpText(moreOf(command));
   const subcommands = visibleCommands(command);
   const name = fullName(command);
@@ -88,24 +88,24 @@ function page(command: Command, width: number, detail: Detail): string[] {
   const parts = [
     fill(`Usage: ${name} ${command.usage()}`.trimEnd(), width, 4),
     fill(command.description(), width),
-    titled(
+    addHeading(
       shownExamples.length === 1 ? "Example:" : "Examples:",
       shownExamples
         .slice(0, detail === "everything" ? undefined : MOST_EXAMPLES)
         .flatMap((line) => commandLine(line, width)),
     ),
-    titled("Commands:", rows(commandRows(subcommands), width)),
-    titled("Arguments:", rows(argumentRows(command), width)),
+    addHeading("Commands:", formatRows(commandRows(subcommands), width)),
+    addHeading("Arguments:", formatRows(argumentRows(command), width)),
     isAll
       ? shown.flatMap(({ heading, options }, index) => [
           ...(index === 0 ? [] : [""]),
           heading,
-          ...rows(options.map(flagRow), width),
+          ...formatRows(options.map(flagRow), width),
         ])
-      : titled(OWN, rows(shown.flatMap(({ options }) => options).map(flagRow), width)),
-    detail === "brief" || text === "" ? [] : prose(text, width),
+      : addHeading(OWN, formatRows(shown.flatMap(({ options }) => options).map(flagRow), width)),
+    detail === "brief" || text === "" ? [] : wrapProse(text, width),
     rareLines(rest, detail, width),
-    fill(footer(name, subcommands.length > 0, detail), width, 2),
+    fill(renderFooter(name, subcommands.length > 0, detail), width, 2),
   ];
   return parts.filter((lines) => lines.length > 0).flatMap((lines, index) => (index === 0 ? lines : ["", ...lines]));
 }
@@ -121,7 +121,7 @@ function rareLines(rest: readonly FlagGroup[], detail: Detail, width: number): s
   return fill(`More flags: ${rest.map(({ heading }) => heading.replace(/:$/, "").toLowerCase()).join(", ")}`, width, 2);
 }
 
-function footer(name: string, isGroup: boolean, detail: Detail): string {
+function renderFooter(name: string, isGroup: boolean, detail: Detail): string {
   const global = "Global flags: agentauth help flags";
   if (detail === "everything") return "Topics: agentauth help";
   const more = `${name} --help --all`;
@@ -129,7 +129,7 @@ function footer(name: string, isGroup: boolean, detail: Detail): string {
   return detail === "flags" ? global : `More: ${more}. ${global}`;
 }
 
-function titled(heading: string, lines: string[]): string[] {
+function addHeading(heading: string, lines: string[]): string[] {
   return lines.length === 0 ? [] : [heading, ...lines];
 }
 
@@ -220,16 +220,16 @@ function rootPage(root: Command, { width, isFull }: HelpLayout): string[] {
   if (isFull) {
     return [
       ...head,
-      ...groups.flatMap(([heading, commands]) => [heading, ...rows(commandRows(commands), width), ""]),
+      ...groups.flatMap(([heading, commands]) => [heading, ...formatRows(commandRows(commands), width), ""]),
       "Global flags:",
-      ...rows(globalFlagRows(root), width),
+      ...formatRows(globalFlagRows(root), width),
       "",
-      ...prose(moreOf(root).trim(), width),
+      ...wrapProse(moreOf(root).trim(), width),
     ];
   }
   return [
     ...head,
-    ...rows(
+    ...formatRows(
       FIRST.flatMap((words) => firstRow(root, words)),
       width,
     ),

@@ -29,7 +29,7 @@ export function fill(text: string, width: number, hang = 0): string[] {
 }
 
 /** Terms and their meanings in two columns, or below each other where there is no room for two. */
-export function rows(list: readonly HelpRow[], width: number): string[] {
+export function formatRows(list: readonly HelpRow[], width: number): string[] {
   const widest = Math.max(0, ...list.map(([term]) => term.length).filter((length) => length <= WIDEST_TERM));
   const column = INDENT.length + widest + 2;
   return list.flatMap(([term, about]) => {
@@ -41,7 +41,7 @@ export function rows(list: readonly HelpRow[], width: number): string[] {
 }
 
 /** Prose: paragraphs are filled; a line that is indented or has columns stays a line. */
-export function prose(text: string, width: number): string[] {
+export function wrapProse(text: string, width: number): string[] {
   const lines: string[] = [];
   let paragraph: string[] = [];
   const flush = () => {
