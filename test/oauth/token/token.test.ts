@@ -354,6 +354,17 @@ describe("the token answer", () => {
     expect((await agent().token(mcp.url)).value).toBe("access-as-4");
   });
 
+  it("with a longer life and no refresh token is used until it expires, also by the client that logged in", async () => {
+    const { agent, mcp, issuer, login, clock } = await startScene();
+    issuer.tokenAnswer = { expires_in: 60, refresh_token: undefined };
+    const one = agent();
+    await clock.sleep(1, new AbortController().signal);
+    for (let nth = 0; nth < 2; nth++) expect((await one.token(mcp.url)).value).toBe("access-as-1");
+    await clock.sleep(60_000, new AbortController().signal);
+    expect((await one.token(mcp.url)).value).toBe("access-as-2");
+    expect(login.opened).toHaveLength(2);
+  });
+
   it("with expires_in 0 and no refresh token is not used again after its rejection, if the login fails", async () => {
     const { agent, mcp, issuer, login } = await startScene();
     issuer.tokenAnswer = { expires_in: 0, refresh_token: undefined };
