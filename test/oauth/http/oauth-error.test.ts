@@ -9,7 +9,7 @@ const LATER = { "retry-after": "7" };
 
 const answer = (status: number, headers = {}) => new Response("{}", { status, headers });
 const bodyError = (status: number, cause: Record<string, string | number>, headers = {}) =>
-  new oauth.ResponseBodyError("failed", { cause, response: answer(status, headers) });
+  new oauth.ResponseBodyError("failed", { cause: cause as never, response: answer(status, headers) });
 
 const told = (thrown: unknown, known: string[] = []) => {
   const error = oauthError(thrown, AT, known);
