@@ -1,7 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { isFresh } from "../../../src/oauth/model/grant.js";
 import { openGrantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
+import { EngineClock, onClock, readClock, since, storeClock } from "../../../src/store/driver/store-clock.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { TestTime } from "./support.js";
 
@@ -87,5 +88,72 @@ describe("a token of machines whose clocks differ by hours", () => {
     const plain = openGrantStore(memoryDriver(), { seal: "none" }, {});
     await plain.save(saved, undefined);
     expect((await plain.read(KEY))?.tokens.obtainedAt).toBe(saved.tokens.obtainedAt);
+  });
+});
+
+describe("the clocks of a store", () => {
+  it("count what has passed by the clock that has moved more", () => {
+    const clock = (now: number, epoch: number) => ({ ...storeClock, now: () => now, epoch: () => epoch });
+    const from = readClock(clock(10, 1000));
+    expect(from).toEqual({ now: 10, epoch: 1000 });
+    expect([since(from, clock(15, 1003)), since(from, clock(13, 1007))]).toEqual([5, 7]);
+  });
+
+  it("beat until they are stopped", () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const beat = vi.fn();
+    const stop = storeClock.every(10, beat);
+    vi.advanceTimersByTime(25);
+    stop();
+    vi.advanceTimersByTime(25);
+    expect(beat).toHaveBeenCalledTimes(2);
+    vi.stubGlobal("setInterval", () => 7);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    expect(() => storeClock.every(10, beat)()).not.toThrow();
+  });
+
+  it.each<[number | undefined, number]>([
+    [undefined, 0],
+    [9999, 0],
+    [-9999, 0],
+    [10_000, 10_000],
+    [-10_000, -10_000],
+  ])("differ from an engine that is %s ms behind by %i", async (clockAheadMs, aheadMs) => {
+    const driver = { ...memoryDriver(), health: async () => ({ clockAheadMs, risks: [], errors: [], facts: {} }) };
+    expect(await new EngineClock(driver as never, storeClock).aheadMs()).toBe(aheadMs);
+    const failing = { ...driver, health: () => Promise.reject(new Error("down")) };
+    expect(await new EngineClock(failing as never, storeClock).aheadMs()).toBe(0);
+    expect(await new EngineClock({ ...driver, health: undefined } as never, storeClock).aheadMs()).toBe(0);
+  });
+
+  it("are measured again where one of them was set by ten seconds, or after ten minutes", async () => {
+    const at = { now: 0, epoch: 0 };
+    let measured = 0;
+    const health = async () => ({ clockAheadMs: ++measured * 60_000, risks: [], errors: [], facts: {} });
+    const clock = { ...storeClock, now: () => at.now, epoch: () => at.epoch };
+    const engine = new EngineClock({ ...memoryDriver(), health } as never, clock);
+    const counts: number[] = [];
+    for (const [now, epoch] of [
+      [0, 0],
+      [599_999, 599_999],
+      [599_999, 609_998],
+      [599_999, 609_999],
+      [1_199_999, 1_209_999],
+    ] as const) {
+      Object.assign(at, { now, epoch });
+      await engine.aheadMs();
+      counts.push(measured);
+    }
+    expect(counts).toEqual([1, 1, 1, 2, 3]);
+  });
+
+  it("move all times of a grant", () => {
+    const tokens = { ...madeGrant().tokens, obtainedAt: 10, expiresAt: 20 };
+    const grant = { ...madeGrant(), usedAt: 15, tokens };
+    expect(onClock(grant, 0)).toBe(grant);
+    expect(onClock(grant, 5)).toEqual({ ...grant, usedAt: 20, tokens: { ...tokens, obtainedAt: 15, expiresAt: 25 } });
+    const endless = { ...grant, usedAt: undefined, tokens: { ...tokens, expiresAt: undefined } };
+    expect(onClock(endless, 5)).toEqual({ ...endless, tokens: { ...endless.tokens, obtainedAt: 15 } });
   });
 });
