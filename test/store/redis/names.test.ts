@@ -32,6 +32,20 @@ describe("the names of keys in Redis", () => {
     expect(new Set(all).size).toBe(all.length);
   });
 
+  it("say what they are", () => {
+    const names = namesWith("aa");
+    const key = { kind: "grant", partition: "p", id: "i" } as const;
+    expect([
+      ...[names.records("grant", "p"), names.record(key), names.index("grant", "p"), names.lease(key)],
+      ...[names.leases("p"), names.state("p"), names.partitions("grant"), names.probe, names.channel],
+      ...[...names.tags("grant", "p", { t: "v" }), ...names.tags("grant", "p")],
+    ]).toEqual([
+      ...["aa:{p}:r:grant:", "aa:{p}:r:grant:i", "aa:{p}:i:grant", "aa:{p}:l:grant:i"],
+      ...["aa:{p}:l", "aa:{p}:seq", "aa:p:grant", "aa:probe", "aa:ch"],
+      ...["aa:{p}:t:grant:t=v"],
+    ]);
+  });
+
   it("of tags never run into one another", () => {
     const names = namesWith("aa");
     expect(names.tags("grant", "p", { "a=b": "c" })).not.toEqual(names.tags("grant", "p", { a: "b=c" }));

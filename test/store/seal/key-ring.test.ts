@@ -61,16 +61,36 @@ describe("a key ring", () => {
     await expect(testRing().open(text, "n")).rejects.toThrow(message);
   });
 
-  it.each([
-    [{ keys: { a: "short" } }, /keys\.a must have 32 bytes/],
-    [{ keys: { a: new Uint8Array(31) } }, /keys\.a .* it has 31 bytes/],
-    [{ nameKey: undefined }, /nameKey .* it is missing/],
-    [{ nameKey: 5 }, /nameKey .* it is of the type number$/],
-    [{ current: "b" }, /current is "b".* it has "a"/],
-  ])("refuses options that are wrong, and shows no key: %o", (over, message) => {
+  const FORM = "must have 32 bytes, as bytes, 64 hexadecimal digits or 43 characters of base64url";
+  const MAKE = "make one with: openssl rand -hex 32";
+  const ADD = "add the key to keys, or name another one";
+  it.each<[object, string, string]>([
+    [{ keys: { a: "short!" } }, `keys.a ${FORM}; it has 6 characters and is neither`, MAKE],
+    [{ keys: { a: hex(key(1)).slice(2) } }, `keys.a ${FORM}; it has 62 characters and is neither`, MAKE],
+    [{ keys: { a: `${hex(key(1))}0000` } }, `keys.a ${FORM}; it has 51 bytes`, MAKE],
+    [{ keys: { a: new Uint8Array(31) } }, `keys.a ${FORM}; it has 31 bytes`, MAKE],
+    [{ nameKey: undefined }, `nameKey ${FORM}; it is missing`, MAKE],
+    [{ nameKey: 5 }, `nameKey ${FORM}; it is of the type number`, MAKE],
+    [{ current: "b" }, 'current is "b", and keys has no key of this id: it has "a"', ADD],
+    [
+      { current: "c", keys: { a: key(1), b: key(2) } },
+      'current is "c", and keys has no key of this id: it has "a", "b"',
+      ADD,
+    ],
+    [{ keys: {} }, 'current is "a", and keys has no key of this id: it has none', ADD],
+    [{ keys: undefined }, 'current is "a", and keys has no key of this id: it has none', ADD],
+  ])("refuses options that are wrong, and shows no key: %o", (over, message, hint) => {
     const make = () => keyRing({ current: "a", keys: { a: key(1) }, nameKey: NAME_KEY, ...over } as never);
-    expect(make).toThrow(message);
-    expect(make).toThrow(expect.objectContaining({ code: "usage", message: expect.not.stringContaining("short") }));
+    expect(make).toThrow(expect.objectContaining({ code: "usage", message, hint }));
+  });
+
+  it.each([
+    ["capital digits", hex(key(250)).toUpperCase()],
+    ["base64url", Buffer.from(key(250)).toString("base64url")],
+    ["base64url with its padding", `${Buffer.from(key(250)).toString("base64url")}=`],
+  ])("reads a key in %s", async (_how, text) => {
+    const sealed = await testRing({ keys: { a: key(250) } }).seal("text", "n");
+    expect(await testRing({ keys: { a: text } }).open(sealed, "n")).toBe("text");
   });
 
   it("shows no key when it is printed", () => {
