@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import { challengeOfRemedy, unseenByLogin, withUnseen } from "../../../src/oauth/discovery/unseen-by-login.js";
+import { challengeOfRemedy, unseenByLogin, withUnseen } from "../../../src/oauth/discovery/resource-metadata.js";
 import type { BearerChallenge } from "../../../src/oauth/model/challenge.js";
 import type { Remedy } from "../../../src/remedy.js";
 
