@@ -6,6 +6,7 @@ import type { Env } from "../platform/system.js";
 import { quote } from "../redact.js";
 import { createCommandContext } from "./clients/context.js";
 import { withAgentDefaults } from "./config/agent-defaults.js";
+import { paramFlags } from "./flags/flag-name.js";
 import { addGlobalFlags } from "./flags/global.js";
 import type { Io } from "./io/io.js";
 import { WIDEST_HELP } from "./io/terminal.js";
@@ -16,7 +17,6 @@ import { isCi } from "./runtime/environment.js";
 import { HelpedCommand } from "./runtime/help/page.js";
 import type { HelpLayout } from "./runtime/help/text.js";
 import { cliHint, type HintContext } from "./runtime/hints.js";
-import { paramFlags } from "./runtime/pasted-commands.js";
 import type { ParserError } from "./runtime/usage-error.js";
 
 /** The whole command tree. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { flagText } from "../../src/cli/runtime/pasted-commands.js";
+import { flagText } from "../../src/cli/flags/flag-name.js";
 import { detectEnvironment } from "../../src/login/platform.js";
 
 const URI = "http://127.0.0.1:49152/callback";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { flagText } from "../../src/cli/runtime/pasted-commands.js";
+import { flagText } from "../../src/cli/flags/flag-name.js";
 import { resolveSettings } from "../../src/profile/resolve-settings.js";
 import { writeSandboxState } from "../../src/profile/sandbox-state.js";
 import type { SettingFlags } from "../../src/profile/settings.js";

@@ -2,8 +2,8 @@ import { openAudit } from "../../profile/audit.js";
 import { readSettings } from "../../profile/resolve-settings.js";
 import { homeFolder } from "../../profile/settings.js";
 import { storeChoiceOf } from "../../profile/store-choice.js";
+import { flagText } from "../flags/flag-name.js";
 import { type CommandContext, type ContextFlags, mayLogin, once, type RunContext } from "../runtime/context.js";
-import { flagText } from "../runtime/pasted-commands.js";
 
 /** The context of a command with these flags; everything in it is decided, loaded and built when it is first used. */
 export function createCommandContext(

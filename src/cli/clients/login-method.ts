@@ -7,12 +7,12 @@ import type { PasteInput } from "../../login/paste.js";
 import { terminalLogin } from "../../login/terminal.js";
 import type { LoginMethod } from "../../oauth/login/login-method.js";
 import { escapeText } from "../../redact.js";
+import { flagText } from "../flags/flag-name.js";
 import type { Io } from "../io/io.js";
 import { hasHyperlinks, isAscii } from "../io/terminal.js";
 import { agentMode } from "../runtime/agent-mode.js";
 import { type ContextFlags, mayAsk, type RunContext } from "../runtime/context.js";
 import { fill } from "../runtime/help/text.js";
-import { flagText } from "../runtime/pasted-commands.js";
 
 /**
  * How the user logs in, by the flags. Where no prompt is allowed, the URL is printed all the same and the callback

@@ -1,9 +1,9 @@
 import type { AgentAuthError } from "../../errors.js";
 import type { LoginStatus } from "../../oauth/agent-inspection.js";
 import { IDP_ACCOUNT } from "../../oauth/model/machine-grant.js";
+import { flagText } from "../flags/flag-name.js";
 import type { CommandContext } from "../runtime/context.js";
 import { cliHint } from "../runtime/hints.js";
-import { flagText } from "../runtime/pasted-commands.js";
 import type { PendingLogin } from "./started-logins.js";
 
 /** A stored login as the command line prints it, without secrets. */

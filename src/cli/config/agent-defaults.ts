@@ -1,8 +1,8 @@
 import type { Command, OptionValues } from "commander";
 import { readSettings } from "../../profile/resolve-settings.js";
+import { flagText } from "../flags/flag-name.js";
 import type { AgentMode } from "../runtime/agent-mode.js";
 import type { RunContext } from "../runtime/context.js";
-import { flagText } from "../runtime/pasted-commands.js";
 
 /** The flags and operands of a command, as commander names them. */
 type Given = Readonly<Record<string, unknown>>;

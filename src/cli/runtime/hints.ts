@@ -5,9 +5,9 @@ import { NO_RESOURCE } from "../../oauth/model/resource.js";
 import { storingToken } from "../../profile/service-settings.js";
 import { quote, shellWord } from "../../redact.js";
 import type { AllowRemedy, ConfigureOption, ConfigureRemedy, LoginRemedy, Remedy } from "../../remedy.js";
+import { flagText } from "../flags/flag-name.js";
 import {
   CLIENT_ID,
-  flagText,
   isWhole,
   type LoginCommandContext,
   loginCommand,

@@ -1,26 +1,6 @@
-import type { AuthorizationParams } from "../../oauth/model/authorization-params.js";
 import { shellWord } from "../../redact.js";
 import type { LoginRemedy, Remedy, UnseenByLogin } from "../../remedy.js";
-import { flagOf } from "../flags/flag-name.js";
-
-/** An option of the SDK as the command line spells it. */
-export function flagText(option: string, value?: string): string {
-  return flagWords(option, value).map(shellWord).join(" ");
-}
-
-/** The flags for parameters of the authorization request. */
-export function paramFlags(params: AuthorizationParams): string[][] {
-  return Object.entries(params).map(([name, value]) => flagWords("authorizationParams", `${name}=${value}`));
-}
-
-/** The option of the SDK that the command line spells in the singular, since each flag has one of them. */
-const SINGULAR: Readonly<Record<string, string>> = { authorizationParams: "authorizeParam" };
-
-/** The same as words. */
-export function flagWords(given: string, value?: string): string[] {
-  const flag = flagOf(SINGULAR[given] ?? given);
-  return value === undefined ? [flag] : [flag, value];
-}
+import { flagText, paramFlags } from "../flags/flag-name.js";
 
 /** Placeholder for a client id, which the user replaces. */
 export const CLIENT_ID = "<client_id>";

@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
+import { flagText } from "../../../src/cli/flags/flag-name.js";
 import { cliHint, type HintContext } from "../../../src/cli/runtime/hints.js";
-import { flagText, loginCommandWith } from "../../../src/cli/runtime/pasted-commands.js";
+import { loginCommandWith } from "../../../src/cli/runtime/pasted-commands.js";
 import { AgentAuthError, type ErrorClass } from "../../../src/errors.js";
 import { LOGIN_HINT } from "../../../src/oauth/grant/grant-requirements.js";
 import type { ConfigureOption, ConfigureRemedy, PolicyOption, Remedy } from "../../../src/remedy.js";

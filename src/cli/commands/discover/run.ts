@@ -9,11 +9,12 @@ import { mayConfirm } from "../../clients/login-method.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { traceLine } from "../../clients/trace-line.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
+import { flagText } from "../../flags/flag-name.js";
 import { tableText } from "../../output/layout.js";
 import { formatOf, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { cliHint, listTools } from "../../runtime/hints.js";
-import { flagText, loginCommandWith } from "../../runtime/pasted-commands.js";
+import { loginCommandWith } from "../../runtime/pasted-commands.js";
 
 /** The output of `discover -o json`. */
 interface PrintedDiscovery {

@@ -10,9 +10,9 @@ import { chooseStore, type StoreChoice } from "../../../profile/store-choice.js"
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { engineHost } from "../../clients/store.js";
 import type { AgentFlags } from "../../flags/agent.js";
+import { flagText } from "../../flags/flag-name.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { type CommandContext, once } from "../../runtime/context.js";
-import { flagText } from "../../runtime/pasted-commands.js";
 import type { Check } from "./check.js";
 import { fetchOnce, type ServiceReply } from "./service-reply.js";
 

@@ -8,10 +8,10 @@ import { IDP_ACCOUNT } from "../../../oauth/model/machine-grant.js";
 import { type CallbackListener, startListener } from "../../clients/callback-listener.js";
 import { finishCommand, LIFE_MS, storeLogin } from "../../clients/started-logins.js";
 import type { TokenFlags } from "../../flags/agent.js";
+import { flagText } from "../../flags/flag-name.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
-import { flagText } from "../../runtime/pasted-commands.js";
 import type { RejectedLogin } from "./finish-login.js";
 
 /** The output of `login --no-wait -o json`. */

@@ -1,6 +1,6 @@
 import { shellWord } from "../../../redact.js";
 import type { ServerShape } from "../../../sandbox/vendors/shape.js";
-import { flagWords, paramFlags } from "../../runtime/pasted-commands.js";
+import { flagWords, paramFlags } from "../../flags/flag-name.js";
 
 /** The flags with which a login at a server succeeds, each with its value. */
 export function loginFlagsOf({ options }: Pick<ServerShape, "options">): string[][] {
