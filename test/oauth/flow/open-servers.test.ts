@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isAgentAuthError } from "../../../src/errors.js";
+import { AgentAuthError, isAgentAuthError } from "../../../src/errors.js";
 import { systemClock } from "../../../src/http/deadline.js";
 import type { AgentClient } from "../../../src/oauth/agent.js";
 import { type Reply, type Scene, startScene } from "../../helpers/issuer.js";
@@ -219,6 +219,15 @@ describe("a server that lists its tools without a token, and whose challenge to 
     expect((await send(one, "tools/list")).status).toBe(200);
     expect((await send(one, "tools/call")).status).toBe(200);
     expect(mcp.tokens()).toEqual(["Bearer access-as-1"]);
+  });
+
+  it("passes on a failure of the login that is no refusal", async () => {
+    const { agent, login, send } = await startHalfOpen();
+    login.before = () => Promise.reject(new RangeError("no browser"));
+    await expect(send(agent(), "tools/call")).rejects.toThrow(new RangeError("no browser"));
+    const late = new AgentAuthError("timeout", "late", { class: "unavailable" });
+    login.before = () => Promise.reject(late);
+    await expect(send(agent(), "tools/call")).rejects.toBe(late);
   });
 
   it("needs a login for a call of a client that cannot log in", async () => {
