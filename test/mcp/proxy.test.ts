@@ -200,6 +200,16 @@ describe("the proxy and responses of the server", () => {
     });
   });
 
+  it("logs why a stream broke off", async () => {
+    const peer = await startPeer((response) => {
+      response.writeHead(200, EVENTS).write("event: mess");
+      setTimeout(() => response.destroy(), 20);
+    });
+    const host = startHost(peer.url);
+    expect((await host.ask(1, "ping")).error?.message).toMatch(/closed before the response arrived: terminated$/);
+    expect(host.log).toContain("connection: terminated");
+  });
+
   it("takes several messages at once, and says what is none", async () => {
     const note = { jsonrpc: "2.0", method: "notifications/message", params: {} };
     const peer = await startPeer((response, { id }) =>

@@ -92,6 +92,14 @@ describe("the proxy and a server that has lost the session", () => {
     );
   });
 
+  it("says of a notification what the server says of it", async () => {
+    const { server, host } = await startSession();
+    server.restart();
+    host.send({ method: "notifications/roots/list_changed" });
+    await until(() => host.warnings.length > 0);
+    expect(host.warnings).toEqual(['"notifications/roots/list_changed": Session not found']);
+  });
+
   it("begins it at once where no other request is left", async () => {
     const { server, host } = await startSession();
     const settle = vi.spyOn(AbortSignal, "timeout").mockReturnValue(new AbortController().signal);
