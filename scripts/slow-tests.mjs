@@ -14,7 +14,7 @@ const REASONS = {
   "test/api/drift-tracker-listing.test.ts": "reads hundreds of random lists that change",
   "test/api/listing-faults.test.ts": "reads hundreds of lists over real sockets, under random faults",
   "test/api/listing.test.ts": "reads hundreds of random lists",
-  "test/broker/hundred-hours.test.ts": "refreshes a login 6,000 times at the sandbox",
+  "test/broker/hundred-hours.process.test.ts": "refreshes a login 6,000 times at the sandbox",
   "test/cli/output": "prints every code point of Unicode in every format",
   "test/docs": "runs the commands of the documentation",
   "test/e2e/": "starts the program, often several times a test",
