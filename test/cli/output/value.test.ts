@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { valueText } from "../../../src/cli/output/value.js";
+import { countText, valueText } from "../../../src/cli/output/value.js";
 import { print, TERMINAL } from "./printing.js";
 
 const AT = "2026-01-01T01:00:00.000Z";
@@ -15,6 +15,16 @@ describe("a time that came as text", () => {
     expect(valueText("expires_at", "soon", "time", terminal)).toBe("soon");
     expect(valueText("title", AT, "text", terminal)).toBe(AT);
   });
+});
+
+it.each([
+  [0, "0 devices"],
+  [1, "1 device"],
+  [999, "999 devices"],
+  [1000, "1,000 devices"],
+  [1234567, "1,234,567 devices"],
+])("the count %i has its noun, and its thousands apart", (count, expected) => {
+  expect(countText(count, "device")).toBe(expected);
 });
 
 describe("a list of values", () => {

@@ -75,6 +75,15 @@ describe("the settings", () => {
     expect(setting("account")).toEqual([null, "default"]);
   });
 
+  it.each([
+    ["0", "no"],
+    ["false", "no"],
+    ["1", "yes"],
+  ])("FORCE_COLOR=%s means colors: %s", async (force, expected) => {
+    const { setting } = await examine({ config: CONFIG, env: { FORCE_COLOR: force } });
+    expect(setting("color")).toEqual([expected, "FORCE_COLOR"]);
+  });
+
   it("of a profile are beaten by the environment, and an empty variable is none", async () => {
     const unset = await examine({ config: CONFIG, env: { AGENTAUTH_PROFILE: "", AGENTAUTH_BASE_URL: "" } });
     expect(unset.setting("base_url")).toEqual(["https://work.example", "profile work"]);

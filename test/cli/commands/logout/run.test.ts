@@ -46,6 +46,16 @@ it("--all logs out of every server", async ({ desk, user }) => {
   expect(await user.run(["logout", "--all"])).toMatchObject({ code: 0, stderr: "not logged in\n" });
 });
 
+it("prints a row of columns on request", async ({ desk, user }) => {
+  const { expiresAt } = await user.logIn("openid");
+  const { stdout } = await user.run(["logout", desk.url, "-o", "csv"]);
+  expect(stdout.split(/\r?\n/)).toEqual([
+    "server,removed,revoked,error,session_ended,expires_at,account,profile",
+    `${desk.url},true,,,true,${expiresAt?.toISOString()},,default`,
+    "",
+  ]);
+});
+
 it("exits with 0 where the session is not ended, and warns of it", async ({ desk, faults, user }) => {
   await user.logIn("openid");
   faults.add({ kind: "status", status: 503, path: "end_session", times: 0 });
