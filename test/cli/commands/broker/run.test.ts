@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -167,6 +167,14 @@ describe("a policy that is wrong", () => {
     }
     writeFileSync(file, JSON.stringify({ grants, clients }));
     expect(await user.run(check(file))).toMatchObject({ code: 0, stderr: "the policy is valid: 1 grant, 1 client\n" });
+  });
+
+  it.runIf(process.getuid?.() === 0)("is refused in a file of another user", async ({ user }) => {
+    const file = join(temporaryFolder(), "broker.json");
+    writeFileSync(file, JSON.stringify({ grants, clients }), { mode: 0o600 });
+    chownSync(file, 12_345, 12_345);
+    const { code, stderr } = await user.run(check(file));
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("can be changed by others") });
   });
 
   it.skipIf(ON_WINDOWS)("is refused where others can change the file", async ({ user }) => {
