@@ -19,19 +19,20 @@ const MAX_FAILURES = 1000;
 
 /** A store that lives as long as the program. */
 export function memoryStore(): GrantStore {
-  const grants = new Map<string, Grant>();
+  /** The grants of each server by account: finding one takes as long whatever else is stored. */
+  const servers = new Map<string, Map<string | undefined, Grant>>();
   const clients = new Map<string, ClientRecord>();
   const bindings = new Map<string, ClientBinding>();
-  const nameOf = (...parts: readonly (string | undefined)[]) => JSON.stringify(parts);
-  const grantName = ({ profile, server, account }: GrantKey) => nameOf(profile, server, account);
-  const find = (key: GrantKey) => grants.get(grantName(key));
+  const nameOf = (...parts: readonly string[]) => JSON.stringify(parts);
+  const find = ({ profile, server, account }: GrantKey) => servers.get(nameOf(profile, server))?.get(account);
 
   const saveOver = (before: Grant | undefined, grant: Grant, expected: number | undefined): boolean => {
     // The grant of another login may have the same generation.
     if (find(grant) !== before || before?.generation !== expected) return false;
     if (grant.generation <= (expected ?? -1))
       throw new RangeError("a generation must be higher than the one it replaces");
-    grants.set(grantName(grant), grant);
+    const server = nameOf(grant.profile, grant.server);
+    servers.set(server, (servers.get(server) ?? new Map()).set(grant.account, grant));
     return true;
   };
 
@@ -43,11 +44,26 @@ export function memoryStore(): GrantStore {
       const before = find(key);
       return { save: async (grant, expected) => saveOver(before, grant, expected), release: async () => {} };
     },
-    remove: async (key) => void grants.delete(grantName(key)),
-    list: async (filter = {}) => [...grants.values()].filter((grant) => matchesFilter(grant, filter)),
+    remove: async ({ profile, server, account }) => {
+      const accounts = servers.get(nameOf(profile, server));
+      accounts?.delete(account);
+      if (accounts?.size === 0) servers.delete(nameOf(profile, server));
+    },
+    list: async (filter = {}) => {
+      const { profile, server } = filter;
+      const isOfOne = profile !== undefined && server !== undefined;
+      const found = isOfOne ? [servers.get(nameOf(profile, server)) ?? new Map()] : [...servers.values()];
+      return found.flatMap((accounts) => [...accounts.values()]).filter((grant) => matchesFilter(grant, filter));
+    },
     connections: (query = {}) => {
-      const names = [...grants.keys()].filter((name) => name > (query.cursor ?? ""));
-      return connectionPages(query, names.sort(), async (name) => grants.get(name));
+      const { cursor = "" } = query;
+      const places = [...servers].flatMap(([server, accounts]) =>
+        [...accounts.keys()].map((account) => JSON.stringify([server, account])),
+      );
+      return connectionPages(query, places.filter((place) => place > cursor).sort(), async (place) => {
+        const [server, account] = JSON.parse(place);
+        return servers.get(server)?.get(account ?? undefined);
+      });
     },
     readClient: async (issuer, form) => clients.get(nameOf(issuer, form)),
     saveClient: async (client, form) => void clients.set(nameOf(client.issuer, form), client),
