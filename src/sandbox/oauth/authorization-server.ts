@@ -60,6 +60,20 @@ const BOTH: readonly string[] = [...READ_METHODS, ...POST];
 
 const forwardToProvider = ({ running, request }: EndpointCall) => running.answer(request);
 
+/** An answer that is the same for every client: oidc-provider makes it for the first. */
+function answerOnce(answer: Endpoint["answer"]): Endpoint["answer"] {
+  const made = new WeakMap<RunningServer, SandboxResponse>();
+  return async (call) => {
+    const { running, request } = call;
+    const { method, url, body, faults } = request;
+    const isPlain = method === "GET" && !url.includes("?") && body.length === 0 && faults.length === 0;
+    if (!isPlain) return answer(call);
+    const found = made.get(running) ?? (await answer(call));
+    if (found.status === 200) made.set(running, found);
+    return { ...found, headers: { ...found.headers } };
+  };
+}
+
 const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   [OPENID]: {
     methods: READ_METHODS,
@@ -70,7 +84,7 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     methods: READ_METHODS,
     fault: "metadata",
     pages: true,
-    answer: async (call) => metadataAnswer(await forwardToProvider(call), call.settings.oauth),
+    answer: answerOnce(async (call) => metadataAnswer(await forwardToProvider(call), call.settings.oauth)),
   },
   "/authorize": { methods: READ_METHODS, fault: "authorize", answer: answerBrowser },
   "/authorize/*": { methods: READ_METHODS, fault: "authorize", answer: answerBrowser },
@@ -93,7 +107,7 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       ),
   },
   "/revoke": { methods: POST, option: "revocation", pages: true, answer: forwardToProvider },
-  "/jwks": { methods: READ_METHODS, fault: "jwks", answer: forwardToProvider },
+  "/jwks": { methods: READ_METHODS, fault: "jwks", answer: answerOnce(forwardToProvider) },
   "/end_session": { methods: READ_METHODS, fault: "end_session", answer: answerBrowser },
   "/end_session/confirm": { methods: POST, answer: answerBrowser },
   "/end_session/success": { methods: READ_METHODS, answer: answerBrowser },
