@@ -2,7 +2,7 @@
 
 /** How often each value of a field came. */
 export interface Tally {
-  /** Distinct values; after 10,000 of them, further ones are not told apart. */
+  /** Distinct values; after 10,000 of them, further ones are not distinguished. */
   distinct: number;
   /** Devices without a valid value. */
   unknown: number;
