@@ -2,6 +2,7 @@ import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import { discardBody } from "../http/buffered-response.js";
 import { HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
+import { isEventStream } from "../mcp/http-exchange.js";
 import type { ToolPolicy } from "../mcp/tool-policy.js";
 import type { AgentClient } from "../oauth/agent.js";
 import type { AgentRequestInit } from "../oauth/agent-fetch.js";
@@ -220,8 +221,7 @@ async function passedOn(
   if (response.body === null) return new HttpResponse(null, head);
   const masked = mask.over(response.body);
   if (tools === undefined) return new HttpResponse(masked, head);
-  if ((headers.get("content-type") ?? "").includes("text/event-stream"))
-    return new HttpResponse(filterEvents(masked, tools), head);
+  if (isEventStream(response)) return new HttpResponse(filterEvents(masked, tools), head);
   const bytes = await readAtMost(masked, MAX_ANSWER);
   return bytes && new HttpResponse(withoutHidden(new TextDecoder().decode(bytes), tools), head);
 }

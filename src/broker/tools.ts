@@ -105,6 +105,11 @@ function lastBreak(text: string): number {
   return end;
 }
 
+/** Whether a line of an event has data: a field that only begins so has another name. */
+function isData(line: string): boolean {
+  return /^data(?:$|:)/.test(line);
+}
+
 function filterBlocks(text: string, policy: ToolPolicy): string {
   if (!text.includes("tools")) return text;
   return text
@@ -112,11 +117,11 @@ function filterBlocks(text: string, policy: ToolPolicy): string {
     .split("\n\n")
     .map((block) => {
       const lines = block.split("\n");
-      const data = lines.filter((line) => line.startsWith("data")).map((line) => line.replace(/^data:? ?/, ""));
+      const data = lines.filter(isData).map((line) => line.replace(/^data:? ?/, ""));
       const whole = data.join("\n");
       const shown = withoutHidden(whole, policy);
       if (shown === whole) return block;
-      return [...lines.filter((line) => !line.startsWith("data")), `data: ${shown}`].join("\n");
+      return [...lines.filter((line) => !isData(line)), `data: ${shown}`].join("\n");
     })
     .join("\n\n");
 }

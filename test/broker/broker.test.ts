@@ -437,16 +437,26 @@ describe("the policy", () => {
     expect(events.map(({ tool }) => tool)).toEqual(["read_a", undefined]);
   });
 
-  it.each(["application/json", "text/event-stream"])("hides tools in a list that is %s", async (type) => {
-    const { scene, send } = await start({ tools: ["read_*"] });
-    const list = { jsonrpc: "2.0", id: 1, result: { tools: [{ name: "read_a" }, { name: "drop" }], nextCursor: "c" } };
-    const text = type === "application/json" ? JSON.stringify(list) : `id: 7\r\ndata: ${JSON.stringify(list)}\r\n\r\n`;
-    scene.mcp.routes["/mcp"] = { status: 200, headers: { "content-type": type }, text };
-    const answer = await send("/mcp", post(rpc("tools/list")));
-    expect(answer.text).toContain('{"tools":[{"name":"read_a"}],"nextCursor":"c"}');
-    expect(answer.text).not.toContain("drop");
-    if (type !== "application/json") expect(answer.text).toMatch(/^id: 7\ndata: /);
-  });
+  it.each(["application/json", "text/event-stream", "Text/Event-Stream; charset=utf-8"])(
+    "hides tools in a list that is %s",
+    async (type) => {
+      const { scene, send } = await start({ tools: ["read_*"] });
+      const list = {
+        jsonrpc: "2.0",
+        id: 1,
+        result: { tools: [{ name: "read_a" }, { name: "drop" }], nextCursor: "c" },
+      };
+      const text =
+        type === "application/json"
+          ? JSON.stringify(list)
+          : `id: 7\r\ndataset: a\r\ndata: ${JSON.stringify(list)}\r\n\r\n`;
+      scene.mcp.routes["/mcp"] = { status: 200, headers: { "content-type": type }, text };
+      const answer = await send("/mcp", post(rpc("tools/list")));
+      expect(answer.text).toContain('{"tools":[{"name":"read_a"}],"nextCursor":"c"}');
+      expect(answer.text).not.toContain("drop");
+      if (type !== "application/json") expect(answer.text).toMatch(/^id: 7\ndataset: a\ndata: /);
+    },
+  );
 
   it("hides tools in events that arrive in parts, and sends each on as soon as it is whole", async () => {
     const { stream, response } = await begin(await start({ tools: ["read_*"] }));
