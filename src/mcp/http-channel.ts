@@ -32,6 +32,7 @@ import {
 /** Attempts to resume a broken stream before it is lost, and the waits before them unless the server names one. */
 const MAX_RECONNECTIONS = 5;
 const RECONNECT_AFTER_MS = 1000;
+const MIN_RECONNECTION_DELAY_MS = 100;
 const MAX_RECONNECTION_DELAY_MS = 10_000;
 /** How long what follows a response is read. */
 const MAX_TRAILER_MS = 5000;
@@ -165,7 +166,6 @@ export class HttpChannel {
 
   /** Reads the notification stream until the channel closes, the server ends it for good, or it is lost. */
   async #listen(): Promise<void> {
-    const { onWarning } = this.#options;
     const wasLost = this.#isStreamLost;
     this.#isStreamLost = false;
     await this.#during(new AbortController(), async (abort) => {
@@ -177,7 +177,7 @@ export class HttpChannel {
         this.#logFailure(error);
         if (error instanceof StreamLost) {
           this.#isStreamLost = true;
-          onWarning("the server's notification stream was lost; it is reopened after the next response");
+          this.#options.onWarning("the server's notification stream was lost; it is reopened after the next response");
         } else if (wasLost) this.#options.onLog("server: the notification stream cannot be reopened");
       }
     });
@@ -244,8 +244,8 @@ export class HttpChannel {
   ): Promise<ReadableStream<Uint8Array> | undefined> {
     for (let attempt = 0, failed: unknown; ; attempt++) {
       if (attempt === MAX_RECONNECTIONS) throw new StreamLost(this.#options.url, failed);
-      const wait = Math.min(this.#retryMs ?? RECONNECT_AFTER_MS * 1.5 ** attempt, MAX_RECONNECTION_DELAY_MS);
-      await systemClock.sleep(wait, abort.signal);
+      const wait = Math.max(this.#retryMs ?? RECONNECT_AFTER_MS * 1.5 ** attempt, MIN_RECONNECTION_DELAY_MS);
+      await systemClock.sleep(Math.min(wait, MAX_RECONNECTION_DELAY_MS), abort.signal);
       try {
         return await this.#openStream(lastEventId, abort);
       } catch (error) {
@@ -295,7 +295,6 @@ export class HttpChannel {
 
   #logFailure(error: unknown): void {
     const { onLog, mask } = this.#options;
-    const text = messageOf(error);
-    onLog(`connection: ${escapeText(mask(text)).slice(0, 300)}`);
+    onLog(`connection: ${escapeText(mask(messageOf(error))).slice(0, 300)}`);
   }
 }

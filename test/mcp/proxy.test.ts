@@ -403,6 +403,7 @@ describe("the proxy after the server's notification stream is lost", () => {
   it.each([
     ["longer each time", "", [1000, 1500, 2250, 3375, 5062.5]],
     ["as long as the server says", "retry: 7000\n\n", [7000, 7000, 7000, 7000, 7000]],
+    ["a tenth of a second at least", "retry: 0\n\n", [100, 100, 100, 100, 100]],
     ["ten seconds at most", "retry: 3600000\n\n", [10_000, 10_000, 10_000, 10_000, 10_000]],
   ])("waits %s before each of five attempts", async (_what, text, waits) => {
     const sleep = vi.spyOn(systemClock, "sleep").mockResolvedValue(undefined);
