@@ -73,7 +73,7 @@ describe("registering a client, on the global fetch", () => {
     expect((await obtainClient(registration({ store }))).clientId).toBe("client-2");
   });
 
-  const LONGEST = "x".repeat(2048);
+  const LONGEST = "~ ".repeat(1024);
   const SECRET = { client_secret: "s", client_secret_expires_at: 0 };
 
   it.each<[string, object, object]>([
@@ -81,6 +81,7 @@ describe("registering a client, on the global fetch", () => {
     ["the address that was sent", { redirect_uris: [REDIRECT] }, { redirectUri: REDIRECT, issuer: ISSUER }],
     ["no secret", {}, { clientSecret: undefined, authMethod: "none", clientName: "agent", source: "dynamic" }],
     ["a secret that does not end", SECRET, { secretExpiresAt: undefined, authMethod: "none" }],
+    ["an end in words, and no secret", { client_secret_expires_at: "5" }, { secretExpiresAt: undefined }],
     ["one that ends", { ...SECRET, client_secret_expires_at: 5 }, { secretExpiresAt: 5000 }],
     [
       "a way to prove it",
@@ -101,10 +102,13 @@ describe("registering a client, on the global fetch", () => {
 
   it.each<[string, object]>([
     ["a client id of 2049 characters", { client_id: `${LONGEST}x` }],
+    ["a client id that begins with a tab", { client_id: "\tb" }],
+    ["a client id that ends with an umlaut", { client_id: "b\u00e4" }],
     ["a secret of 8193 characters", { ...SECRET, client_secret: "s".repeat(8193) }],
     ["no redirect address", { redirect_uris: [] }],
     ["its redirect address twice", { redirect_uris: [REDIRECT, REDIRECT] }],
     ["a redirect address that is no list", { redirect_uris: REDIRECT }],
+    ["one character as its redirect addresses", { redirect_uris: "h" }],
   ])("refuses an answer with %s, and says so in the trace", async (_what, answer) => {
     const traced: { why: string; used: boolean }[] = [];
     register().reply(201, { client_id: "client-1", ...answer });
