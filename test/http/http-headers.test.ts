@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { HttpHeaders } from "../../src/http/http-headers.js";
+import { HttpResponse } from "../../src/http/http-response.js";
 import { type FetchClasses, isRefused, testStandard } from "../helpers/fetch-classes.js";
 
 const RECORD = { name1: "value1", name2: null, name3: undefined, name4: 1, "Content-Type": "value5" };
@@ -87,12 +88,6 @@ describe("a value", () => {
       kept === undefined ? [true, true] : [kept],
     ]),
   );
-
-  it("that is refused does not show", () => {
-    expect(() => new HttpHeaders({ authorization: "secret\r\nx: y" })).toThrow(
-      /^the header authorization has an invalid value$/,
-    );
-  });
 });
 
 describe("a name", () => {
@@ -281,4 +276,21 @@ describe("headers", () => {
       "/",
     ],
   ]);
+});
+
+describe("an error of our headers", () => {
+  it.each<[string, (headers: HttpHeaders) => unknown]>([
+    ["headers are made of an object or of pairs", () => new HttpHeaders(null as never)],
+    ["headers are made of an object or of pairs", () => new HttpHeaders(1 as never)],
+    ["a header is a pair of name and value", () => new HttpHeaders([null] as never)],
+    ["a header is a pair of name and value", () => new HttpHeaders([1] as never)],
+    ["a header is a pair of name and value", () => new HttpHeaders([{ length: 2 }] as never)],
+    ["the name of a header is invalid", (headers) => headers.get("x y")],
+    // The value may be a secret.
+    ["the header authorization has an invalid value", (headers) => headers.set("Authorization", "secret\r\nx: y")],
+    ["the callback of forEach is not a function", (headers) => headers.forEach(undefined as never)],
+    ["these headers cannot be changed", () => HttpResponse.error().headers.set("a", "1")],
+  ])("says %j", (message, run) => {
+    expect(() => run(new HttpHeaders({ a: "1" }))).toThrow(new TypeError(message));
+  });
 });

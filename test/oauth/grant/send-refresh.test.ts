@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { PendingRefreshes, refreshDurationMs, withSendDeadline } from "../../../src/oauth/grant/send-refresh.js";
 import { leaseLost } from "../../../src/oauth/model/lease.js";
 import { createFetch } from "../../../src/transport/network.js";
@@ -58,6 +58,29 @@ describe.each([
     await withSendDeadline({ left: () => 0 }, async () => undefined);
     expect((await post()).status).toBe(200);
     expect(received).toBe(1);
+  });
+});
+
+describe("work under a lease, in a runtime that is not Node", () => {
+  it.each<[string, object | undefined]>([
+    ["no process", undefined],
+    ["no way to its modules", {}],
+    ["no such modules", { getBuiltinModule: () => undefined }],
+    ["no channels", { getBuiltinModule: (name: string) => (name.endsWith("hooks") ? process : undefined) }],
+    ["no contexts", { getBuiltinModule: (name: string) => (name.endsWith("channel") ? process : undefined) }],
+  ])("runs where there are %s", async (_what, other) => {
+    vi.resetModules();
+    const fresh = await import("../../../src/oauth/grant/send-refresh.js");
+    vi.stubGlobal("process", other);
+    try {
+      // The runtime is looked at before the work begins.
+      const work = fresh.withSendDeadline({ left: () => 1 }, async () => "sent");
+      vi.unstubAllGlobals();
+      expect(await work).toBe("sent");
+    } finally {
+      vi.unstubAllGlobals();
+      vi.resetModules();
+    }
   });
 });
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { EndpointsPrompt, LoginMethod } from "../../../src/oauth/login/login-method.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 import { TestLogin } from "../../helpers/login.js";
+import { ISSUER, nameServers } from "../../helpers/named-network.js";
 import { remedy } from "../../helpers/remedy.js";
 import { until } from "../../helpers/server.js";
 import { heldError } from "../../helpers/told.js";
@@ -166,4 +167,24 @@ describe("a user who is asked about such an issuer", () => {
     expect(await heldError(stopped)).toMatchObject({ code: "aborted" });
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
   });
+});
+
+it("a client that an issuer forgets is used once more after three registrations within a day, which is reported", async () => {
+  const scene = await startScene();
+  const { network, url } = nameServers(scene);
+  scene.issuer.routes["/pool/authorize"] = { status: 400, text: "unknown client" };
+  const [reported, traced]: string[][] = [[], []];
+  const agent = scene.agent({
+    network,
+    onProgress: ({ text }) => void reported?.push(text),
+    onTrace: ({ step, why }) => void (step === "authorization" && traced?.push(why)),
+  });
+  const used: string[] = [];
+  for (let nth = 0; nth < 4; nth++) used.push((await agent.beginLogin(url, REDIRECT)).client.clientId);
+  expect(used).toEqual(["client-as-1", "client-as-2", "client-as-3", "client-as-3"]);
+  const why = "the issuer no longer knows this client";
+  const again = `${why}; three were registered within a day, so that it is used once more; a client that the issuer knows beforehand avoids this`;
+  const another = `${why}; another one is registered`;
+  expect(traced).toEqual([another, another, again]);
+  expect(reported).toEqual([`"${ISSUER}/pool": ${again}`]);
 });
