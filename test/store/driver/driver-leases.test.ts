@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
+import type { Grant } from "../../../src/oauth/model/grant.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { holderText, type Lease, type LeaseHolder, type LeaseOptions } from "../../../src/oauth/model/lease.js";
 import { type GrantStoreOptions, openGrantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
+import { madeGrant } from "../../helpers/grant.js";
 import { until } from "../../helpers/server.js";
 import { rejection } from "../../helpers/service.js";
 import { heldError } from "../../helpers/told.js";
@@ -310,6 +312,41 @@ describe("a lease over a driver", () => {
     await time.advance(5000);
     const { before } = await wait(other.store).done;
     expect(before).toMatchObject({ endedAt: endedAt - 3_600_000, failure: { message: "no answer" } });
+  });
+
+  it("of a refresh is that of the login, whatever its name", async () => {
+    const { time, one, other } = await processes();
+    const grant = madeGrant();
+    const held = await hold(one.store, { ...BRIEF, refreshes: grant });
+    const impatient = (refreshes: Grant) =>
+      other.store.lease("y", async () => "worked", { ...BRIEF, refreshes, patienceMs: 1 });
+    const others = [{ profile: "p" }, { server: "https://o.example" }, { account: "a" }, { signedInAt: 5 }];
+    for (const over of others) expect(await impatient({ ...grant, ...over })).toBe("worked");
+    const failed = expect(impatient({ ...grant, generation: 2 })).rejects.toMatchObject({ code: "lease_busy" });
+    await time.advance(1000);
+    await failed;
+    held.end();
+    await held.ended;
+  });
+
+  it("shows the attempts before at the tokens that its work replaces, and at no others", async () => {
+    const { one, other } = await processes();
+    const grant = madeGrant({ generation: 2 });
+    const failing = await hold(one.store, { ...BRIEF, refreshes: grant });
+    failing.fail(new AgentAuthError("timeout", "no answer", { class: "unavailable" }));
+    await failing.ended.catch(() => undefined);
+    const attemptBefore = async (refreshes: Grant) => {
+      let seen: Lease["before"];
+      const look = async (lease: Lease) => {
+        seen = lease.before;
+        lease.rollback();
+        throw new Error("enough");
+      };
+      await other.store.lease("x", look, { ...BRIEF, refreshes }).catch(() => undefined);
+      return seen;
+    };
+    expect(await attemptBefore(grant)).toMatchObject({ ended: "released", failure: { message: "no answer" } });
+    expect(await attemptBefore({ ...grant, generation: 3 })).toBeUndefined();
   });
 
   it("gives a waiting process the result of another one, or up", async () => {

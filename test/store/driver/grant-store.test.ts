@@ -593,11 +593,15 @@ describe("a near cache", () => {
     await other.save(living(), undefined);
   });
 
-  it("is not asked under the lease of the grant, nor by those who wait for it", async () => {
+  it.each([
+    ["of the grant", { grant: KEY }],
+    ["of its refresh", { refreshes: living() }],
+    ["that names no grant", {}],
+  ])("is not asked under a lease %s, nor by those who wait for it", async (_of, named) => {
     const inner: StoreDriver = memoryDriver();
     Object.defineProperty(inner, "watch", { value: undefined });
     const { store, other } = await setUp(inner);
-    const options = { durationMs: 25_000, grant: KEY };
+    const options = { durationMs: 25_000, ...named };
     const seen = await store.lease(
       "refresh",
       async () => {
@@ -611,11 +615,24 @@ describe("a near cache", () => {
     expect(seen).toEqual(["access-token-2", "access-token-3"]);
   });
 
-  it("is not asked until the last of two leases of the grant has ended", async () => {
+  it("is asked under the lease of another grant", async () => {
+    const { driver, store } = await setUp();
+    const options = { durationMs: 25_000, grant: { ...KEY, profile: "other" } };
+    const work = () => {
+      driver.before.get = lost;
+      return store.read(KEY);
+    };
+    expect(tokenOf(await store.lease("refresh", work, options))).toBe("access-token-1");
+  });
+
+  it.each([
+    ["of the grant", { grant: KEY }],
+    ["that name no grant", {}],
+  ])("is not asked until the last of two leases %s has ended", async (_of, named) => {
     const inner: StoreDriver = memoryDriver();
     Object.defineProperty(inner, "watch", { value: undefined });
     const { time, driver, store, other } = await setUp(inner);
-    const options = { durationMs: 25_000, grant: KEY };
+    const options = { durationMs: 25_000, ...named };
     const inTheFirst = async () => {
       await store.lease("logout", async () => undefined, options);
       await store.read(KEY);

@@ -17,6 +17,11 @@ function driverAt(start: number) {
   return { driver, advance };
 }
 
+describe("a memory driver whose clock moves when a case waits", () => {
+  const { driver, advance } = driverAt(1_900_000_000_000);
+  driverContract({ test, open: () => driver, wait: async (ms) => advance(Math.ceil(ms)) });
+});
+
 describe("a memory driver with the clock of the machine", () => {
   const declare = (name: string, run: () => Promise<void>) => name.includes("wrong clock") && test(name, run);
   driverContract({ test: declare, open: () => memoryDriver() });

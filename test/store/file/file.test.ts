@@ -31,6 +31,13 @@ import { heldError } from "../../helpers/told.js";
 const KEY = { profile: "default", server: "https://mcp.example/mcp" };
 const OTHER = { profile: "default", server: "https://other.example/mcp" };
 const FORM = "http://127.0.0.1/callback";
+const BINDING = {
+  profile: "default",
+  clientId: "id",
+  issuer: "https://as.example",
+  boundBy: "use",
+  boundAt: 5,
+} as const;
 const onUnix = describe.skipIf(ON_WINDOWS);
 
 interface StoredGrant {
@@ -112,6 +119,45 @@ onUnix("who can read the files", () => {
       }
     }
     await expect(store.read(KEY)).resolves.toBeDefined();
+  });
+
+  it.each<[string, [string, (store: GrantStore) => Promise<unknown> | undefined][]]>([
+    [
+      "bindings",
+      [
+        ["saveBinding", (store) => store.saveBinding?.(BINDING, undefined)],
+        ["readBinding", (store) => store.readBinding?.(BINDING)],
+        ["listBindings", (store) => store.listBindings?.()],
+        ["removeBinding", (store) => store.removeBinding?.(BINDING)],
+      ],
+    ],
+    [
+      "revocations",
+      [
+        ["add", (store) => store.unrevoked?.add(madeGrant())],
+        ["list", async ({ unrevoked }) => unrevoked?.list()[Symbol.asyncIterator]().next()],
+      ],
+    ],
+    [
+      "pending",
+      [
+        ["put", (store) => store.shortLived?.put("a", "text", { now: 0, expiresAt: 1 })],
+        ["read", (store) => store.shortLived?.read?.("a")],
+        ["take", (store) => store.shortLived?.take("a")],
+      ],
+    ],
+  ])("is checked for the folder %s by each operation on it", async (name, operations) => {
+    const { store, home } = await storedGrant();
+    const folder = join(home, name);
+    mkdirSync(folder, { mode: 0o700 });
+    chmodSync(folder, 0o755);
+    for (const [operation, run] of operations) {
+      const error = await heldError(Promise.resolve(run(store)));
+      expect(error, operation).toMatchObject({ class: "store", hint: `chmod 700 ${folder}` });
+    }
+    expect(readdirSync(folder)).toEqual([]);
+    chmodSync(folder, 0o700);
+    for (const [, run] of operations) await run(store);
   });
 
   it("may be readable in the folder above, as long as no other user can write there", async () => {

@@ -117,22 +117,25 @@ describe("what was saved", () => {
 });
 
 describe("a file system that cannot flush a folder", () => {
-  it.each(["EINVAL", "ENOTSUP", "EPERM", "EISDIR", "ENOSYS"])("stores and removes all the same: %s", async (code) => {
-    const store = fileStore(folder());
-    const { fstatSync } = await vi.importActual<typeof import("node:fs")>("node:fs");
-    let refused = 0;
-    const faults = (name: string, [fd]: readonly unknown[]) => {
-      if (name !== "fsyncSync" || !fstatSync(Number(fd)).isDirectory()) return undefined;
-      refused++;
-      return code;
-    };
-    await withFaults(faults, async () => {
-      expect(await store.save(madeGrant(), undefined)).toBe(true);
-      expect(await store.save(madeGrant({ generation: 2 }), 1)).toBe(true);
-      await store.remove(KEY);
-    });
-    expect(refused).toBeGreaterThan(2);
-  });
+  it.each(["EINVAL", "ENOTSUP", "EOPNOTSUPP", "EPERM", "EISDIR", "ENOSYS"])(
+    "stores and removes all the same: %s",
+    async (code) => {
+      const store = fileStore(folder());
+      const { fstatSync } = await vi.importActual<typeof import("node:fs")>("node:fs");
+      let refused = 0;
+      const faults = (name: string, [fd]: readonly unknown[]) => {
+        if (name !== "fsyncSync" || !fstatSync(Number(fd)).isDirectory()) return undefined;
+        refused++;
+        return code;
+      };
+      await withFaults(faults, async () => {
+        expect(await store.save(madeGrant(), undefined)).toBe(true);
+        expect(await store.save(madeGrant({ generation: 2 }), 1)).toBe(true);
+        await store.remove(KEY);
+      });
+      expect(refused).toBeGreaterThan(2);
+    },
+  );
 });
 
 describe("a folder that is made on Windows", () => {
@@ -152,7 +155,7 @@ describe("a folder that is made on Windows", () => {
 });
 
 describe("a file system without hard links", () => {
-  const CODES = ["EPERM", "ENOTSUP", "EACCES", "EISDIR"];
+  const CODES = ["EPERM", "EACCES", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EISDIR"];
   const noLinks = (code: string | undefined) => (name: string) => (name === "linkSync" ? code : undefined);
 
   it.each(CODES)("stores, refreshes, leases and removes all the same: %s", async (code) => {

@@ -1,6 +1,15 @@
-import { describe, expect, it } from "vitest";
-import { keychainError, limitKeychain } from "../../../src/store/keychain/keychain.js";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { keychainError, limitKeychain, osKeychain } from "../../../src/store/keychain/keychain.js";
+import { ON_WINDOWS } from "../../helpers/systems.js";
 import { heldError } from "../../helpers/told.js";
+import { folder } from "../stores.js";
+
+const { execPath } = process;
+afterEach(() => {
+  process.execPath = execPath;
+});
 
 describe("a keychain without a time limit", () => {
   const never = () => new Promise<never>(() => undefined);
@@ -34,5 +43,79 @@ describe("what a keychain throws", () => {
       cause,
     });
     expect(keychainError(error)).toBe(error);
+  });
+});
+
+describe("a keychain that is asked by a process of this program", () => {
+  it.each(["node", "nodejs", "node20", "node-22.1.0", "node.exe", "NODE.EXE", "Node22.exe"])(
+    "is asked where the program is %s",
+    async (name) => {
+      // It is not there, so that nothing starts.
+      process.execPath = join(folder(), "none", name);
+      const keychain = osKeychain("a", { package: "/none" });
+      const failed = { code: "store_failed", message: "the keychain could not be queried: its helper process exited" };
+      for (const work of [keychain.get(), keychain.set("x")]) expect(await heldError(work)).toMatchObject(failed);
+    },
+  );
+
+  it.each(["electron", "mynode", "node-red", "nodes", "node.exe.old", "node.com", "my node"])(
+    "is not asked where the program is %s",
+    async (name) => {
+      process.execPath = `/opt/${name}`;
+      expect(await heldError(osKeychain("a", { package: "/none" }).get())).toMatchObject({
+        message: `the keychain can be used where Node runs the program, not "/opt/${name}"`,
+      });
+    },
+  );
+});
+
+describe.skipIf(ON_WINDOWS)("the reply of a process that asks the keychain", () => {
+  /** A keychain whose process runs these words of a shell. */
+  function replying(words: string, timeoutMs?: number) {
+    process.execPath = join(folder(), "node");
+    writeFileSync(process.execPath, `#!/bin/sh\n${words}\n`, { mode: 0o700 });
+    return osKeychain("a", { package: "/none", timeoutMs });
+  }
+
+  const saying = (reply: unknown) => replying(`echo '${JSON.stringify(reply)}'`);
+
+  it.each([
+    ["no entry", { outcome: "done" }, undefined],
+    ["an entry", { outcome: "done", value: "x" }, "x"],
+    ["an entry that is no text", { outcome: "done", value: 7 }, undefined],
+  ])("may be %s", async (_what, reply, value) => {
+    expect(await saying(reply).get()).toBe(value);
+  });
+
+  it.each<[string, unknown]>([
+    ["that is none", []],
+    ["of another version", { outcome: "other" }],
+    ["that the package is unusable", { outcome: "unusable", message: "no native binding" }],
+    ...[
+      "Platform failure: DBus error: Failed to connect",
+      "a d-bus ERROR",
+      "The name org.freedesktop.secrets was not provided",
+      "Secret Service: no result found",
+      "Couldn't access platform storage",
+      "it is locked",
+      "unlock it",
+      "the prompt was dismissed",
+      "access denied",
+      "canceled",
+      "Cancelled",
+      "no user interaction",
+      "a wrong passphrase",
+      "would block for ever",
+      "a padlock",
+    ].map((message): [string, unknown] => [
+      `that it is refused with ${JSON.stringify(message)}`,
+      { outcome: "refused", message },
+    ]),
+  ])("%s has an error of its own", async (_what, reply) => {
+    expect(await heldError(saying(reply).get())).toMatchObject({ code: "store_failed", class: "store" });
+  });
+
+  it("is waited for as long as a call may take", async () => {
+    expect(await heldError(replying("exec sleep 60", 20).get())).toMatchObject({ code: "store_failed" });
   });
 });

@@ -41,6 +41,50 @@ describe("a holder that another one has taken over from", () => {
 });
 
 describe("a holder that has shown that it lives", () => {
+  const extended = { durationMs: 60_000, extend: true };
+
+  /** Work under a lease, in whose time nothing happens but what it says. */
+  async function atWork(work: (lease: Lease, lockFile: string) => void, options = extended) {
+    vi.useFakeTimers({ toFake: ["Date", "hrtime", "setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const home = folder();
+    await leasesOf(home).run(NAME, async (lease) => work(lease, lockFileOf(home)), options);
+  }
+
+  it("does so five times in the time of its lease, which begins again", async () => {
+    await atWork((lease, lockFile) => {
+      const begun = Date.now();
+      for (const nth of [1, 2, 3, 4, 5, 6]) {
+        vi.advanceTimersByTime(11_999);
+        expect(lease.left()).toBe(60_000 - 11_999);
+        vi.advanceTimersByTime(1);
+        expect(lease.left()).toBe(60_000);
+        expect(Math.round(statSync(lockFile).mtimeMs)).toBe(begun + nth * 12_000);
+      }
+    });
+  });
+
+  it("does not do so again once its lock file was gone", async () => {
+    await atWork((lease, lockFile) => {
+      renameSync(lockFile, `${lockFile}.away`);
+      vi.advanceTimersByTime(12_000);
+      expect(lease.left()).toBe(48_000);
+      renameSync(`${lockFile}.away`, lockFile);
+      vi.advanceTimersByTime(12_000);
+      expect(lease.left()).toBe(36_000);
+    });
+  });
+
+  it("does not do so for work of a known length", async () => {
+    await atWork(
+      (lease) => {
+        vi.advanceTimersByTime(59_999);
+        expect(lease.left()).toBe(1);
+      },
+      { ...extended, extend: false },
+    );
+  });
+
   it("does not continue with that when the work has ended", async () => {
     const home = folder();
     await leasesOf(home).run(NAME, async () => undefined, { durationMs: 50, extend: true });

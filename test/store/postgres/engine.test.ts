@@ -1,6 +1,8 @@
 import { inspect } from "node:util";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
+import type { Subscribe } from "../../../src/store/driver/engine.js";
+import { checkedListen } from "../../../src/store/postgres/engine.js";
 import { postgresDriver } from "../../../src/store/postgres/postgres-driver.js";
 
 const KEY = { kind: "grant", partition: "p", id: "i" } as const;
@@ -114,5 +116,60 @@ describe("an error of the engine", () => {
   it("that the application's query throws as one of ours stays what it is", async () => {
     const own = new AgentAuthError("tls_failed", "no", { class: "remote" });
     expect((await failure(own)).error).toBe(own);
+  });
+});
+
+describe("listening that is checked", () => {
+  /** A listener, and what its server does: `deliver` sends it a message, `connect` makes it listen. */
+  function listening(notify: (message: string) => Promise<unknown>) {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const server = { deliver: (_message: string) => {}, connect: () => {} };
+    const listen: Subscribe = async (channel, deliver, connect) => {
+      expect(channel).toBe("records");
+      Object.assign(server, { deliver, connect });
+    };
+    const checked = checkedListen(listen, notify, 1000);
+    const controller = new AbortController();
+    const heard: string[] = [];
+    const hear = (what: string) => void heard.push(what);
+    void checked.subscribe("records", hear, () => hear("gap"), controller.signal);
+    server.connect();
+    return { server, heard, problem: checked.problem, abort: () => controller.abort() };
+  }
+
+  it("reports what arrives, without the probe, which shows that there is no problem", async () => {
+    const { server, heard, problem } = listening(async (message) => server.deliver(message));
+    server.deliver("a record");
+    await vi.advanceTimersByTimeAsync(1000);
+    expect([heard, problem()]).toEqual([["gap", "a record"], undefined]);
+  });
+
+  it("has a problem where the probe does not arrive in time, until anything does", async () => {
+    const { server, heard, problem } = listening(async () => undefined);
+    await vi.advanceTimersByTimeAsync(999);
+    expect(problem()).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(problem()).toBe(
+      "notifications do not arrive on this connection, as behind PgBouncer in transaction mode: a near cache returns a " +
+        "login that was changed elsewhere until its ttlMs",
+    );
+    server.deliver("probe");
+    expect([heard, problem()]).toEqual([["gap"], undefined]);
+    // It listens again, where nothing arrives any more.
+    server.connect();
+    await vi.advanceTimersByTimeAsync(1000);
+    expect([heard, problem()]).toEqual([["gap", "gap"], expect.any(String)]);
+  });
+
+  it("has no problem where the server does not answer, or the listener has ended", async () => {
+    const failing = listening(async () => Promise.reject(new Error("the connection is gone")));
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(failing.problem()).toBeUndefined();
+    const { server, heard, problem, abort } = listening(async () => undefined);
+    abort();
+    server.deliver("a record");
+    await vi.advanceTimersByTimeAsync(1000);
+    expect([heard, problem()]).toEqual([["gap"], undefined]);
   });
 });
