@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { hostname, uptime } from "node:os";
+import { hostname } from "node:os";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { system } from "../../../src/platform/system.js";
 import {
@@ -136,43 +136,4 @@ describe("a process where there is no table of processes", () => {
       expect(there.wasReused({ ...holder, started: String(Number(started) - 60_000) })).toBe(true);
     },
   );
-
-  it.each(["win32", "darwin", "freebsd"] as const)(
-    "is alive where %s sees the /proc of another system, as programs of Windows do under wine",
-    async (name) => {
-      vi.resetModules();
-      const { system } = await import("../../../src/platform/system.js");
-      Object.assign(system, { name, run: () => undefined });
-      const there = await import("../../../src/store/leases/lock-owner.js");
-      const me = there.thisProcess();
-      expect(me).toMatchObject({ boot: `host ${hostname()}`, space: "" });
-      expect(Math.abs(Number(me.started) - Date.now())).toBeLessThan(600_000);
-      expect(there.livenessOf(me)).toBe("alive");
-    },
-  );
-
-  it.runIf(ON_LINUX)("is known by the table on Android, which is a Linux", async () => {
-    vi.resetModules();
-    const { system } = await import("../../../src/platform/system.js");
-    system.name = "android";
-    const there = await import("../../../src/store/leases/lock-owner.js");
-    expect(there.thisProcess()).toEqual(thisProcess());
-    expect(there.livenessOf(there.thisProcess())).toBe("alive");
-  });
-
-  it("is dead when it began before the machine did, whatever process has its number", async () => {
-    const there = await elsewhere();
-    const started = String(Date.now() - uptime() * 1000 - 3_600_000);
-    expect(there.livenessOf({ ...there.thisProcess(), started })).toBe("dead");
-  });
-
-  it("is alive when the clock was set after it began", async () => {
-    const there = await elsewhere();
-    const started = Date.now() - uptime() * 1000 - 3_600_000;
-    const { system } = await import("../../../src/platform/system.js");
-    system.run = (_, args) =>
-      args.includes("lstart=") ? new Date(started).toUTCString().replace(" GMT", "") : undefined;
-    expect(there.livenessOf({ ...there.thisProcess(), started: String(started) })).toBe("alive");
-    expect(there.livenessOf({ ...there.thisProcess(), started: String(started - 60_000) })).toBe("dead");
-  });
 });
