@@ -104,6 +104,33 @@ describe("a deadline that was slept through", () => {
   });
 });
 
+describe("a controller that follows a signal", () => {
+  it("fires once, with its first reason, for those who listen then", () => {
+    const parent = new AbortController();
+    const following = followSignal(parent.signal);
+    const heard: string[] = [];
+    const [left, stays] = [() => heard.push("left"), () => heard.push("stays")];
+    for (const listener of [left, stays]) following.addEventListener("abort", listener);
+    following.removeEventListener("abort", left);
+    expect([following.aborted, following.reason]).toEqual([false, undefined]);
+    following.abort("first");
+    following.abort("second");
+    parent.abort("third");
+    const { signal } = following;
+    expect([heard, following.aborted, following.reason]).toEqual([["stays"], true, "first"]);
+    expect([signal.aborted, signal.reason]).toEqual([true, "first"]);
+  });
+
+  it("fires with a signal that fires, or has fired, until it is released", () => {
+    const parent = new AbortController();
+    const [one, released] = [followSignal(parent.signal), followSignal(parent.signal)];
+    released.release();
+    expect(listeners(parent.signal)).toBe(1);
+    parent.abort("enough");
+    expect([one.reason, released.aborted, followSignal(parent.signal).reason]).toEqual(["enough", false, "enough"]);
+  });
+});
+
 describe("no timer is left behind", () => {
   beforeEach(() => {
     vi.useFakeTimers();

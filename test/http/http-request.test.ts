@@ -421,6 +421,39 @@ describe("a copy of a request", () => {
   });
 });
 
+describe("the body of a request that another one is made of", () => {
+  async function* parts() {
+    yield encode("te");
+    yield encode("xt");
+  }
+  const sources: [string, () => unknown, string][] = [
+    ["text", () => "text", "text"],
+    ["bytes", () => encode("text"), "text"],
+    ["a blob", () => new Blob(["te", "xt"]), "text"],
+    ["a stream", () => streamOf(encode("te"), encode("xt")), "text"],
+    ["the parts of an iteration", parts, "text"],
+    ["nothing", () => null, ""],
+  ];
+  testStandard(
+    sources.flatMap(([name, bodyOf, text]) =>
+      [false, true].map((isLooked): StandardCase => {
+        const isUsed = text !== "";
+        return [
+          `is passed on, and cannot be read any more: ${name}${isLooked ? " whose stream was looked at" : ""}`,
+          async ({ Request }) => {
+            const first = new Request(URL_OF_TEST, { method: "POST", body: bodyOf(), duplex: "half" });
+            if (isLooked) first.body?.constructor;
+            const second = new Request(first);
+            const used = [first.bodyUsed, await isRefused(() => new Request(first)), second.bodyUsed];
+            return [...used, await second.text(), second.bodyUsed];
+          },
+          [isUsed, isUsed, false, text, isUsed],
+        ];
+      }),
+    ),
+  );
+});
+
 describe("the signal of a request", () => {
   const signals =
     (run: (classes: FetchClasses, controller: AbortController) => Request[]) => (classes: FetchClasses) => {
