@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { bearerAuth, type TokenSource } from "../../src/api/auth.js";
 import { AgentAuthError } from "../../src/errors.js";
 import { followSignal, systemClock, untilAborted } from "../../src/http/deadline.js";
-import { createTransport, type TransportOptions } from "../../src/http/transport.js";
+import { type CallLimits, createTransport, type TransportOptions } from "../../src/http/transport.js";
 import { Redactor } from "../../src/redact.js";
 import { FakeClock } from "../helpers/clock.js";
 import { type Answer, sendJson, startServer, until } from "../helpers/server.js";
@@ -16,7 +16,8 @@ async function setUp(answer: Answer, options: TransportOptions = {}, token?: Tok
   const controller = new AbortController();
   const auth = token === undefined ? undefined : bearerAuth(token, undefined, server.origin, new Redactor());
   const transport = createTransport({ clock: new FakeClock(), random: () => 0, ...options }, auth);
-  const send = () => transport(new Request(`${server.origin}/api/v1/pool`), controller.signal);
+  const send = (limits?: CallLimits) =>
+    transport(new Request(`${server.origin}/api/v1/pool`), controller.signal, limits);
   return { server, controller, send };
 }
 
@@ -411,15 +412,23 @@ describe("the deadline of a call", () => {
 
   it("may be longer than one attempt, also when only the timeout was set", async () => {
     const waits: number[] = [];
-    for (const options of [{ timeoutMs: 120_000 }, { timeoutMs: 120_000, deadlineMs: 50_000 }]) {
+    const long = { timeoutMs: 120_000 };
+    const calls: [TransportOptions, CallLimits?][] = [
+      [long],
+      [{}, long],
+      [long, { timeoutMs: 10_000 }],
+      [{ ...long, deadlineMs: 50_000 }],
+      [{ deadlineMs: 50_000 }, long],
+    ];
+    for (const [options, limits] of calls) {
       const clock = new FakeClock();
       const { send } = await setUp(
         (response, _request, nth) => sendJson(response, {}, nth === 1 ? 503 : 200, { "retry-after": "100" }),
         { ...options, clock },
       );
-      await send().catch(() => undefined);
-      waits.push(...clock.waits);
+      await send(limits).catch(() => undefined);
+      waits.push(clock.waits.length);
     }
-    expect(waits).toEqual([100_000]);
+    expect(waits).toEqual([1, 1, 1, 0, 0]);
   });
 });
