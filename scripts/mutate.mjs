@@ -2,6 +2,7 @@
 //   npm run mutate -- src/http src/node/retry.ts:20-40    folders, files, lines
 //   npm run mutate -- --changed [<commit>]                the lines that differ from a commit, by default from main
 //   npm run mutate -- --sample 200 --seed 7 [src/oauth]   drawn at random, the same for the same seed; fails below a score
+//   npm run mutate -- --sample 600 --seed 7,8,9           an equal part with each seed
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";

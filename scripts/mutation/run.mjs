@@ -47,7 +47,8 @@ async function chooseMutants() {
     ({ fileName, location: { start } }) => wanted.get(fileName)?.has(start.line + 1) ?? true,
   );
   const size = Number(values.sample ?? (values.changed ? CHANGED.mutants : Number.POSITIVE_INFINITY));
-  const drawn = draw(mutants, size, values.seed);
+  const seeds = values.seed.split(",");
+  const drawn = [...new Set(seeds.flatMap((seed) => draw(mutants, size / seeds.length, seed)))];
   console.log(`${mutants.length} mutants in ${files.length} files, ${drawn.length} of them drawn`);
   return drawn;
 }
