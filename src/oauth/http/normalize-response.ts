@@ -26,6 +26,7 @@ function normalize(reply: BufferedResponse, lenient: boolean, secrets: Redactor)
   const members = isForm ? readFormMembers(reply) : readJsonMembers(reply);
   if (members === undefined) return withBody(response.status, response, text);
   for (const name of OPTIONAL_MEMBERS) if (members[name] === null) delete members[name];
+  for (const name of OPTIONAL_TEXTS) if (members[name] === "") delete members[name];
   if (members["access_token"] !== undefined) setIdTokenAside(members);
   maskTokenType(members, secrets);
   if (lenient) dropInvalidMembers(members);
@@ -56,8 +57,12 @@ function statusOf({ ok, status }: Response, members: Record<string, unknown>): n
   return status === 201 && hasToken ? 200 : status;
 }
 
-// Many servers send null for an optional member that they do not set.
-const OPTIONAL_MEMBERS = ["expires_in", "refresh_token", "id_token", "scope"];
+// Many servers send null for an optional member that they do not set, and some an empty text for those of a client.
+const OPTIONAL_TEXTS = ["client_secret", "token_endpoint_auth_method"];
+const OPTIONAL_MEMBERS = [
+  ...["expires_in", "refresh_token", "id_token", "scope"],
+  ...["client_secret_expires_at", "redirect_uris", ...OPTIONAL_TEXTS],
+];
 
 /** The secrets of a response. */
 const ANSWERED = ["access_token", "refresh_token", "client_secret", "registration_access_token"];

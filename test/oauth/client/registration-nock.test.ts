@@ -75,11 +75,22 @@ describe("registering a client, on the global fetch", () => {
 
   const LONGEST = "~ ".repeat(1024);
   const SECRET = { client_secret: "s", client_secret_expires_at: 0 };
+  const nothing = (unset: null | "") => ({
+    client_secret: unset,
+    token_endpoint_auth_method: unset,
+    ...(unset === null && { client_secret_expires_at: null, redirect_uris: null, grant_types: null }),
+  });
 
   it.each<[string, object, object]>([
     ["a client id of 2048 characters", { client_id: LONGEST }, { clientId: LONGEST }],
     ["the address that was sent", { redirect_uris: [REDIRECT] }, { redirectUri: REDIRECT, issuer: ISSUER }],
     ["no secret", {}, { clientSecret: undefined, authMethod: "none", clientName: "agent", source: "dynamic" }],
+    [
+      "null for what it does not set",
+      nothing(null),
+      { clientSecret: undefined, authMethod: "none", source: "dynamic" },
+    ],
+    ["empty texts for that", nothing(""), { clientSecret: undefined, authMethod: "none" }],
     ["a secret that does not end", SECRET, { secretExpiresAt: undefined, authMethod: "none" }],
     ["an end in words, and no secret", { client_secret_expires_at: "5" }, { secretExpiresAt: undefined }],
     ["one that ends", { ...SECRET, client_secret_expires_at: 5 }, { secretExpiresAt: 5000 }],
