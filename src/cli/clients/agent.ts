@@ -42,7 +42,7 @@ export async function buildAgentClient(
     ...(grant === undefined && { idp: await readIdp(flags, context) }),
     issuer: issuer?.value,
     trustNamedIssuer: flags.trustNamedIssuer,
-    ...(client && grant === undefined && mayConfirm(flags, io) && { confirmIssuer: issuerQuestion(io) }),
+    ...(mayConfirm(flags, io) && { confirmIssuer: issuerQuestion(io) }),
     mutualTls: options.clientCertificate !== undefined,
     network,
     clock: context.clock,
