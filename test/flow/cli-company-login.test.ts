@@ -1,5 +1,6 @@
 import { decodeJwt } from "jose";
 import { describe, expect } from "vitest";
+import { fileStore } from "../../src/store/file/file.js";
 import { expireIdToken, loginAtIdp, machineTest, tokenRequests } from "./machine-support.js";
 import { callbackOf, FETCH_BROWSER, fastClock } from "./support.js";
 
@@ -48,6 +49,19 @@ describe("agentauth login --idp", () => {
     expect((await me.run(["token", url, "--no-login"])).stdout).toBe(first.stdout);
     const status = JSON.parse((await me.run(["status", "--json"])).stdout) as { grant: string; server: string }[];
     expect(status.map(({ grant }) => grant).sort()).toEqual(["id-jag", "idp"]);
+  });
+
+  it("prints that login, whatever other logins have the address of the provider", async ({
+    logInAtIdp,
+    machine,
+    me,
+  }) => {
+    await me.logIn();
+    const [grant] = await me.grants();
+    if (grant === undefined) throw new Error("no login is stored");
+    await fileStore(me.home).save({ ...grant, server: machine.idp.issuer, generation: 1 }, undefined);
+    const login = await logInAtIdp("--json");
+    expect([login.code, JSON.parse(login.stdout)]).toMatchObject([0, { grant: "idp", account: "grant:idp" }]);
   });
 
   it("is renewed once by many commands at the same time", async ({ client, logInAtIdp, machine, me, url }) => {

@@ -15,10 +15,8 @@ import {
   takeCallback,
 } from "../../../src/cli/clients/started-logins.js";
 import { encodeLogin, type StoredLogin } from "../../../src/oauth/login/login-codec.js";
-import { Secret } from "../../../src/redact.js";
 import { temporaryFolder } from "../../helpers/cli.js";
-import { madeClient } from "../../helpers/grant.js";
-import { serverMetadata } from "../../helpers/issuer.js";
+import { DEVICE_LOGIN } from "./device-login.js";
 
 const ID = "abcdefghijkl";
 
@@ -29,27 +27,6 @@ function arrange(...names: string[]) {
   for (const name of names) writeFileSync(join(folder, name), "{}", { mode: 0o600 });
   return { folder, files: { home: () => home, now: () => Date.now() }, names: () => readdirSync(folder).sort() };
 }
-
-const DEVICE_LOGIN: StoredLogin = {
-  flow: "device",
-  profile: "default",
-  server: "https://mcp.example/mcp",
-  account: undefined,
-  issuer: serverMetadata(),
-  client: madeClient(),
-  scope: ["mcp"],
-  resource: "https://mcp.example/mcp",
-  overrides: [],
-  proofKey: undefined,
-  device: {
-    deviceCode: new Secret("device-code"),
-    userCode: "ABCD",
-    verificationUri: "https://as.example/device",
-    verificationUriComplete: undefined,
-    intervalSeconds: 5,
-    expiresAt: 0,
-  },
-};
 
 describe("the files of started logins", () => {
   it("have no callback of a login that was removed while it was stored", () => {

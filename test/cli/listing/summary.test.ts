@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { Page } from "../../../src/api/page.js";
+import type { Drift, Page } from "../../../src/api/page.js";
 import type { Device } from "../../../src/api/types.js";
 import type { ListFlags } from "../../../src/cli/flags/list.js";
 import { buildFilter, type Filter } from "../../../src/cli/listing/filters.js";
+import type { ListItem } from "../../../src/cli/listing/scope.js";
 import { type ListEnding, reportEnding, type Selection, selectMatching } from "../../../src/cli/listing/summary.js";
 import type { CommandContext } from "../../../src/cli/runtime/context.js";
 import { createMemoryIo } from "../../helpers/memory-io.js";
@@ -80,8 +81,13 @@ describe("what is taken from a page", () => {
 });
 
 describe("what is printed in the end", () => {
-  const reported = async (end: Partial<ListEnding>, options: ListFlags = {}) => {
-    const io = createMemoryIo();
+  /** All that is printed, of a filtered list and with --verbose unless something else is given. */
+  const reported = async (
+    end: Partial<ListEnding>,
+    options: ListFlags = {},
+    { filter = active as Filter | null | undefined, isBrief = false, verbose = true } = {},
+  ) => {
+    const io = createMemoryIo({ verbose });
     const context = {
       io,
       argv: ["devices", "list", "--status", "active", "--limit", "2"],
@@ -89,23 +95,102 @@ describe("what is printed in the end", () => {
     reportEnding(
       { yielded: 4, matched: 2, drift: [], verdict: undefined, left: undefined, ...end },
       options,
-      active,
+      filter ?? undefined,
       context,
+      isBrief ? { columns: "id", isJson: true } : undefined,
     );
     await io.stderr.write("");
     return io.err();
   };
+  const ended = { yielded: 4, expected: 4, duplicates: 0, drift: [], complete: true, next: undefined };
+  const drift: Drift[] = [1, 2].map((page) => ({ field: "item_count", from: page, to: page + 1 }) as Drift);
+  const changed = "warning: the list changed while it was read (item_count was 1, then 3)";
+  const again = (offset: number, limit = "") =>
+    `agentauth devices list --status active --offset ${offset}${limit && ` --limit ${limit}`}`;
 
   it("has the command that continues with what matches", async () => {
     expect(await reported({ left: { offset: 23, again: 0 } }, { limit: 2 })).toBe(
-      "the first 2 match (--status: filtered here, after reading); continue with: " +
-        "agentauth devices list --status active --offset 23 --limit 2\n",
+      `the first 2 match (--status: filtered here, after reading); continue with: ${again(23, "2")}\n`,
     );
   });
 
   it("says what may come again where the place cannot be known exactly", async () => {
-    expect(await reported({ left: { offset: 23, again: 1 } }, { limit: 2 })).toContain(
-      "; the service listed 1 items twice there, which may come again; continue with: ",
+    expect(await reported({ left: { offset: 23, again: 1 } }, { limit: 2 })).toBe(
+      "the first 2 match (--status: filtered here, after reading); the service listed 1 items twice there, which may " +
+        `come again; continue with: ${again(23, "2")}\n`,
     );
+  });
+
+  it.each<[string, Partial<ListEnding>, ListFlags, string]>([
+    ["the whole list", { verdict: ended }, {}, "shown 4 of 4\n"],
+    ["the rest of a list", { verdict: ended }, { offset: 3 }, "shown 4 to 7 of 7\n"],
+    ["nothing behind the end", { verdict: { ...ended, expected: 0 }, yielded: 0 }, { offset: 3 }, "shown 0 of 3\n"],
+    ["a list of unknown length", { verdict: { ...ended, expected: undefined } }, {}, "shown 4\n"],
+    ["a list of which nothing is known", {}, {}, "shown 4\n"],
+    [
+      "the beginning of a list",
+      { verdict: { ...ended, expected: 9, next: 4 } },
+      { limit: 4 },
+      `shown 4 of 9; continue with: ${again(4, "4")}\n`,
+    ],
+    [
+      "the beginning of a list of unknown length",
+      { verdict: { ...ended, expected: undefined, next: 4 } },
+      {},
+      `shown 4 of more; continue with: ${again(4)}\n`,
+    ],
+    [
+      "a list with items twice",
+      { verdict: { ...ended, duplicates: 3 } },
+      {},
+      "shown 4 of 4\nwarning: the service listed 3 items twice; each is shown once\n",
+    ],
+    ["a list that changed", { verdict: ended, drift }, {}, `shown 4 of 4\n${changed}\n`],
+    [
+      "a list that changed, with items twice",
+      { verdict: { ...ended, duplicates: 3, complete: false }, drift },
+      {},
+      `shown 4 of 4\n${changed}; items added in between may be missing\n`,
+    ],
+    [
+      "the beginning of a list that changed",
+      { verdict: { ...ended, complete: false, next: 4 }, drift },
+      {},
+      `shown 4 of 4; continue with: ${again(4)}\n${changed}\n`,
+    ],
+  ])("of %s is how much of it was printed, and what changed", async (_what, end, options, said) => {
+    expect(await reported(end, options, { filter: null })).toBe(said);
+  });
+
+  it("of the whole list is only for --verbose", async () => {
+    expect(await reported({ verdict: ended }, {}, { filter: null, verbose: false })).toBe("");
+    expect(await reported({ verdict: ended }, {}, { verbose: false })).toBe(
+      "2 of 4 match (--status: filtered here, after reading)\n",
+    );
+  });
+
+  it.each<[string, Partial<ListEnding>, Filter | null | undefined, object]>([
+    ["the whole list", { verdict: ended }, null, { total: 4, next: null }],
+    [
+      "its beginning",
+      { verdict: { ...ended, expected: 9, next: 4 } },
+      null,
+      { total: 9, next: { offset: 4, command: again(4, "2") } },
+    ],
+    ["what matches in all of it", { verdict: ended }, active, { next: null }],
+    ["what matches first", { left: { offset: 3, again: 0 } }, active, { next: { offset: 3, command: again(3, "2") } }],
+  ])("of the short form of %s is a line of JSON", async (_what, end, filter, said) => {
+    const message = "the short form, as with --brief; -o json prints everything, --limit or --columns what it names";
+    const line = await reported({ ...end, drift }, { limit: 2 }, { filter, isBrief: true });
+    expect(JSON.parse(line.split("\n")[0] ?? "")).toEqual({ shown: 2, columns: "id", message, ...said });
+    expect(line).toMatch(/^.*\nwarning: the list changed while it was read .*\n$/);
+  });
+
+  it.each([true, false])("names a value of a filter that nothing has (short form: %s)", async (isBrief) => {
+    const filter = buildFilter({ status: "actve" }, 0, { status: ["active"] });
+    filter?.matches(page("a").items[0] as ListItem);
+    const said = await reported({ matched: 0, verdict: ended }, {}, { filter, isBrief });
+    expect(said).toMatch(/^.*\nwarning: .*"actve".*\n$/);
+    expect(await reported({ matched: 1, verdict: ended }, {}, { filter, isBrief })).not.toContain("warning");
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect } from "vitest";
+import { hideSecretWords, secretFlagError } from "../../../src/cli/runtime/secret-flags.js";
 import { benchTest } from "../../helpers/bench-test.js";
 import { linesOf, runCli } from "../../helpers/cli.js";
 
@@ -80,6 +81,64 @@ describe("a secret on the command line", () => {
       expect([args, code, stdout]).toEqual([args, 2, ""]);
       expect(stderr).not.toContain(word);
     }
+  });
+});
+
+describe("the way that is safe", () => {
+  const apiToken = "set AGENTAUTH_API_TOKEN, or keep it: agentauth config set api_token - < token.txt";
+  const secret = "set AGENTAUTH_CLIENT_SECRET, or give --client-secret-file <file> (- reads stdin)";
+  const elsewhere = "give it in the environment, on stdin or in a private file: agentauth help environment";
+
+  it.each<[string, string | undefined]>([
+    ...["token", "api-key", "apikey", "bearer", "authorization", "auth", "apiKey", "API_KEY", "my-token"].map(
+      (flag): [string, string] => [flag, apiToken],
+    ),
+    ...["password", "passwd", "pass", "passphrase", "credential", "credentials", "verifier", "jwt"].map(
+      (flag): [string, string] => [flag, elsewhere],
+    ),
+    ...["client-secret", "secret", "clientSecret", "client_secret=x", "myOwn2Secret"].map((flag): [string, string] => [
+      flag,
+      secret,
+    ]),
+    ["id-token", "set AGENTAUTH_ID_TOKEN, or give --id-token-file <file> (- reads stdin)"],
+    ["idp-client-secret", "set AGENTAUTH_IDP_CLIENT_SECRET, or give --idp-client-secret-file <file> (- reads stdin)"],
+    ["subject-token", "set AGENTAUTH_SUBJECT_TOKEN, or give --subject-token-file <file> (- reads stdin)"],
+    ["actor-token", "give --actor-token-file <file> (- reads stdin)"],
+    ["refresh-token", "agentauth login stores it, and nothing else needs it"],
+    ["store-url", "set AGENTAUTH_STORE_URL, or keep it: agentauth config set store_url file:<path>"],
+    ["store-keys", "set AGENTAUTH_STORE_KEYS, or keep them: agentauth config set store_keys file:<path>"],
+    ["client-assertion", "give --assertion <source>, such as file:<path>"],
+    ["code", "agentauth login <mcp_url> --flow paste reads it without showing it"],
+    ["client-id", undefined],
+    ["tokens", undefined],
+    ["to-string", undefined],
+    ["constructor", undefined],
+    ["token-file", undefined],
+  ])("instead of --%s is named", (flag, hint) => {
+    expect(secretFlagError(`--${flag}`)?.hint).toBe(hint && `${hint}; and revoke the one that was typed here`);
+    expect(secretFlagError(`-${flag}`)).toBeUndefined();
+  });
+});
+
+describe("what is masked of a command line", () => {
+  const CALLBACK = "http://127.0.0.1:1/callback?code=code-1&state=state-1";
+
+  it.each<[string, string[], string[]]>([
+    ["nothing of other words", ["devices", "list", "--pool", "pool_1", "-o", "json"], []],
+    ["a token", [JWT, SANDBOX_TOKEN, `Bearer ${JWT}`, `x${JWT}`], [JWT, SANDBOX_TOKEN, `Bearer ${JWT}`]],
+    ["a value behind its flag", ["--api-token=one", "--password", "two", "x"], ["one", "", "two"]],
+    ["no flag behind a flag", ["--api-token", "-o", "json"], [""]],
+    ["no value of an unknown flag", ["--tokens", "x", "-token", "y", "token", "z"], []],
+    ["no value behind the end", ["--token"], [""]],
+    ["a callback, and the code in it", ["--callback-url", CALLBACK], [CALLBACK, "code-1"]],
+    ["a callback behind its flag", [`--callback-url=${CALLBACK}`], [CALLBACK, "code-1"]],
+    ["the query of a callback alone", ["--callback-url", "code=code-1&state=s"], ["code=code-1&state=s", "code-1"]],
+    ["a callback without a code", ["--callback-url", "-"], ["-", ""]],
+    ["no callback behind the end", ["--callback-url"], ["", ""]],
+  ])("is %s", (_what, argv, masked) => {
+    const added: string[] = [];
+    hideSecretWords(argv, { add: (value) => added.push(value) });
+    expect(added).toEqual(masked);
   });
 });
 

@@ -347,6 +347,16 @@ describe("between two readings", () => {
     expect([code, stdout]).toEqual([5, ""]);
   });
 
+  it("reports what a later page failed with, and no list in part", async ({ bench }) => {
+    bench.sandbox.faults.add({ kind: "status", status: 503, after: 1, times: 0 });
+    const { code, stdout, stderr } = await bench.run([...bench.devices, "--watch", "--page-size", "20", ...quick]);
+    expect([code, stdout, stderr]).toEqual([
+      5,
+      "",
+      expect.stringMatching(/^error: \S+: a fault of the sandbox: status 503 .*\nhint: .*\n$/),
+    ]);
+  });
+
   it("--watch-timeout also ends a reading that hangs", async ({ bench }) => {
     bench.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, times: 0 });
     const { code, stderr } = await bench.run([...bench.devices, "--watch", "--watch-timeout", "1"]);

@@ -185,6 +185,15 @@ describe("the servers of mcp proxy", () => {
   });
 });
 
+it("mcp proxy sends nothing before the login has the scope that is named", async () => {
+  const host = await hostOf(answerTools, (url) => [url, "--scope", "tools admin"]);
+  host.send({ id: 1, method: "initialize", params: HELLO });
+  const { code, stderr } = await host.end();
+  expect([code, stderr]).toEqual([4, expect.stringContaining("the token lacks the scope tools admin\n")]);
+  expect(stderr).toContain(`hint: agentauth login ${host.server.url} --scope 'tools admin'\n`);
+  expect(host.server.requests.filter(({ headers }) => headers.authorization !== undefined)).toEqual([]);
+});
+
 it("mcp proxy keeps an idle session alive, and shows the host nothing of it", async () => {
   const host = await hostOf(answerTools, (url) => [url, "--keep-alive", "0.02"]);
   const pings = () => host.server.requests.filter(({ body }) => body.includes('"ping"')).length;

@@ -60,6 +60,8 @@ describe("the page of a report", () => {
       new RegExp(`<bdi>${name}</bdi></th><td><svg .*?</svg></td>(.*?)</tr>`).exec(page)?.[1];
     expect(row("JP Japan")).toBe('<td class="n">1</td><td class="n">50%</td>');
     expect(row("2026-01-30")).toBe('<td class="n">2</td><td class="n">100%</td>');
+    const apart = reportPage(reportOn([device(), device({ last_seen: { at: daysAgo(3) } })]));
+    expect(apart).toContain('<bdi>2026-01-29</bdi></th><td></td><td class="n">0</td><td class="n">0%</td></tr>');
   });
 
   it("lists every country, those after the first twelve behind a line that opens them", () => {

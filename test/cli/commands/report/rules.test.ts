@@ -92,6 +92,13 @@ describe("faster than any traveller", () => {
     ],
     ["last before first", trip(-1), "cannot be judged"],
     ["a time in the future", { ...trip(1), last_seen: { ...TOKYO, at: daysAgo(-2) } }, "cannot be judged"],
+    ...[["52", 13], [52, "13"], [52, 13, 1], [52], [90.1, 13], [52, 180.1], "52"].map(
+      (lat_long): [string, object, string] => [
+        `coordinates ${JSON.stringify(lat_long)}`,
+        trip(1, { lat_long }),
+        "cannot be judged",
+      ],
+    ),
     ["no coordinates", { ...trip(1), last_seen: { lat_long: undefined, at: daysAgo(0) } }, "cannot be judged"],
   ])("%s", (_name, fields, verdict) => {
     expect(judged("impossible_travel", fields)).toBe(verdict);
@@ -155,6 +162,8 @@ describe("the other rules", () => {
     const { count, active, examples } = findingOf(reportOn(devices), "pkce_optional");
     expect([count, active, examples.length]).toEqual([12, 7, 10]);
     expect(examples.map(({ id }) => id)).toEqual(devices.slice(0, 10).map(({ id }) => id));
+    const unnamed = findingOf(reportOn([device({ ...open, id: undefined })]), "pkce_optional");
+    expect([unnamed.count, unnamed.examples]).toEqual([1, []]);
   });
 });
 

@@ -236,4 +236,13 @@ describe("the clock and the machine clients of a sandbox", () => {
     expect((await runCli(["sandbox", "fault"], { env })).stdout).toMatch(/^Kinds of faults:\n/);
     expect((await runCli(["sandbox", "machine"], { env })).code).toBe(2);
   });
+
+  it("status takes the file of one that has gone for none", async ({ small }) => {
+    const home = temporaryFolder();
+    const state = readFileSync(join(small.home, "sandbox.json"), "utf8");
+    expect(await small.stop()).toBe(143);
+    writeFileSync(join(home, "sandbox.json"), state, { mode: 0o600 });
+    const { code, stdout } = await runCli(["sandbox", "status", "--json"], { env: { AGENTAUTH_HOME: home } });
+    expect([code, stdout]).toEqual([5, '{"running":false}\n']);
+  });
 });

@@ -241,6 +241,18 @@ describe("store export and store import", () => {
     expect(await fileStore(target).list()).toEqual([]);
   });
 
+  it.each<[string, object[], RegExp]>([
+    ["another end", [{ kind: "export-end", records: 1 }], /line 1: it is no record of an export/],
+    ["what is no record", [{ kind: "else", records: 0 }], /line 1: it is no record of an export/],
+    ["a sealed record", [{ kind: "sealed" }], /line 1: it is sealed, and store_keys is none/],
+  ])("change nothing for a file that is not sealed, and has %s", async (_what, lines, reason) => {
+    const path = join(temporaryFolder(), "logins.ndjson");
+    writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""), { mode: 0o600 });
+    const env = { AGENTAUTH_HOME: temporaryFolder(), AGENTAUTH_STORE_KEYS: "none" };
+    const { code, stdout, stderr } = await runCli(["store", "import", path], { env });
+    expect([code, stdout, stderr]).toEqual([8, "", expect.stringMatching(reason)]);
+  });
+
   it("refuse the keys of another ring, a file that others can read, and a file that is there", async () => {
     const { home, keys } = await madeHome();
     await filled(home);

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
-import { type RunOptions, runCli } from "../helpers/cli.js";
-import { QUESTION, questionTest } from "./issuer-question-support.js";
+import { QUESTION, questionTest } from "../../flow/issuer-question-support.js";
+import { type RunOptions, runCli } from "../../helpers/cli.js";
 
 const it = questionTest.extend("run", ({ args, env }) => (flags: readonly string[], options: RunOptions) => {
   return runCli([...args, ...flags], { ...options, env });
