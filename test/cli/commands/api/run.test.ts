@@ -4,6 +4,7 @@ import { parseAllDocuments } from "yaml";
 import type { Fault } from "../../../../src/sandbox/index.js";
 import { benchTest } from "../../../helpers/bench-test.js";
 import { allIds, linesOf, runCli } from "../../../helpers/cli.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { sendJson, startServer } from "../../../helpers/server.js";
 
 const it = benchTest({ devices: 12 });
@@ -57,6 +58,7 @@ describe("api", () => {
     const { code, stdout, stderr } = await bench.run(["api", ...args]);
     expect([code, stdout, bench.sandbox.requests.length]).toEqual([2, "", before]);
     expect(stderr).toMatch(/^error: /);
+    expect(fixedText(stderr)).toMatchSnapshot();
     expect(stderr).toContain(message);
     expect(stderr).toContain(hint);
   });
@@ -125,6 +127,7 @@ describe("api", () => {
     const { code, stderr } = await bench.run(["api", "GET", "/x", "-f", "pagination[offset]=a", "--paginate"]);
     expect([code, bench.sandbox.requests.length]).toEqual([2, before]);
     expect(stderr).toContain("is not one offset");
+    expect(fixedText(stderr)).toMatchSnapshot();
   });
 
   it("ends with exit 5 where the service is unavailable", async ({ bench }) => {

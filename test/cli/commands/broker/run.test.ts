@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished } from "vitest";
 import { collect, type Started, temporaryFolder, until } from "../../../helpers/cli.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { deskTest } from "../desk.js";
 
@@ -164,6 +165,7 @@ describe("a policy that is wrong", () => {
       writeFileSync(file, JSON.stringify(policy), { mode: 0o600 });
       const { code, stderr } = await user.run(check(file));
       expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
+      expect(fixedText(stderr)).toMatchSnapshot();
     }
     writeFileSync(file, JSON.stringify({ grants, clients }));
     expect(await user.run(check(file))).toMatchObject({ code: 0, stderr: "the policy is valid: 1 grant, 1 client\n" });
@@ -205,6 +207,8 @@ describe("a policy that is wrong", () => {
     [["broker", "--config", "x.json", "--listen", "unix:/a"], "--config and --listen do not go together"],
     [["broker", "--config", "/nowhere/x.json"], "cannot be read: ENOENT"],
   ] as const)("%j is a usage error", async ([args, message], { user }) => {
-    expect(await user.run(args)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+    const { code, stderr } = await user.run(args);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+    expect(fixedText(stderr)).toMatchSnapshot();
   });
 });

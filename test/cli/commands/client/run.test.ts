@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { machineTest } from "../desk.js";
 
 const it = machineTest()
@@ -68,4 +69,5 @@ it("forget of a client that is not bound says so, and prints nothing without a f
 it("forget without a client is refused", async ({ user }) => {
   const { code, stdout, stderr } = await user.run(["client", "forget"]);
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining("client_id")]);
+  expect(fixedText(stderr)).toMatchSnapshot();
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { describeProgram, leafCommands } from "../../../../src/cli/commands/commands/command-tree.js";
 import { linesOf, runCli } from "../../../helpers/cli.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { declaredProgram } from "../../../helpers/program.js";
 
 const tree = describeProgram(declaredProgram());
@@ -34,5 +35,6 @@ describe("commands", () => {
     const { code, stdout, stderr } = await runCli(["commands", "-o", "yaml"]);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toMatch(/^error: --output "yaml" must be one of text, json\n/);
+    expect(fixedText(stderr)).toMatchSnapshot();
   });
 });

@@ -6,6 +6,7 @@ import { tokenPath } from "../../../../src/cli/config/change.js";
 import { writeSandboxState } from "../../../../src/profile/sandbox-state.js";
 import { readSecretFile } from "../../../../src/profile/secrets.js";
 import { linesOf, temporaryFolder } from "../../../helpers/cli.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { onSystem } from "../../../platform/support.js";
 import { configTest, modeOf } from "./support.js";
@@ -94,6 +95,7 @@ describe("settings", () => {
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toMatch(message);
     expect(stderr).not.toMatch(/hunter2|pass-word/);
+    expect(fixedText(stderr)).toMatchSnapshot();
     expect(existsSync(join(home, "config.json"))).toBe(false);
   });
 
@@ -146,6 +148,7 @@ describe("settings", () => {
         expect(stderr).toMatch(message);
         expect(stderr).toContain(join(home, "config.json"));
         expect(stderr).not.toContain("hunter2");
+        expect(fixedText(stderr)).toMatchSnapshot();
       }
       expect(readFileSync(join(home, "config.json"), "utf8")).toBe(text);
     },
@@ -270,6 +273,7 @@ describe("a setting", () => {
   ] as const)("refuses the issuer %s", async ([value], { run }) => {
     const { code, stderr } = await run(["config", "set", "issuer", value]);
     expect([code, stderr]).toEqual([2, expect.stringContaining("must be an https address without a query")]);
+    expect(fixedText(stderr)).toMatchSnapshot();
   });
 
   it.for(["https://issuer.example/path", "http://127.0.0.1:9000"])(
@@ -297,6 +301,7 @@ describe("settings that cannot be", () => {
     const { code, stdout, stderr } = await run(["config", "list"]);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(message);
+    expect(fixedText(stderr)).toMatchSnapshot();
   });
 
   it("read are an error of the store", async ({ home, run }) => {

@@ -11,6 +11,7 @@ import { processSignals } from "../../../../src/cli/runtime/signals.js";
 import { type Clock, systemClock } from "../../../../src/http/deadline.js";
 import { memoryStore } from "../../../../src/store/memory.js";
 import { collect, linesOf, runCli, temporaryFolder, until } from "../../../helpers/cli.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { startRun } from "../../run-support.js";
 import { deskTest, startDesk, type User } from "../desk.js";
@@ -157,6 +158,7 @@ it.for<[string, string[], RegExp]>([
   const { code, stdout, stderr } = await exec(...words.map((word) => word.replace("FILE", file)));
   expect([code, stdout, existsSync(file)]).toEqual([2, "", false]);
   expect(stderr).toMatch(expected);
+  expect(fixedText(stderr)).toMatchSnapshot();
 });
 
 it("starts nothing without a login, for an address that is none, and for a token that only we can use", async ({
@@ -372,6 +374,7 @@ describe.skipIf(ON_WINDOWS)("exec --broker", () => {
     const { code, stderr } = await runCli(["exec", ...words, "--", process.execPath, `${file}.js`]);
     expect([code, existsSync(file)]).toEqual([2, false]);
     expect(stderr).toContain(message);
+    expect(fixedText(stderr).replaceAll(process.execPath, "<node>")).toMatchSnapshot();
   });
 
   it.for<[string[], string]>([
@@ -384,5 +387,6 @@ describe.skipIf(ON_WINDOWS)("exec --broker", () => {
   ])("%j has no command", async ([words, message]) => {
     const { code, stderr } = await runCli(["exec", ...words]);
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+    expect(fixedText(stderr)).toMatchSnapshot();
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { startSandbox } from "../../../../src/sandbox/index.js";
 import { FETCH_BROWSER } from "../../../flow/support.js";
 import { runCli, temporaryFolder } from "../../../helpers/cli.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 
 const SMALL = { accounts: 1, domains: 1, pools: 1, devices: 0 };
 
@@ -72,6 +73,7 @@ describe("--authorize-param", () => {
   ])("is refused with %s", async (text, words) => {
     const { code, stderr } = await runCli(["login", "https://mcp.example/mcp", "--authorize-param", text]);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(words) });
+    expect(fixedText(stderr)).toMatchSnapshot();
   });
 
   it.each([
@@ -81,6 +83,7 @@ describe("--authorize-param", () => {
     const env = { AGENTAUTH_HOME: temporaryFolder() };
     const { code, stderr } = await runCli(["config", "set", "authorize_params", text], { env });
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(words) });
+    expect(fixedText(stderr)).toMatchSnapshot();
   });
 });
 

@@ -3,6 +3,7 @@ import { chmodSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { collect, type RunOptions, until } from "../../../helpers/cli.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { deskTest, type User } from "../desk.js";
 
 const it = deskTest()
@@ -92,6 +93,7 @@ it.for<[string, string[], string[], RegExp]>([
   const { login_id } = await begin(...first);
   const { code, stdout, stderr } = await user.run(["login", desk.url, "--wait", login_id, ...second]);
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
+  expect(fixedText(stderr)).toMatchSnapshot();
 });
 
 it("refuses to finish the login of another server, one that is not stored, and one that is damaged", async ({
@@ -155,6 +157,7 @@ it.for<[string, string[], number, RegExp]>([
 ])("refuses %s", async ([_what, flags, exitCode, words], { desk, user }) => {
   const { code, stdout, stderr } = await user.run(["login", desk.url, ...flags]);
   expect([code, stdout, stderr]).toEqual([exitCode, "", expect.stringMatching(words)]);
+  expect(fixedText(stderr)).toMatchSnapshot();
 });
 
 it("refuses an address that is none", async ({ user }) => {

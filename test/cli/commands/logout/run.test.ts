@@ -2,6 +2,7 @@ import { describe, expect } from "vitest";
 import { logout, logoutOfAll } from "../../../../src/cli/commands/logout/run.js";
 import { AgentAuthError } from "../../../../src/errors.js";
 import type { AgentClient } from "../../../../src/oauth/agent.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { writeGrantFile } from "../../../helpers/grant-files.js";
 import { deskTest } from "../desk.js";
 import { failureOf, memoryContext } from "../request/support.js";
@@ -73,6 +74,7 @@ it.for<[string, string[], RegExp]>([
   await user.logIn();
   const { code, stdout, stderr } = await user.run(["logout", ...args.map((one) => one.replace("URL", desk.url))]);
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
+  expect(fixedText(stderr)).toMatchSnapshot();
   expect(await user.store.list()).toHaveLength(1);
 });
 
@@ -159,6 +161,7 @@ describe("signing out of one server", () => {
     const out = await logout(agentThat({ S: outcome }), { server: "S" }, "work", context);
     expect(out).toMatchObject({ server: "S", profile: "work", ...expected });
     expect([context.io.out(), context.io.err()]).toEqual(["", expect.stringMatching(said)]);
+    expect(fixedText(context.io.err())).toMatchSnapshot();
   });
 
   it("gives a reason in few words, without secrets", async () => {

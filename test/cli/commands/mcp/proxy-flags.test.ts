@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { fileStore } from "../../../../src/store/file/file.js";
 import { collect, linesOf, type RunOptions, runCli, startCli, temporaryFolder, until } from "../../../helpers/cli.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { madeGrant } from "../../../helpers/grant.js";
 import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { type PlainAnswer, sendResult, startPlainServer } from "../../../mcp/plain-server.js";
@@ -145,6 +146,7 @@ describe("the headers of mcp proxy", () => {
   ])("are refused: %s", async (_what, flags, message) => {
     const { code, stderr } = await proxy(URL_, ...flags);
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+    expect(fixedText(stderr)).toMatchSnapshot();
     expect(stderr).not.toContain("abcdefgh");
   });
 
@@ -181,7 +183,9 @@ describe("the servers of mcp proxy", () => {
       /--header is for one server/,
     ],
   ])("are refused: %s", async (_what, flags, message) => {
-    expect(await proxy(...flags)).toMatchObject({ code: 2, stderr: expect.stringMatching(message) });
+    const { code, stderr } = await proxy(...flags);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+    expect(fixedText(stderr)).toMatchSnapshot();
   });
 });
 

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { describe, expect } from "vitest";
 import { fileStore } from "../../../../src/store/file/file.js";
 import { collect, linesOf, type RunOptions, runCli, temporaryFolder, until } from "../../../helpers/cli.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { madeGrant } from "../../../helpers/grant.js";
 import {
   type PlainAnswer,
@@ -93,6 +94,7 @@ describe("mcp call", () => {
   ])("refuses %s", async ([_what, flags, words], { call }) => {
     const { code, stdout, stderr } = await call(["echo", ...flags]);
     expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
+    expect(fixedText(stderr)).toMatchSnapshot();
   });
 
   it.each<[number, number]>([
@@ -179,6 +181,7 @@ describe("mcp proxy", () => {
   ])("refuses %s", async ([_what, flags, words], { desk, me }) => {
     const { code, stdout, stderr } = await me.run(["mcp", "proxy", desk.url, ...flags]);
     expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
+    expect(fixedText(stderr)).toMatchSnapshot();
   });
 
   it("refuses an address that is none", async ({ me }) => {

@@ -93,7 +93,7 @@ describe("faster than any traveller", () => {
     ["last before first", trip(-1), "cannot be judged"],
     ["a time in the future", { ...trip(1), last_seen: { ...TOKYO, at: daysAgo(-2) } }, "cannot be judged"],
     ...[["52", 13], [52, "13"], [52, 13, 1], [52], [90.1, 13], [52, 180.1], "52"].map(
-      (lat_long): [string, object, string] => [
+      (lat_long): [string, Record<string, unknown>, string] => [
         `coordinates ${JSON.stringify(lat_long)}`,
         trip(1, { lat_long }),
         "cannot be judged",

@@ -4,6 +4,7 @@ import { describe, expect } from "vitest";
 import type { Report } from "../../../../src/cli/commands/report/model.js";
 import { benchTest } from "../../../helpers/bench-test.js";
 import { linesOf, runCli, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { sendJson, startServer } from "../../../helpers/server.js";
 import { pasteHint } from "../../paste-hint.js";
 
@@ -105,6 +106,7 @@ describe("agentauth devices report", () => {
     expect(none.stderr).toContain('did you mean "active"?');
     const lost = await bench.run(["devices", "report"]);
     expect(lost.stderr).toContain("hint: agentauth devices report --pool <pool_id>");
+    for (const { stderr } of [wrong, none, lost]) expect(fixedText(stderr)).toMatchSnapshot();
   });
 });
 
@@ -129,7 +131,7 @@ describe("agentauth devices report --html", () => {
     const both = await bench.run([...report, "--html", join(folder, "out.html"), "--json"]);
     expect([JSON.parse(both.stdout).devices.counted, readdirSync(folder)]).toEqual([500, ["out.html"]]);
     const neither = await bench.run([...report, "--html", "-", "--json"]);
-    expect([neither.code, neither.stdout]).toEqual([2, ""]);
+    expect([neither.code, neither.stdout, neither.stderr]).toMatchSnapshot();
   });
 
   it("leaves a file that is there alone, before it asks for anything", async ({ bench, report }) => {
@@ -154,7 +156,7 @@ describe("agentauth devices report --html", () => {
       `error: --html "${path}" is in a folder that does not exist\nhint: give another file, or - for standard output\n`,
     ]);
     const forced = await bench.run([...report, "--force"]);
-    expect([forced.code, forced.stdout]).toEqual([2, ""]);
+    expect([forced.code, forced.stdout, forced.stderr]).toMatchSnapshot();
   });
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect } from "vitest";
 import { printResponse, terminalText } from "../../../../src/cli/commands/request/run.js";
 import { unsafeIn } from "../../../helpers/cli.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { madeGrant } from "../../../helpers/grant.js";
 import { createMemoryIo } from "../../../helpers/memory-io.js";
 import { CLOSED_PORT } from "../../../helpers/port.js";
@@ -87,6 +88,7 @@ it.for<[string, string[], RegExp]>([
   const before = desk.sandbox.requests.length;
   const { code, stdout, stderr } = await request(...flags);
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
+  expect(fixedText(stderr)).toMatchSnapshot();
   expect(desk.sandbox.requests.length).toBe(before);
 });
 

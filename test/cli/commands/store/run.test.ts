@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { fileStore } from "../../../../src/store/file/file.js";
 import { runCli, temporaryFolder } from "../../../helpers/cli.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { madeClient, madeGrant, plainGrant } from "../../../helpers/grant.js";
 
 const FORM = "http://127.0.0.1/callback";
@@ -73,6 +74,7 @@ describe("store health", () => {
   ])("asks an engine alone: %s", async (store, message) => {
     const { code, stderr } = await runCli(["store", "health"], { env: { AGENTAUTH_STORE: store } });
     expect([code, stderr]).toEqual([2, expect.stringContaining(`error: ${message}`)]);
+    expect(fixedText(stderr)).toMatchSnapshot();
   });
 });
 
@@ -123,6 +125,7 @@ describe("store logins", () => {
     const { code, stdout, stderr } = await over(home, keys)(["store", "logins", ...args]);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(text);
+    expect(fixedText(stderr)).toMatchSnapshot();
   });
 
   it("lists the others where one cannot be read, and reports that", async () => {
@@ -251,6 +254,7 @@ describe("store export and store import", () => {
     const env = { AGENTAUTH_HOME: temporaryFolder(), AGENTAUTH_STORE_KEYS: "none" };
     const { code, stdout, stderr } = await runCli(["store", "import", path], { env });
     expect([code, stdout, stderr]).toEqual([8, "", expect.stringMatching(reason)]);
+    expect(fixedText(stderr)).toMatchSnapshot();
   });
 
   it("refuse the keys of another ring, a file that others can read, and a file that is there", async () => {

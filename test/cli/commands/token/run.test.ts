@@ -5,6 +5,7 @@ import { decodeJwt } from "jose";
 import { expect } from "vitest";
 import type { SandboxMachine } from "../../../../src/sandbox/index.js";
 import { type RunOptions, temporaryFolder } from "../../../helpers/cli.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { machineTest, startDesk } from "../desk.js";
 
 const it = machineTest().extend("token", ({ desk, me }) => {
@@ -74,6 +75,7 @@ it.for<[string, string[], string, Record<string, string>, RegExp]>([
   const url = what === "an address that is none" ? "nowhere" : desk.url;
   const { code, stdout, stderr } = await me.run(["token", url, ...flags], { stdin, env });
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
+  expect(fixedText(stderr)).toMatchSnapshot();
 });
 
 it("hands over no token that is bound to a key, but as JSON", async () => {
@@ -185,6 +187,7 @@ it.for<[string, () => string[], number, RegExp]>([
   const flags = grant(machine, "jwt-bearer", machine.workloadClient.clientId, "--assertion", `file:${args()}`);
   const { code, stdout, stderr } = await desk.user().run(["token", desk.url, ...flags]);
   expect([code, stdout, stderr]).toEqual([exit, "", expect.stringMatching(words)]);
+  expect(fixedText(stderr)).toMatchSnapshot();
 });
 
 it("refuses a key on the command line, an open file with a secret, and a user's grant without an ID token", async ({

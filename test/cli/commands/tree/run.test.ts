@@ -2,6 +2,7 @@ import { describe, expect } from "vitest";
 import { treeLine } from "../../../../src/cli/commands/tree/run.js";
 import { benchTest } from "../../../helpers/bench-test.js";
 import { allIds, linesOf, runCli, temporaryFolder } from "../../../helpers/cli.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { createMemoryIo } from "../../../helpers/memory-io.js";
 
 const it = benchTest({ devices: 12 }).extend("tree", ({ bench }) => {
@@ -126,6 +127,7 @@ describe("a tree that cannot be printed", () => {
     expect([code, stdout, bench.sandbox.requests.length]).toEqual([2, "", before]);
     expect(stderr).toContain(message);
     expect(stderr).toContain(hint);
+    expect(fixedText(stderr)).toMatchSnapshot();
   });
 
   it("in the format of the profile, where that is one for rows", async ({ bench }) => {
