@@ -28,4 +28,19 @@ describe("what no generated page has", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatchSnapshot();
   });
+
+  it.each([
+    "--help",
+    "--help --all",
+    "login --help",
+    "login --help --all",
+    "devices list --help",
+    "mcp proxy --help --flags",
+    "sandbox --help",
+    "sandbox --help --all",
+  ])("agentauth %s is held whole", async (line) => {
+    const { code, stdout, stderr } = await runCli(line.split(" "), { env: { COLUMNS: "100" } });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatchSnapshot();
+  });
 });

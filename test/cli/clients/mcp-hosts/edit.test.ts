@@ -141,6 +141,9 @@ it("sets a variable in the entry of codex beside those of the user, in its own t
   for (const form of ['env = { MINE = "1" }', 'env.MINE = "1"']) {
     await expect(update(`${head}\n${form}\n`)).rejects.toThrow(/"own" is written in a form/);
   }
+  const quoted = (command: string, args: string) =>
+    `[mcp_servers."own"]\n"command" = "${command}"\n'args' = ["${args}"]\n[mcp_servers."own".'env']\n"A" = "2"\n`;
+  expect(await update(`${quoted("x", "y")}B = "3"\n`)).toBe(`${quoted("agentauth", ENTRY.args.join('", "'))}B = "3"\n`);
   await expect(update("mcp_servers = { a = 1 }\n")).rejects.toThrow(/the servers are written in a form/);
 });
 

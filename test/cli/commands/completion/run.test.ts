@@ -28,6 +28,7 @@ describe("agentauth complete", () => {
       ["devices", "list", "--json", "--output=json", "-ojson", "--seen-a"],
       ["--seen-after"],
     ],
+    ["a flag before the command", ["--prof"], ["--profile"]],
     ["a choice", ["devices", "list", "-o", "nd"], ["ndjson"]],
     ["a choice in the same word", ["devices", "list", "--output=nd"], ["ndjson"]],
     ["a choice of an operand", ["completion", "b"], ["bash"]],
@@ -78,6 +79,11 @@ describe("agentauth complete", () => {
       stdout: "--format\tOutput format (default: raw)\n:4\n",
       stderr: "",
     });
+  });
+
+  it("says what each flag of a command is", async () => {
+    const { stdout } = await runCli(["complete", "--", "introspect", "-"], { env });
+    expect(stdout).toMatchSnapshot();
   });
 
   it("opens no keychain", async () => {

@@ -262,6 +262,15 @@ describe("a setting", () => {
     expect((await run(["config", "get", "pool"], { tty: true })).stdout).toBe("a\\e[31m\n");
   });
 
+  it("refuses the profile of the sandbox", async ({ run }) => {
+    const { code, stderr } = await run(["config", "set", "pool", "p", "--profile", "sandbox"]);
+    expect([code, stderr]).toEqual([
+      2,
+      "error: the profile sandbox is reserved for the running sandbox and cannot be changed\n" +
+        "hint: select another profile with --profile\n",
+    ]);
+  });
+
   it.for([
     ["https://issuer.example/path?x=1"],
     ["https://issuer.example/path#part"],

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { Listing } from "../../../../src/api/listing.js";
 import { runCli, temporaryFolder } from "../../../helpers/cli.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 
 describe("demo", () => {
   it("ends with 0, survives its faults, reads the whole list, and leaves nothing behind", async () => {
@@ -31,6 +32,14 @@ describe("demo", () => {
     expect(stdout).toContain("1201 of 1201 devices arrived in order, none twice, with four pages in flight.\n");
     expect(stdout).not.toMatch(/<CLIENT_SECRET>|sandbox_/);
     expect(existsSync(home)).toBe(false);
+    // Not the sample data, nor how many pages were read in all.
+    const lasting = fixedText(stdout)
+      .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "<time>")
+      .replace(/"client_id":"[^"]*"/, '"client_id":"<client_id>"')
+      .replace(/ {2,}/g, "  ")
+      .replace(/"expires_at":\d+/, '"expires_at":<time>')
+      .replace(/^(?:<(?:dev|pool|dom)_id>|\{"id"| +\d+ {2}(?:GET \/api\/v1\/device {2}200|in total)).*\n/gm, "");
+    expect(lasting).toMatchSnapshot();
   });
 
   it("ignores the settings and the profile of the user", async () => {

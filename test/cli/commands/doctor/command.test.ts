@@ -5,6 +5,7 @@ import type { DoctorReport } from "../../../../src/cli/commands/doctor/text.js";
 import { FORMATS } from "../../../../src/profile/settings.js";
 import { benchTest } from "../../../helpers/bench-test.js";
 import { type RunOptions, runCli, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { writeGrantFile } from "../../../helpers/grant-files.js";
 import { ON_LINUX, ON_WINDOWS } from "../../../helpers/systems.js";
 
@@ -48,6 +49,31 @@ describe("doctor", () => {
     makeHome();
     expect((await report()).check("writing")).toMatchObject({ state: "ok" });
     expect(readdirSync(home)).toEqual([]);
+  });
+
+  it.each<[string, string[], Record<string, string>]>([
+    ["from nowhere", [], {}],
+    [
+      "from flags",
+      ["--timeout", "7", "--retries", "0", "--proxy", "http://u:secret-1@p.example:1", "--no-input", "--no-color"],
+      { NO_COLOR: "1", FORCE_COLOR: "1", AGENTAUTH_NO_INPUT: "1" },
+    ],
+    [
+      "from the environment",
+      [],
+      {
+        ...{ AGENTAUTH_NO_INPUT: "1", AGENTAUTH_ERRORS: "json", NO_COLOR: "1", BROWSER: "none", TERM: "dumb" },
+        ...{ HTTPS_PROXY: "http://p.example:1", HTTP_PROXY: "http://p.example:2", NO_PROXY: "a.example" },
+        ...{ AGENTAUTH_CLIENT_SECRET: "secret-2", NODE_EXTRA_CA_CERTS: "/nowhere.pem", AGENTAUTH_STORE: "memory" },
+      },
+    ],
+    ["of colors on", [], { FORCE_COLOR: "1", TERM: "dumb" }],
+    ["of colors off", [], { FORCE_COLOR: "0", TERM: "xterm" }],
+    ["of a dumb terminal", [], { TERM: "dumb", AGENTAUTH_ERRORS: "text" }],
+  ])("names every setting that is in force, and where it is from: %s", async (_what, args, env) => {
+    const { stdout } = await run(["--json", ...args], env);
+    const { settings } = JSON.parse(stdout) as DoctorReport;
+    expect(settings.map(({ name, value, source }) => fixedText(`${name} = ${value} (${source})`))).toMatchSnapshot();
   });
 
   it("takes the home from the platform where no variable names it", async () => {

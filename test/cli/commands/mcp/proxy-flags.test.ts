@@ -87,6 +87,10 @@ describe("the headers of mcp proxy", () => {
         "--header",
         "X-Tenant: plain-value",
         "--header",
+        "X-TE: a",
+        "--header",
+        "Accept-Language: de",
+        "--header",
         "X-Token: env:KEY",
         "--header-file",
         file,
@@ -101,6 +105,8 @@ describe("the headers of mcp proxy", () => {
         "x-tenant": "plain-value",
         "x-token": "from-env-123",
         "x-other": "from-env-123",
+        "x-te": "a",
+        "accept-language": "de",
       });
       expect(headers).toMatchObject({ "x-api-key": "file-secret-1", authorization: `Bearer ${host.token}` });
     }
@@ -141,7 +147,10 @@ describe("the headers of mcp proxy", () => {
     ],
     ["a variable that is not set", ["--header", "X-Token: env:MISSING"], /MISSING.*is not set/],
     ["the session", ["--header", "Mcp-Session-Id: abcdefgh"], /set by the proxy itself/],
-    ["the host", ["--header", "HOST: abcdefgh"], /set by the proxy itself/],
+    ...`HOST Accept Accept-Encoding Connection Content-Type DPoP Keep-Alive Last-Event-ID Mcp-Protocol-Version
+      Proxy-Authorization TE Trailer Transfer-Encoding Upgrade`
+      .split(/\s+/)
+      .map((name): [string, string[], RegExp] => [name, ["--header", `${name}: abcdefgh`], /set by the proxy itself/]),
     ["a header twice", ["--header", "X-A: 1", "--header", "x-a: 2"], /given twice/],
   ])("are refused: %s", async (_what, flags, message) => {
     const { code, stderr } = await proxy(URL_, ...flags);

@@ -271,7 +271,10 @@ describe("store export and store import", () => {
     expect(loose.code).toBe(8);
     expect(loose.stderr).toContain("can be read by others");
     const memory = await over(home, keys)(["store", "export", `${path}.2`], { AGENTAUTH_STORE: "memory" });
-    expect(memory.code).toBe(2);
+    expect([memory.code, memory.stderr]).toEqual([
+      2,
+      "error: the store is memory (AGENTAUTH_STORE): it has nothing beyond this command\n",
+    ]);
   });
 
   it("need a key ring, and seal nothing only for none", async () => {
