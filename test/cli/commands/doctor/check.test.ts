@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { failed, ok, runChecks, warning } from "../../../../src/cli/commands/doctor/check.js";
+import { type CheckFinding, failed, ok, runChecks, warning } from "../../../../src/cli/commands/doctor/check.js";
 import { checkDisk, checkWriting, HOME_CHECKS } from "../../../../src/cli/commands/doctor/home-checks.js";
 import {
   checkNode,
@@ -521,4 +521,84 @@ it("a report masks what is known, what looks like a secret, and what is quoted w
     redactor,
   );
   expect(JSON.stringify(report)).not.toContain("planted");
+});
+
+describe("the engine of the store", () => {
+  const REPORT = {
+    ...{ store: "redis", location: "here", usable: true, facts: { version: "7", durability: "always" } },
+    ...{ clock_ahead_ms: 0, risks: [], errors: [], current_key: "k2", keys: ["k1", "k2"], keys_in_use: [] },
+  };
+  const k1 = { key: "k1", records: 3 };
+  const k2 = { key: "k2", records: 1 };
+
+  it.each<["engine" | "engine clock" | "key ring", object, CheckFinding]>([
+    ["engine", {}, { state: "ok", found: "version 7, durability always" }],
+    [
+      "engine",
+      { risks: ["a", "b"] },
+      { state: "warning", found: "a; b (version 7, durability always)", hint: "agentauth store health" },
+    ],
+    [
+      "engine",
+      { risks: ["a"], errors: ["c", "d"] },
+      { state: "failed", found: "c; d (version 7, durability always)", hint: "correct the settings of the engine" },
+    ],
+    ["engine clock", {}, { state: "ok", found: "the clock of this machine is 0 ms ahead of the engine's" }],
+    [
+      "engine clock",
+      { clock_ahead_ms: -9999 },
+      { state: "ok", found: "the clock of this machine is 9999 ms behind the engine's" },
+    ],
+    [
+      "engine clock",
+      { clock_ahead_ms: 10_000 },
+      {
+        state: "warning",
+        found: "the clock of this machine is 10000 ms ahead of the engine's",
+        hint: "synchronize both clocks",
+      },
+    ],
+    ["key ring", {}, { state: "ok", found: 'seals with "k2"; records: none' }],
+    ["key ring", { keys_in_use: [k2] }, { state: "ok", found: 'seals with "k2"; records: 1 with "k2"' }],
+    [
+      "key ring",
+      { keys_in_use: [k1, k2] },
+      {
+        state: "warning",
+        found: 'seals with "k2"; records: 3 with "k1", 1 with "k2"',
+        hint: "agentauth store reseal",
+      },
+    ],
+    [
+      "key ring",
+      { keys: ["k2"], keys_in_use: [k1] },
+      { state: "failed", found: 'seals with "k2"; records: 3 with "k1"', hint: "add the missing keys to store_keys" },
+    ],
+    [
+      "key ring",
+      { current_key: null },
+      {
+        state: "warning",
+        found: "store_keys is none: logins are not sealed",
+        hint: "agentauth store keys <path>",
+      },
+    ],
+  ])("%s of %j", async (name, over, finding) => {
+    const engine = { report: async () => ({ ...REPORT, ...over }) };
+    expect(await look(STORE_CHECKS[name], { engine } as unknown as Partial<Subject>)).toEqual(finding);
+    expect(await look(STORE_CHECKS[name], { engine: undefined } as Partial<Subject>)).toBeUndefined();
+  });
+
+  it("is no failure of the keys where it does not answer", async () => {
+    const engineOf = (error: unknown) =>
+      ({ engine: { report: () => Promise.reject(error) } }) as unknown as Partial<Subject>;
+    const silent = new AgentAuthError("store_unavailable", "x", { class: "unavailable" });
+    expect(await look(STORE_CHECKS["key ring"], engineOf(silent))).toEqual({
+      state: "skipped",
+      found: "the engine does not answer",
+    });
+    await expect(look(STORE_CHECKS.engine, engineOf(silent))).rejects.toBe(silent);
+    const refused = new AgentAuthError("store_failed", "x", { class: "store" });
+    await expect(look(STORE_CHECKS["key ring"], engineOf(refused))).rejects.toBe(refused);
+  });
 });

@@ -1,7 +1,12 @@
 import { join } from "node:path";
 import { expect } from "vitest";
-import { runCli, temporaryFolder } from "../../../helpers/cli.js";
+import { runStatus } from "../../../../src/cli/commands/status/run.js";
+import { AgentAuthError } from "../../../../src/errors.js";
+import type { Grant } from "../../../../src/oauth/model/grant.js";
+import type { GrantStore } from "../../../../src/oauth/model/grant-store.js";
+import { linesOf, runCli, temporaryFolder } from "../../../helpers/cli.js";
 import { writeGrantFile } from "../../../helpers/grant-files.js";
+import { startRun } from "../../run-support.js";
 import { deskTest } from "../desk.js";
 
 const it = deskTest();
@@ -107,4 +112,45 @@ it("shows the exceptions of a login as flags, in text and as JSON, and no column
   const plain = await user.run(["status", "-o", "plain"]);
   expect(plain.stdout).toContain(JSON.stringify(exceptions));
   expect((await user.run(["status", "-o", "table"])).stdout).toContain(exceptions.join(", "));
+});
+
+it("lists the logins of an engine in its order, a page at a time, and says the same of them", async ({ user }) => {
+  await user.logIn();
+  const [first] = await user.store.list();
+  if (first === undefined) throw new Error("no login is stored");
+  const retired = { at: 1, reason: "invalid_grant" };
+  const statusOf = async (...grants: (Grant | Error)[]) => {
+    const { context, io } = startRun({}, { all: true });
+    async function* connections({ onUnusable }: { onUnusable(error: unknown): void }) {
+      for (const grant of grants) {
+        if (grant instanceof Error) onUnusable(grant);
+        else yield { items: [grant], cursor: undefined };
+      }
+    }
+    const read = async ({ profile }: Grant) =>
+      grants.find((grant) => !(grant instanceof Error) && grant.profile === profile && profile !== "gone");
+    const store = { location: "the engine", connections, read } as unknown as GrantStore;
+    Object.assign(context, { store: async () => store, storeChoice: () => ({ value: "redis", source: "default" }) });
+    const code = await runStatus({ all: true, output: "ndjson" }, context);
+    const logins = linesOf(io.out()).map((line) => JSON.parse(line) as { profile: string; stored_in: string });
+    return { code, logins: logins.map((one) => `${one.profile} in ${one.stored_in}`), said: io.err() };
+  };
+  const sources = expect.stringContaining("all profiles (--all), store ");
+  const unusable = new AgentAuthError("store_failed", "a login cannot be read", { class: "store" });
+
+  const both = await statusOf({ ...first, profile: "work", retired }, { ...first, profile: "gone" }, first);
+  expect(both).toEqual({ code: 0, logins: ["work in the engine", "default in the engine"], said: sources });
+  expect(both.said).toContain("the issuer rejected the login (invalid_grant)\n");
+  expect(both.said).toContain(": the engine");
+  expect(both.said).not.toContain("Not logged in");
+  expect((await statusOf({ ...first, retired })).code).toBe(4);
+  expect(await statusOf()).toMatchObject({
+    code: 4,
+    logins: [],
+    said: expect.stringContaining("Not logged in. Run: agentauth login <mcp_url>\n"),
+  });
+  const broken = await statusOf(unusable);
+  expect(broken).toMatchObject({ code: 8, said: expect.stringContaining("a login cannot be read") });
+  expect(broken.said).not.toContain("Not logged in");
+  expect((await statusOf(unusable, first)).code).toBe(0);
 });
