@@ -14,6 +14,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -22,7 +23,9 @@ import { inspect } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { AgentClient } from "../../../src/oauth/agent.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
-import { fileStore } from "../../../src/store/file/file.js";
+import { aesGcm } from "../../../src/store/file/cipher.js";
+import { type FileStoreOptions, fileStore } from "../../../src/store/file/file.js";
+import { KEY_BYTES } from "../../../src/store/seal/key-ring.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
 import { grantFiles } from "../../helpers/grant-files.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
@@ -308,6 +311,75 @@ describe("files that are broken", () => {
     writeFileSync(path, "");
     await store.remove(KEY);
     expect(await store.read(KEY)).toBeUndefined();
+  });
+});
+
+describe("records for a short time", () => {
+  const life = { now: 0, expiresAt: 1_900_000_000_000 };
+
+  /** A store, its records, and a folder of it. */
+  function opened(name: string, options: FileStoreOptions = {}) {
+    const parent = mkdtempSync(join(tmpdir(), "agentauth-store-"));
+    onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
+    const { shortLived, unrevoked } = fileStore(join(parent, "home"), options);
+    if (!shortLived?.read || !unrevoked) throw new Error("a file store has both");
+    const at = join(parent, "home", name);
+    const { put, read, take } = shortLived;
+    return { put, read, take, unrevoked, at, files: () => readdirSync(at).sort() };
+  }
+
+  it.each(["", "A", "a.b", "../a", "a\n", "\na", "a".repeat(81)])("have no id %j", async (id) => {
+    const { put, read, take } = opened("pending");
+    const works: (() => Promise<unknown>)[] = [() => put(id, "text", life), () => read(id), () => take(id)];
+    for (const work of works) {
+      await expect(Promise.resolve().then(work)).rejects.toThrow(
+        new TypeError("an id has at most 80 letters and digits"),
+      );
+    }
+  });
+
+  it.each(["a", "0-z", "a".repeat(80)])("have the id %j, and the time at which they expire", async (id) => {
+    const { put, take, at, files } = opened("pending");
+    expect(await put(id, "text", life)).toBe(true);
+    expect(files()).toEqual([`${id}.json`]);
+    expect(Math.round(statSync(join(at, `${id}.json`)).mtimeMs)).toBe(life.expiresAt);
+    expect([await take(id), files()]).toEqual(["text", []]);
+  });
+
+  it("are removed by the next one a minute after they have expired", async () => {
+    const { put, files } = opened("pending");
+    await put("old", "text", life);
+    await put("one", "text", { now: life.expiresAt + 59_999, expiresAt: life.expiresAt + 600_000 });
+    expect(files()).toEqual(["old.json", "one.json"]);
+    await put("two", "text", { now: life.expiresAt + 60_000, expiresAt: life.expiresAt + 600_000 });
+    expect(files()).toEqual(["one.json", "two.json"]);
+  });
+
+  it("are sealed for their own name", async () => {
+    const { put, read, take, at } = opened("pending", { cipher: aesGcm(new Uint8Array(KEY_BYTES)) });
+    await put("one", "the text", life);
+    const sealed = readFileSync(join(at, "one.json"), "utf8");
+    expect(sealed).not.toContain("the text");
+    expect(await read("one")).toBe("the text");
+    writeFileSync(join(at, "two.json"), sealed, { mode: 0o600 });
+    for (const open of [read, take]) await expect(open("two")).rejects.toThrow("another file was put in its place");
+    expect(await take("one")).toBe("the text");
+  });
+
+  it("are logins to be revoked for thirty days, and a minute", async () => {
+    const { unrevoked, at, files } = opened("revocations");
+    await unrevoked.add(madeGrant());
+    const [name = ""] = files();
+    const listed = async (ageMs: number) => {
+      const time = new Date(Date.now() - ageMs);
+      utimesSync(join(at, name), time, time);
+      const found: string[] = [];
+      for await (const { grant } of unrevoked.list()) found.push(grant.server);
+      return found;
+    };
+    const limit = 30 * 24 * 3_600_000 + 60_000;
+    expect(await listed(limit - 30_000)).toEqual([KEY.server]);
+    expect([await listed(limit + 1), files()]).toEqual([[], []]);
   });
 });
 
