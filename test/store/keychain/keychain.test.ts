@@ -1,5 +1,5 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { keychainError, limitKeychain, osKeychain } from "../../../src/store/keychain/keychain.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
@@ -71,11 +71,30 @@ describe("a keychain that is asked by a process of this program", () => {
 
 describe.skipIf(ON_WINDOWS)("the reply of a process that asks the keychain", () => {
   /** A keychain whose process runs these words of a shell. */
-  function replying(words: string, timeoutMs?: number) {
+  function replying(words: string, timeoutMs?: number, env?: Record<string, string>) {
     process.execPath = join(folder(), "node");
     writeFileSync(process.execPath, `#!/bin/sh\n${words}\n`, { mode: 0o700 });
-    return osKeychain("a", { package: "/none", timeoutMs });
+    return osKeychain("a", { package: "/none", timeoutMs, env: env && { PATH: process.env["PATH"], ...env } });
   }
+
+  it("comes from the program, which gets the secret by its input alone", async () => {
+    const leaving = process.listenerCount("exit");
+    const { set } = replying(
+      `cat > request; pwd > where; printf '%s\\n' "$#" "$1" "$2" > words; printf %s "$3" > program; echo "$ONLY $HOME" > env
+      echo noise >&2; echo '{"outcome":"done"}'`,
+      undefined,
+      { ONLY: "this" },
+    );
+    await set("the secret");
+    expect(process.listenerCount("exit")).toBe(leaving);
+    const at = dirname(process.execPath);
+    const [request = "", where, words, program, env] = ["request", "where", "words", "program", "env"].map((name) =>
+      readFileSync(join(at, name), "utf8"),
+    );
+    expect(JSON.parse(request)).toEqual({ package: "/none", service: "agentauth", account: "a", value: "the secret" });
+    expect([where, words, env]).toEqual([`${at}\n`, "3\n--input-type=commonjs\n-e\n", "this \n"]);
+    expect(program).toContain("new keyring.Entry(");
+  });
 
   const saying = (reply: unknown) => replying(`echo '${JSON.stringify(reply)}'`);
 
