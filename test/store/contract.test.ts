@@ -5,6 +5,7 @@ import { fc } from "../helpers/properties.js";
 import { heldError } from "../helpers/told.js";
 import { stores } from "./stores.js";
 
+const LOWER = new RangeError("a generation must be higher than the one it replaces");
 const KEY = { profile: "default", server: "https://mcp.example/mcp" };
 const FORM = "http://127.0.0.1/callback";
 
@@ -62,7 +63,7 @@ describe.each(stores)("%s", (name, open) => {
     const store = open();
     await store.save(madeGrant({ generation: 2 }), undefined);
     for (const generation of [1, 2]) {
-      await expect(store.save(madeGrant({ generation }), 2)).rejects.toThrow(RangeError);
+      await expect(store.save(madeGrant({ generation }), 2)).rejects.toThrow(LOWER);
     }
     expect((await store.read(KEY))?.generation).toBe(2);
   });

@@ -212,6 +212,21 @@ describe("a file system without hard links", () => {
     expect(await store.read(KEY)).toMatchObject({ generation: 2, requestedScope: "other" });
   });
 
+  it.each([
+    ["EEXIST", false],
+    ["ENOTEMPTY", false],
+    ["ENOTDIR", false],
+    ["EIO", undefined],
+  ])("has a name that is taken by the answer %s to a folder that gets it", async (code, saved) => {
+    const { store } = await storeWithGrant();
+    const faults = (name: string, [, to]: readonly unknown[]) =>
+      name === "renameSync" && String(to).endsWith("2.json") ? code : noLinks("EPERM")(name);
+    const work = withFaults(faults, () => store.save(madeGrant({ generation: 2 }), 1));
+    if (saved === undefined) expect(await heldError(work)).toMatchObject({ code: "store_failed" });
+    else expect(await work).toBe(saved);
+    expect((await store.read(KEY))?.generation).toBe(1);
+  });
+
   it("never shows a name without its content, and loses no record, wherever a save is killed", async () => {
     for (let step = 0; ; step++) {
       const { store } = await storeWithGrant();

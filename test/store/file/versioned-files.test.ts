@@ -132,7 +132,9 @@ describe("two savers in one process that both found nothing", () => {
 describe("a generation", () => {
   it("must be higher than the one that it replaces: a mistake of the program", async () => {
     const { store } = await storeWithGrant();
-    await expect(store.save(madeGrant({ generation: 1 }), 1)).rejects.toThrow(RangeError);
+    await expect(store.save(madeGrant({ generation: 1 }), 1)).rejects.toThrow(
+      new RangeError("a generation must be higher than the one it replaces"),
+    );
     await expect(store.save(madeGrant({ generation: 0 }), 1)).rejects.toThrow(RangeError);
     expect((await store.read(KEY))?.generation).toBe(1);
   });
