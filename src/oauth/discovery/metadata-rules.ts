@@ -1,5 +1,6 @@
 import { parseUrl } from "../../http/address.js";
 import { checkAddress, type PeerPolicy } from "../../http/address-class.js";
+import { type BufferedResponse, strictObject } from "../../http/buffered-response.js";
 import { refusalError } from "../../http/refuse.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
@@ -35,6 +36,13 @@ export interface ServerDiscovery {
 
 /** A metadata document before its checks. */
 export type MetadataDocument = Record<string, unknown>;
+
+/** Reads a document; many servers write null for a member that they do not set. @throws as {@link strictObject} */
+export function readDocument(reply: BufferedResponse): MetadataDocument {
+  const document = strictObject(reply);
+  for (const [name, value] of Object.entries(document)) if (value === null) delete document[name];
+  return document;
+}
 
 /** Field readers for both kinds of checks. */
 function readerOf(document: MetadataDocument, url: string, { policy }: ServerDiscovery) {
@@ -135,9 +143,9 @@ function readIssuerMetadata(document: MetadataDocument, url: string, discovery: 
     throw complain("mtls_endpoint_aliases", "must be an object (RFC 8705 section 5)");
   const endpoint = (field: string) =>
     (aliases && address(field, aliases, `mtls_endpoint_aliases.${field}`)) ?? address(field);
-  // Some servers have an empty text, or null, in place of an endpoint that they do not have.
+  // Some servers have an empty text in place of an endpoint that they do not have.
   const optional = (field: string, read: (field: string) => string | undefined = endpoint) =>
-    document[field] === "" || document[field] === null ? undefined : read(field);
+    document[field] === "" ? undefined : read(field);
   const tokenEndpoint = endpoint("token_endpoint");
   if (tokenEndpoint === undefined) throw complain("token_endpoint", "is required to get a token (RFC 8414 section 2)");
   const scopes = document["scopes_supported"];

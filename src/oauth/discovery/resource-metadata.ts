@@ -1,7 +1,7 @@
 import { type Advice, AgentAuthError, isAgentAuthError, messageOf, withHint } from "../../errors.js";
 import { parseUrl } from "../../http/address.js";
 import { checkAddress, type PeerPolicy } from "../../http/address-class.js";
-import { type BufferedResponse, strictObject } from "../../http/buffered-response.js";
+import type { BufferedResponse } from "../../http/buffered-response.js";
 import { resourceMetadataAddress } from "../../http/oauth-syntax.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
@@ -14,6 +14,7 @@ import type { ResourceMetadata } from "../model/metadata.js";
 import { coversServer, parseMcpUrl } from "../model/resource.js";
 import { parseScope } from "../model/scope.js";
 import type { UnauthenticatedResponse } from "./challenge-request.js";
+import { readDocument } from "./metadata-rules.js";
 
 /** Input of {@link findResourceMetadata}. */
 export interface ResourceDiscovery {
@@ -173,7 +174,7 @@ async function readResourceDocument(url: string, discovery: ResourceDiscovery): 
       trace({ ...entry, status, used: false, why: "no document here" });
       return undefined;
     }
-    const metadata = checkMetadata(strictObject(reply), url, discovery);
+    const metadata = checkMetadata(readDocument(reply), url, discovery);
     const isParent = !coversServer(new URL(metadata.resource), new URL(discovery.mcpUrl), true);
     const own = isParent && isNamedRoot(url, discovery) ? await readOwnDocument(discovery) : undefined;
     const why = own ? "the server has its own document" : isParent ? parentText(metadata) : "it describes this server";

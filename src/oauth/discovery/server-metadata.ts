@@ -1,5 +1,4 @@
 import { AgentAuthError, isAgentAuthError, messageOf } from "../../errors.js";
-import { strictObject } from "../../http/buffered-response.js";
 import { serverMetadataAddresses } from "../../http/oauth-syntax.js";
 import { quote } from "../../redact.js";
 import { serverFailure } from "../http/http.js";
@@ -8,6 +7,7 @@ import {
   checkIssuerMetadata,
   checkServerMetadata,
   type MetadataDocument,
+  readDocument,
   type ServerDiscovery,
 } from "./metadata-rules.js";
 
@@ -118,7 +118,7 @@ async function readServerDocument<T extends IssuerMetadata>(
       trace({ ...entry, status, used: false, why: "no document here" });
       return undefined;
     }
-    return { url, status, metadata: check(strictObject(reply), url, discovery) };
+    return { url, status, metadata: check(readDocument(reply), url, discovery) };
   } catch (error) {
     trace({ ...entry, status, used: false, why: messageOf(error) });
     throw error;

@@ -309,6 +309,12 @@ describe("what the resource metadata may say", () => {
     expect(result.message).toMatch(/^authorization_servers /);
   });
 
+  it("takes members that are null for those that are missing", async () => {
+    const { resource } = await withMembers({ scopes_supported: null, bearer_methods_supported: null });
+    expect(resource).toMatchObject({ scopesSupported: undefined, dpopRequired: false });
+    expect((await withMembers({ authorization_servers: null })).code).toBe("bad_resource_metadata");
+  });
+
   it.each<[string, unknown]>([
     ["10,000 entries", Array.from({ length: 10_000 }, (_, index) => `s${index}`)],
     ["control characters", ["a\u001b[31m"]],

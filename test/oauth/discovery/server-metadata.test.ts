@@ -36,7 +36,14 @@ it.each(["", null])("takes an optional endpoint that is %j for none", async (val
   const members = Object.fromEntries(names.map((name) => [`${name}_endpoint`, value]));
   const { found } = await withMembers({ ...members, jwks_uri: value });
   expect(found).toMatchObject({ registrationEndpoint: undefined, revocationEndpoint: undefined, jwksUri: undefined });
-  expect((await withMembers({ token_endpoint: value })).code).toBe("bad_address");
+  const code = value === null ? "bad_server_metadata" : "bad_address";
+  expect((await withMembers({ token_endpoint: value })).code).toBe(code);
+});
+
+it("takes lists that are null for those that are missing, as programs in Go and Python write them", async () => {
+  const names = ["scopes", "grant_types", "response_types", "token_endpoint_auth_methods", "dpop_signing_alg_values"];
+  const { found } = await withMembers(Object.fromEntries(names.map((name) => [`${name}_supported`, null])));
+  expect(found).toMatchObject({ scopesSupported: undefined, grantTypesSupported: undefined });
 });
 
 describe("where an issuer's metadata is looked for", () => {
@@ -165,15 +172,18 @@ describe("which metadata is accepted", () => {
     expect(await withMembers({ issuer })).toMatchObject({ code: "issuer_mismatch", class: "refused" });
   });
 
-  it("[22] refuses an issuer that does not say that it does PKCE, unless that is allowed for it (2025-11-25)", async () => {
-    const members = { code_challenge_methods_supported: undefined };
-    const { code, class: kind, remedy } = await withMembers(members);
-    expect([code, kind]).toEqual(["pkce_unsupported", "refused"]);
-    expect(remedy).toEqual({ action: "allow", option: "allowMissingPkceMetadata" });
-    expect((await withMembers(members, { allowMissingPkceMetadata: true })).found).toBeDefined();
-  });
+  it.each([undefined, null])(
+    "[22] refuses an issuer that says %j of PKCE, unless that is allowed for it (2025-11-25)",
+    async (methods) => {
+      const members = { code_challenge_methods_supported: methods };
+      const { code, class: kind, remedy } = await withMembers(members);
+      expect([code, kind]).toEqual(["pkce_unsupported", "refused"]);
+      expect(remedy).toEqual({ action: "allow", option: "allowMissingPkceMetadata" });
+      expect((await withMembers(members, { allowMissingPkceMetadata: true })).found).toBeDefined();
+    },
+  );
 
-  it.each<[unknown]>([[["plain"]], [["s256"]], [[]], ["S256"], [null], [{ 0: "S256" }]])(
+  it.each<[unknown]>([[["plain"]], [["s256"]], [[]], ["S256"], [{ 0: "S256" }]])(
     "[22] refuses %j as the PKCE methods, also where missing ones are allowed (2025-11-25)",
     async (methods) => {
       const {
