@@ -176,7 +176,9 @@ export function createIntrospect(
       inactive.put(digest, detail, now + Math.min(cacheTtlSeconds, MAX_INACTIVE_S) * 1000);
       throw new TokenRefusal("inactive", detail);
     }
-    const claims = withoutToken({ ...answer, iss: answer["iss"] ?? issuer.issuer }, token) as JsonObject;
+    // Many servers write null for a claim that they do not know.
+    const known = Object.fromEntries(Object.entries(answer).filter(([, value]) => value !== null));
+    const claims = withoutToken({ iss: issuer.issuer, ...known }, token) as JsonObject;
     active.put(digest, claims, now + cacheTtlSeconds * 1000);
     return claims;
   };

@@ -136,6 +136,16 @@ describe("what an issuer says (V7, V8)", () => {
     expect((await server.verify("plain")).issuer).toBe(signer.issuer.issuer);
   });
 
+  it("takes claims that are null for those that are missing", async ({ signer, server }) => {
+    const unknown = { iss: null, sub: null, client_id: null, scope: null, nbf: null, iat: null, cnf: null };
+    createService(signer, { plain: signer.claims(unknown), odd: signer.claims({ exp: null }) });
+    const { subject, clientId, scopes, issuer, claims } = await server.verify("plain");
+    expect([subject, clientId, scopes, issuer]).toEqual([undefined, undefined, [], signer.issuer.issuer]);
+    expect(Object.values(claims)).not.toContain(null);
+    expect(await heldError(server.verify("odd"))).toMatchObject({ code: "invalid_token" });
+    expect(server.reasons()).toEqual(["claims"]);
+  });
+
   it("needs the scopes", async ({ server }) => {
     expect((await server.ask("good", { scopes: ["admin"] })).status).toBe(403);
   });
