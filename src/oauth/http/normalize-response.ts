@@ -62,6 +62,7 @@ const OPTIONAL_TEXTS = ["client_secret", "token_endpoint_auth_method"];
 const OPTIONAL_MEMBERS = [
   ...["expires_in", "refresh_token", "id_token", "scope"],
   ...["client_secret_expires_at", "redirect_uris", ...OPTIONAL_TEXTS],
+  ...["verification_uri_complete", "interval"],
 ];
 
 /** The secrets of a response. */

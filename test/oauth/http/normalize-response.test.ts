@@ -33,6 +33,7 @@ describe("the response of an endpoint", () => {
       { expires_in: null, refresh_token: null, id_token: null, scope: null, a: null },
       { a: null },
     ],
+    ["null beside a code for a device", { verification_uri_complete: null, interval: null }, {}],
     ["seconds as digits", { expires_in: "3600" }, { expires_in: 3600 }],
     ["seconds", { expires_in: 1.5 }, { expires_in: 1.5 }],
     ["a secret without its end", { client_secret: "s" }, { client_secret: "s", client_secret_expires_at: 0 }],
