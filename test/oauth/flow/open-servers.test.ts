@@ -102,6 +102,22 @@ describe("a client that found a server to require no login", () => {
     expect(mcp.tokens()).toEqual(["Bearer access-as-1"]);
   });
 
+  it.each([
+    ["a bug", new RangeError("oops")],
+    ["a store that did not answer", new AgentAuthError("store_unavailable", "late", { class: "unavailable" })],
+    ["an issuer's own refusal", new AgentAuthError("login_required", "no", { class: "auth", status: 400 })],
+  ])("is not one that failed once with %s", async (_what, failure) => {
+    const scene = await startScene();
+    const { agent, mcp, store } = scene;
+    openUp(scene);
+    let reads = 0;
+    const read: typeof store.read = (key) => (reads++ === 0 ? Promise.reject(failure) : store.read(key));
+    const one = agent({ store: { ...store, read } });
+    await expect(one.fetch(mcp.url)).rejects.toBe(failure);
+    expect(mcp.requests).toEqual([]);
+    expect((await one.fetch(mcp.url)).status).toBe(200);
+  });
+
   it.each([401, 403])("logs in when the server answers %d with a challenge", async (status) => {
     const scene = await startScene();
     const { agent, mcp, login } = scene;
