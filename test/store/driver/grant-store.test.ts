@@ -484,6 +484,7 @@ describe("reads", () => {
     const grants = [await store.read(KEY), await store.read(KEY)];
     expect(driver.calls.get).toBe(calls + 2);
     expect(grants[1]).toBe(grants[0]);
+    expect((await store.list())[0]).toBe(grants[0]);
     await store.save(next(madeGrant(), 2), 1);
     expect(tokenOf(await store.read(KEY))).toBe("access-token-2");
   });

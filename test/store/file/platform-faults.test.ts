@@ -154,6 +154,15 @@ describe("a folder that is made on Windows", () => {
   });
 });
 
+it("a short-lived record that cannot be renamed is not taken, and stays", async () => {
+  const { shortLived } = fileStore(folder());
+  await shortLived?.put("a", "text", { now: 0, expiresAt: Date.now() + 60_000 });
+  const blocked = (name: string) => (name === "renameSync" ? "EIO" : undefined);
+  const taken = withFaults(blocked, async () => shortLived?.take("a"));
+  expect(await heldError(taken)).toMatchObject({ code: "store_failed", class: "store" });
+  expect(await shortLived?.take("a")).toBe("text");
+});
+
 describe("a file system without hard links", () => {
   const CODES = ["EPERM", "EACCES", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EISDIR"];
   const noLinks = (code: string | undefined) => (name: string) => (name === "linkSync" ? code : undefined);

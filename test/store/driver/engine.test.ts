@@ -1,0 +1,73 @@
+import { describe, expect, it } from "vitest";
+import { AgentAuthError } from "../../../src/errors.js";
+import type { RecordKey } from "../../../src/store/driver/driver.js";
+import { healthReport, type Subscribe, watchBy } from "../../../src/store/driver/engine.js";
+import { type LeaseEntry, releaseEntry } from "../../../src/store/driver/lease-entry.js";
+
+describe("a watch over the channel of an engine", () => {
+  const failure = (cause: unknown) =>
+    new AgentAuthError("store_unavailable", "it ended", { class: "unavailable", cause });
+  const keyOf = (id: string): RecordKey | undefined =>
+    id === "no key" ? undefined : { kind: "grant", partition: "p", id };
+
+  it("reports the key in each message until its signal fires, and gaps", async () => {
+    const controller = new AbortController();
+    const heard: string[] = [];
+    const subscribe: Subscribe = async (channel, onMessage, onGap, signal) => {
+      expect([channel, signal]).toEqual(["changes", controller.signal]);
+      onGap();
+      for (const message of ["one", "no key", "two"]) onMessage(message);
+      controller.abort();
+      onMessage("late");
+    };
+    const watch = watchBy(subscribe, "changes", { keyOf, failure });
+    const listen = () =>
+      watch(
+        ({ id }) => heard.push(id),
+        () => heard.push("gap"),
+        controller.signal,
+      );
+    await listen();
+    expect(heard).toEqual(["gap", "one", "two"]);
+    await listen();
+    expect(heard).toHaveLength(3);
+  });
+
+  it("fails with an error of the engine", async () => {
+    const cause = new Error("the connection is gone");
+    const watch = watchBy(() => Promise.reject(cause), "changes", { keyOf, failure });
+    const { signal } = new AbortController();
+    await expect(
+      watch(
+        () => {},
+        () => {},
+        signal,
+      ),
+    ).rejects.toMatchObject({ code: "store_unavailable", cause });
+  });
+});
+
+describe("the report of an engine", () => {
+  it("has the sentences that hold, and the facts that are known", () => {
+    const facts = { version: "1", policy: "", replicas: undefined, role: null };
+    expect(healthReport(5, ["a risk", false, undefined], [false, "an error"], facts)).toEqual({
+      clockAheadMs: 5,
+      risks: ["a risk"],
+      errors: ["an error"],
+      facts: { version: "1", policy: "" },
+    });
+  });
+});
+
+describe("what is stored of a lease that was released", () => {
+  const entry: LeaseEntry = { attempt: 1, owner: "a", at: 5, until: 10, releasedAt: undefined, note: "sealed" };
+
+  it.each<[string, string, string | undefined, number, Partial<LeaseEntry> | undefined]>([
+    ["its trace", "a", "trace", 9, { releasedAt: 9, note: "trace" }],
+    ["its number alone, without a trace", "a", undefined, 9, { owner: undefined, note: "" }],
+    ["no change by a stranger", "b", "trace", 9, undefined],
+    ["no change once it is over", "a", "trace", 10, undefined],
+  ])("is %s", (_what, owner, note, now, over) => {
+    expect(releaseEntry(entry, { owner, note }, now)).toEqual(over && { ...entry, ...over });
+  });
+});
