@@ -1,0 +1,106 @@
+import { EventEmitter } from "node:events";
+import { PassThrough } from "node:stream";
+import { describe, expect, it } from "vitest";
+import { run } from "../../src/cli/execute.js";
+import type { CommandContext, Host } from "../../src/cli/runtime/context.js";
+import type { CommandDeclaration } from "../../src/cli/runtime/declaration.js";
+import { AgentAuthError } from "../../src/errors.js";
+import { temporaryFolder } from "../helpers/cli.js";
+
+/** Runs a command line of a program whose one command does what is given. */
+async function runWork(
+  words: readonly string[],
+  work: (context: CommandContext) => Promise<number | undefined>,
+  env: Record<string, string> = {},
+) {
+  const [stdin, stdout, stderr] = [new PassThrough().end(), new PassThrough(), new PassThrough()];
+  const host = Object.assign(new EventEmitter(), {
+    ...{ stdin, stdout, stderr, env: { AGENTAUTH_HOME: temporaryFolder(), ...env } },
+    exit: () => {
+      throw new Error("the process was ended");
+    },
+  });
+  const command: CommandDeclaration = {
+    ...{ group: "Help:", order: 1, names: ["work"] },
+    declare: ({ root, action }) => {
+      const declared = root.command("work").argument("[words...]").option("--json").option("--jq <filter>");
+      declared.option("-o, --output <format>").option("--format <format>");
+      declared.action(action((_options, context) => work(context)));
+    },
+  };
+  const code = await run(["work", ...words], host as unknown as Host, [command]);
+  const textOf = (stream: PassThrough) => String(stream.read() ?? "");
+  return { code, stdout: textOf(stdout), stderr: textOf(stderr), env: host.env as Record<string, string> };
+}
+
+describe("a command line", () => {
+  it("ends with the code of its command, after all that the command left for the end", async () => {
+    const done: string[] = [];
+    const { code } = await runWork([], async ({ atEnd }) => {
+      for (const name of ["one", "two"]) {
+        atEnd?.(async () => {
+          await new Promise((resolve) => setTimeout(resolve, 1));
+          done.push(name);
+        });
+      }
+      done.push("ran");
+      return 7;
+    });
+    expect([code, done]).toEqual([7, ["ran", "one", "two"]]);
+  });
+
+  it("does what was left for the end also where the command fails", async () => {
+    const done: string[] = [];
+    const { code } = await runWork([], async ({ atEnd }) => {
+      atEnd?.(async () => void done.push("end"));
+      throw new AgentAuthError("usage", "no", { class: "usage" });
+    });
+    expect([code, done]).toEqual([2, ["end"]]);
+  });
+
+  it("takes secrets out of its environment, and masks them, but not what refers to one", async () => {
+    const given = { AGENTAUTH_API_TOKEN: "secret-of-env", AGENTAUTH_CLIENT_SECRET: "env:ELSEWHERE" };
+    const work = async ({ io, redactor }: CommandContext) => {
+      await io.stdout.write(redactor.redact("secret-of-env env:ELSEWHERE"));
+      return 0;
+    };
+    const { stdout, env } = await runWork([], work, given);
+    expect(stdout).toBe("******** env:ELSEWHERE");
+    expect(Object.keys(env)).toEqual(["AGENTAUTH_HOME"]);
+  });
+
+  const failing = async () => {
+    throw new AgentAuthError("usage", "wrong", { class: "usage", hint: "do this" });
+  };
+
+  it.each<[string[], Record<string, string>, "text" | "JSON"]>([
+    [[], {}, "text"],
+    [["--json"], {}, "JSON"],
+    [["-o", "json"], {}, "JSON"],
+    [["-ojson"], {}, "JSON"],
+    [["-o=json"], {}, "JSON"],
+    [["-o", "ndjson"], {}, "JSON"],
+    [["-qvo", "json"], {}, "JSON"],
+    [["--output", "json"], {}, "JSON"],
+    [["--output=json"], {}, "JSON"],
+    [["--format", "json"], {}, "JSON"],
+    [["--format=ndjson"], {}, "JSON"],
+    [["-o", "yaml"], {}, "text"],
+    [["-o", "jsonx"], {}, "text"],
+    [["json"], {}, "text"],
+    [["--", "--json"], {}, "text"],
+    [["--jq", "json"], {}, "text"],
+    [[], { AGENTAUTH_ERRORS: "json" }, "JSON"],
+    [[], { AGENTAUTH_ERRORS: "text" }, "text"],
+    [[], { AGENTAUTH_AGENT: "1" }, "JSON"],
+    [["-o", "yaml"], { AGENTAUTH_AGENT: "1" }, "text"],
+    [["--jq", "."], { AGENTAUTH_AGENT: "1" }, "text"],
+  ])("%j with %j prints its error as %s", async (words, env, form) => {
+    const { code, stdout, stderr } = await runWork(words, failing, env);
+    expect([code, stdout]).toEqual([2, ""]);
+    const last = stderr.trimEnd().split("\n").at(-1) ?? "";
+    expect(last.startsWith("{") ? "JSON" : "text").toBe(form);
+    if (form === "text") expect(stderr.endsWith("error: wrong\nhint: do this\n")).toBe(true);
+    else expect(JSON.parse(last).error).toMatchObject({ message: "wrong", hint: "do this", exit_code: 2 });
+  });
+});
