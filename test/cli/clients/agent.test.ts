@@ -1,6 +1,7 @@
 import { describe, expect } from "vitest";
 import { QUESTION, questionTest } from "../../flow/issuer-question-support.js";
-import { type RunOptions, runCli } from "../../helpers/cli.js";
+import { linesOf, type RunOptions, runCli } from "../../helpers/cli.js";
+import { fixedText } from "../../helpers/fixed-text.js";
 
 const it = questionTest.extend("run", ({ args, env }) => (flags: readonly string[], options: RunOptions) => {
   return runCli([...args, ...flags], { ...options, env });
@@ -21,5 +22,24 @@ describe("a login by a client with a secret", () => {
     expect(quiet.stdout + quiet.stderr).not.toContain(QUESTION);
     const piped = await run([], {});
     expect([piped.code, piped.stderr]).toEqual([3, expect.stringContaining("--issuer")]);
+  });
+});
+
+describe("the steps of a login", () => {
+  const STEPS = [
+    "+ challenge: POST http://<address>/mcp 401: the server requires a bearer token",
+    "+ resource metadata: GET http://<address>/.well-known/oauth-protected-resource/mcp 200: it describes this server",
+    "- server metadata: GET http://<address>/.well-known/oauth-authorization-server/pool 404: no document here",
+    "+ server metadata: GET http://<address>/pool/.well-known/oauth-authorization-server 200: it names the issuer",
+  ];
+
+  it.for<[string[], Record<string, string>, string[]]>([
+    [["-v"], {}, STEPS],
+    [["--debug"], {}, STEPS],
+    [[], { AGENTAUTH_LOG: "debug" }, STEPS],
+    [[], {}, []],
+  ])("are printed with %j and %j alone", async ([flags, more, steps], { args, env }) => {
+    const { stderr } = await runCli([...args, ...flags], { env: { ...env, ...more }, tty: true, stdin: "no\n" });
+    expect(linesOf(fixedText(stderr)).filter((line) => /^[+-] /.test(line))).toEqual(steps);
   });
 });

@@ -389,6 +389,8 @@ it("a reader that has closed the pipe is no failure", async () => {
 
 it("a token of another issuer than the settings name is left to the whole program", async () => {
   await save(kept());
+  settings({ profiles: { default: { issuer: kept().issuer } } });
+  expect(await quickly(["token", MCP])).toContain("access-token-1");
   settings({ profiles: { default: { issuer: "https://another.example" } } });
   expect(await quickly(["token", MCP])).toBeUndefined();
 });

@@ -164,6 +164,17 @@ describe("signing out of one server", () => {
     expect(fixedText(context.io.err())).toMatchSnapshot();
   });
 
+  it("takes a token for expired from the moment on that its issuer named", async () => {
+    for (const [ago, words] of [
+      [0, "expired at"],
+      [1, "stays valid until"],
+    ] as const) {
+      const context = Object.assign(memoryContext(), { now: () => EXPIRES.getTime() - ago });
+      await logout(agentThat({ S: outcome(NO_REVOCATION) }), { server: "S" }, "work", context);
+      expect(context.io.err()).toContain(`the access token ${words} 2099-`);
+    }
+  });
+
   it("gives a reason in few words, without secrets", async () => {
     const context = memoryContext();
     const error = new AgentAuthError("http_error", `refresh_token=hush-hush ${"x".repeat(500)}`, { class: "remote" });

@@ -78,7 +78,7 @@ describe("the headers of mcp proxy", () => {
   it("go with each request, beside the token, and are shown nowhere", async () => {
     const file = fileOf("# of the tenant\nX-Api-Key: file-secret-1\r\n\nX-Other: env:KEY\n");
     const answer: PlainAnswer = (_call, response) =>
-      response.writeHead(500).end("no file-secret-1 from-env-123 plain-value");
+      response.writeHead(500).end("no file-secret-1 from-env-123 plain-value of-a-scheme-9");
     const host = await hostOf(
       answer,
       (url) => [
@@ -89,13 +89,15 @@ describe("the headers of mcp proxy", () => {
         "--header",
         "X-TE: a",
         "--header",
+        "X-Scheme: env:SCHEMED",
+        "--header",
         "Accept-Language: de",
         "--header",
         "X-Token: env:KEY",
         "--header-file",
         file,
       ],
-      { KEY: "from-env-123" },
+      { KEY: "from-env-123", SCHEMED: "Token of-a-scheme-9" },
     );
     await host.ask(1, "initialize", HELLO);
     const { error } = (await host.ask(2, "ping")) ?? {};
@@ -111,7 +113,7 @@ describe("the headers of mcp proxy", () => {
       expect(headers).toMatchObject({ "x-api-key": "file-secret-1", authorization: `Bearer ${host.token}` });
     }
     expect(error?.message).toContain("HTTP 500");
-    expect(`${error?.message}${stderr}`).not.toMatch(/file-secret-1|from-env-123|plain-value/);
+    expect(`${error?.message}${stderr}`).not.toMatch(/file-secret-1|from-env-123|plain-value|of-a-scheme-9/);
   });
 
   it("may replace the login", async () => {

@@ -37,7 +37,15 @@ describe("tree", () => {
     expect(lines[0]).toBe(`account ${bench.sandbox.ids.account}`);
     expect(lines.filter((line) => /^[├└]── /.test(line))).toHaveLength(2);
     expect(lines.filter((line) => /^[│ ] {3}[├└]── /.test(line))).toHaveLength(4);
-    expect(lines.filter((line) => line.endsWith("└── … and 11 more (--limit)"))).toHaveLength(4);
+    const pool = (branch: string, below: string) => [
+      `${branch}pool`,
+      `${below}├── dev`,
+      `${below}└── … and 11 more (--limit)`,
+    ];
+    expect(lines.map((line) => line.replace(/^([│├└─ ]*).*\b(acc|dom|pool|dev)_.*$/u, "$1$2"))).toEqual([
+      ...["acc", "├── dom", ...pool("│   ├── ", "│   │   "), ...pool("│   └── ", "│       ")],
+      ...["└── dom", ...pool("    ├── ", "    │   "), ...pool("    └── ", "        ")],
+    ]);
   });
 
   it("as json and yaml holds every device unless there is a limit", async ({ bench, tree }) => {
