@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { describe, expect } from "vitest";
+import { COMMANDS } from "../../src/cli/commands/all.gen.js";
 import { addAgentFlags } from "../../src/cli/flags/agent.js";
 import { addGlobalFlags } from "../../src/cli/flags/global.js";
 import { givenLoginFlags } from "../../src/cli/program.js";
@@ -7,6 +8,7 @@ import { cliHint, type HintContext } from "../../src/cli/runtime/hints.js";
 import { AgentAuthError, type AgentAuthErrorOptions } from "../../src/errors.js";
 import type { LoginRemedy } from "../../src/remedy.js";
 import { benchTest } from "../helpers/bench-test.js";
+import { declaredProgram } from "../helpers/program.js";
 
 const it = benchTest();
 
@@ -131,5 +133,14 @@ describe("the command that logs in, after a command with flags", () => {
     (hint) => {
       expect(hintAfter(["--client-id", "abc"], { hint })).toBe(hint);
     },
+  );
+});
+
+it("each declaration names the words that its command lines begin with", () => {
+  const words = COMMANDS.flatMap(({ names, hiddenNames = [] }) => [...names, ...hiddenNames]);
+  expect([...new Set(words)].sort()).toEqual(
+    declaredProgram()
+      .commands.map((command) => command.name())
+      .sort(),
   );
 });
