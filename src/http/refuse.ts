@@ -27,8 +27,9 @@ export function refusalError(
   code: string,
   { field, value, from, url, rule, override, overrideValue, remedy }: Complaint,
 ): AgentAuthError {
-  const shown = value === undefined ? "is missing and" : `${quote(value)}`;
-  return new AgentAuthError(code, `${field} ${shown} (from ${quote(from)}) ${rule}`, {
+  const shown = value === undefined ? "" : ` ${quote(value)}`;
+  const broken = value === undefined ? `is missing, and ${rule}` : rule;
+  return new AgentAuthError(code, `${field}${shown} (from ${quote(from)}) ${broken}`, {
     class: "refused",
     url,
     ...(override === undefined ? { remedy } : explainOverride(override, overrideValue)),

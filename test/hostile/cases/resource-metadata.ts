@@ -170,7 +170,7 @@ const shared: HostileCase[] = [
 ];
 
 const resource: HostileCase[] = [
-  bad("P1a", "resource missing", "resource", undefined, "is missing and", "must be an absolute URL"),
+  bad("P1a", "resource missing", "resource", undefined, "is missing, and", "must be an absolute URL"),
   bad("P1b", "resource that is a number", "resource", 7, '"7"', "must be an absolute URL"),
   bad("P1c", "resource that is relative", "resource", "/mcp", '"/mcp"', "must be an absolute URL"),
   refused(

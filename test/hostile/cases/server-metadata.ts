@@ -121,7 +121,7 @@ function wrongIssuer(id: string, input: string, issuer: (own: string) => string,
 }
 
 const issuers: HostileCase[] = [
-  bad("M1", "issuer missing", "issuer", undefined, "is missing and", "must be exactly"),
+  bad("M1", "issuer missing", "issuer", undefined, "is missing, and", "must be exactly"),
   wrongIssuer(
     "M2",
     "an issuer on another host",
@@ -188,7 +188,12 @@ const pkce: HostileCase[] = [
     "M5a",
     "code_challenge_methods_supported missing in every document",
     (metadata) => delete metadata["code_challenge_methods_supported"],
-    ["code_challenge_methods_supported is missing and", 'must include "S256"', "--allow-missing-pkce-metadata"],
+    [
+      "code_challenge_methods_supported (from",
+      "is missing, and",
+      'must include "S256"',
+      "--allow-missing-pkce-metadata",
+    ],
     { code: "pkce_unsupported" },
   ),
   accepted(

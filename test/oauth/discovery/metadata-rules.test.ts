@@ -41,9 +41,9 @@ function refusalOf(check: Check, members: object, discovery = discoveryOf()): Ag
 const about = (field: string, shown: string, rule: string, code = "bad_server_metadata") => ({
   code,
   class: "refused",
-  message: `${field} ${shown} (from "${URL_OF}") ${rule}`,
+  message: `${field}${shown && ` ${shown}`} (from "${URL_OF}") ${shown ? rule : `is missing, and ${rule}`}`,
 });
-const MISSING = "is missing and";
+const MISSING = "";
 
 describe("the metadata of an issuer", () => {
   it("are read with every member that is used", () => {

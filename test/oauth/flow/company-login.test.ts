@@ -288,7 +288,7 @@ describe("an id token of the provider", () => {
   const other = { iss: "https://other.example", aud: "other-client", nonce: "other", exp: 1, sub: "mallory" };
 
   it.for<[string, (token: unknown) => unknown, RegExp]>([
-    ["is missing", () => undefined, /id_token is missing/],
+    ["is missing", () => undefined, /^id_token \(from .*\) is missing, and/],
     ["is of another issuer", (token) => forged(token, { iss: other.iss }), /its iss is not/],
     ["is for another client", (token) => forged(token, { aud: other.aud }), /it is not for the client/],
     ["is for several clients, without azp", (token) => forged(token, { aud: ["sandbox-desktop", "b"] }), /signature/],

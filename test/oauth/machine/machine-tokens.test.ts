@@ -178,10 +178,10 @@ describe("an assertion of an identity provider", () => {
   it("is refused for another issuer, for several, and of another type", async () => {
     for (const aud of [["https://as.example", "https://other.example"], undefined]) {
       const { call, subject } = await provider({ aud });
-      const shown = aud === undefined ? "is missing and" : quote(aud);
+      const [shown, missing] = aud === undefined ? ["", "is missing, and "] : [` ${quote(aud)}`, ""];
       expect(await heldError(idJagAssertion(call, subject))).toMatchObject({
         code: "bad_token_answer",
-        message: `aud of the ID-JAG ${shown} (from "${call.tokenEndpoint}") must be "https://as.example" alone, the issuer that it was asked for`,
+        message: `aud of the ID-JAG${shown} (from "${call.tokenEndpoint}") ${missing}must be "https://as.example" alone, the issuer that it was asked for`,
       });
     }
     const { call, subject } = await provider({ aud: "https://as.example" }, { typ: "JWT" });

@@ -111,7 +111,7 @@ describe("the id token of a login at an identity provider", () => {
     expect(await rejection(verify(await sign(GOOD), { endpoints }))).toMatchObject({
       code: "bad_server_metadata",
       message:
-        'jwks_uri is missing and (from "https://as.example/pool") is required of an identity provider (OpenID Connect Discovery section 3)',
+        'jwks_uri (from "https://as.example/pool") is missing, and is required of an identity provider (OpenID Connect Discovery section 3)',
     });
   });
 });

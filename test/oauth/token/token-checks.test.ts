@@ -145,7 +145,7 @@ describe("an id token", () => {
     expect(entries).toEqual([]);
     expect(() => usableIdToken(undefined, { ...expected, requiresIdToken: true })).toThrow(
       expect.objectContaining({
-        message: `id_token is missing and (from "${URL}") is required for a login at an identity provider`,
+        message: `id_token (from "${URL}") is missing, and is required for a login at an identity provider`,
       }),
     );
   });
