@@ -9,7 +9,7 @@ import { Redactor } from "../../redact.js";
 /**
  * Normalizes the response of an endpoint to the form of the specifications, so that the same checks apply to what real
  * servers send: form-encoded bodies (usual before RFC 6749 was final), errors with status 200, tokens with 201,
- * `expires_in` as a string of digits, a secret without its expiry.
+ * `expires_in` as a string of digits, scopes as a list, a secret without its expiry.
  *
  * @param secrets those of the request: see {@link secretsSentBefore}
  */
@@ -27,6 +27,8 @@ function normalize(reply: BufferedResponse, lenient: boolean, secrets: Redactor)
   if (members === undefined) return withBody(response.status, response, text);
   for (const name of OPTIONAL_MEMBERS) if (members[name] === null) delete members[name];
   for (const name of OPTIONAL_TEXTS) if (members[name] === "") delete members[name];
+  const { scope } = members;
+  if (Array.isArray(scope) && scope.every((one) => typeof one === "string")) members["scope"] = scope.join(" ");
   if (members["access_token"] !== undefined) setIdTokenAside(members);
   maskTokenType(members, secrets);
   if (lenient) dropInvalidMembers(members);

@@ -188,7 +188,7 @@ const answers: HostileCase[] = [
     { scope: `\u001b[2J${"s ".repeat(50_000)}` },
     "stored, and shown escaped only",
   ),
-  answered("T5c", "a scope that is a list", { scope: ["tools"] }, ["scope"]),
+  answered("T5c", "a scope that is a list of lists", { scope: [["tools"]] }, ["scope"]),
   answered("T14a", "a refresh_token that is an object", { refresh_token: {} }, ["refresh_token"]),
   answered(
     "T14b",

@@ -35,6 +35,8 @@ describe("the response of an endpoint", () => {
     ],
     ["null beside a code for a device", { verification_uri_complete: null, interval: null }, {}],
     ["seconds as digits", { expires_in: "3600" }, { expires_in: 3600 }],
+    ["a list of scopes", { scope: ["a", "b"] }, { scope: "a b" }],
+    ["a list of what is no scope", { scope: ["a", 7] }, { scope: ["a", 7] }],
     ["seconds", { expires_in: 1.5 }, { expires_in: 1.5 }],
     ["a secret without its end", { client_secret: "s" }, { client_secret: "s", client_secret_expires_at: 0 }],
     [
@@ -66,7 +68,7 @@ describe("the response of an endpoint", () => {
       { refresh_token: "r", scope: "a b" },
       { refresh_token: "r", scope: "a b" },
     ],
-    [{ refresh_token: 7, scope: ["a"] }, {}],
+    [{ refresh_token: 7, scope: [7] }, {}],
     [{ refresh_token: "a b" }, {}],
     [{ refresh_token: "" }, {}],
   ])("to a refresh lacks what is not valid: %j", async (given, expected) => {

@@ -391,8 +391,9 @@ describe("the token answer", () => {
     expect((await agent().login(mcp.url)).scope).toBe("b c");
   });
 
-  it("is refused with scopes that are no string", async () => {
-    expect((await loginWithAnswer({ scope: ["a"] })).error).toMatchObject({ class: "refused" });
+  it("is refused with scopes that are neither a string nor a list of them", async () => {
+    expect((await loginWithAnswer({ scope: [7] })).error).toMatchObject({ class: "refused" });
+    expect((await loginWithAnswer({ scope: ["a", "b"] })).token?.scope).toBe("a b");
   });
 
   it("counts from the answer's own Date where it agrees with our clock, else from ours", async () => {
