@@ -1,6 +1,6 @@
 import { SECRET_MASK, Secret } from "../../redact.js";
 import type { AuthorizationParams } from "./authorization-params.js";
-import { splitScope } from "./scope.js";
+import { grantedScope, splitScope } from "./scope.js";
 
 /** How a client authenticates at the token endpoint (RFC 7591 section 2). */
 export type AuthMethod = "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
@@ -151,8 +151,7 @@ export function tokensOf(answer: TokenAnswer, requestedScope: string | undefined
     idToken: answer.idToken === undefined ? undefined : new Secret(answer.idToken),
     expiresAt: answer.expiresIn === undefined ? undefined : answer.at + Math.min(answer.expiresIn * 1000, YEAR_MS),
     obtainedAt: answer.at,
-    // A response without a scope grants the requested one (RFC 6749 section 5.1).
-    scope: answer.scope ?? requestedScope,
+    scope: grantedScope(answer.scope, requestedScope),
   };
 }
 

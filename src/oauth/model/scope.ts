@@ -31,6 +31,15 @@ export function parseScope(value: unknown, field: string, from: string): string[
   return [...new Set(tokens as string[])];
 }
 
+/**
+ * The scopes of a token response, or the requested ones if it has none (RFC 6749 section 5.1). GitHub and Slack separate
+ * them by commas; where a requested scope has a comma, it belongs to the scope.
+ */
+export function grantedScope(granted: string | undefined, requested: string | undefined): string | undefined {
+  if (granted?.includes(",") !== true || requested?.includes(",") === true) return granted ?? requested;
+  return splitScope(granted.replaceAll(",", " ")).join(" ");
+}
+
 /** The distinct scopes of several lists, separated by blanks; undefined if there are none. */
 export function unionScopes(...scopes: readonly (string | undefined)[]): string | undefined {
   const all = new Set(scopes.flatMap(splitScope));

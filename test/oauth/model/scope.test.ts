@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
   chooseScope,
+  grantedScope,
   parseScope,
   type ScopeSources,
   scopesBeyond,
@@ -72,6 +73,19 @@ describe("parseScope", () => {
     expect(full.join(" ")).toHaveLength(8192);
     expect(parse(full)).toEqual(full);
   });
+});
+
+it.each<[string | undefined, string | undefined, string | undefined]>([
+  ["a b", "a", "a b"],
+  ["a,b", "a", "a b"],
+  ["a, b,,c ", "a", "a b c"],
+  ["a,b", undefined, "a b"],
+  ["a,b", "a,b c", "a,b"],
+  ["", "a", ""],
+  [undefined, "a", "a"],
+  [undefined, undefined, undefined],
+])("a response with %j to a request for %j grants %j", (granted, requested, expected) => {
+  expect(grantedScope(granted, requested)).toBe(expected);
 });
 
 describe("what was granted beyond what was requested", () => {

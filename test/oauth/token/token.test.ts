@@ -391,6 +391,18 @@ describe("the token answer", () => {
     expect((await agent().login(mcp.url)).scope).toBe("b c");
   });
 
+  it("may separate the scopes by commas: they serve a request for one of them", async () => {
+    const { agent, issuer, login, mcp } = await startScene();
+    issuer.routes["/pool/token"] = {
+      json: { access_token: "access-1", token_type: "bearer", scope: "repo, read:org,gist" },
+    };
+    expect((await agent().login(mcp.url, { scope: "repo read:org" })).scope).toBe("repo read:org gist");
+    expect((await agent().token(mcp.url, { scope: "read:org" })).value).toBe("access-1");
+    expect(login.urls).toHaveLength(1);
+    issuer.routes["/pool/token"] = { json: { access_token: "access-2", token_type: "bearer", scope: "a,b" } };
+    expect((await agent().login(mcp.url, { scope: "a,b" })).scope).toBe("a,b");
+  });
+
   it("is refused with scopes that are neither a string nor a list of them", async () => {
     expect((await loginWithAnswer({ scope: [7] })).error).toMatchObject({ class: "refused" });
     expect((await loginWithAnswer({ scope: ["a", "b"] })).token?.scope).toBe("a b");
