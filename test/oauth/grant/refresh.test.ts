@@ -181,7 +181,7 @@ describe("a refresh whose answer is faulty beside the access token", () => {
     ["expires_in -1", { expires_in: -1 }],
     ["expires_in true", { expires_in: true }],
     ["expires_in in words", { expires_in: "soon" }],
-    ["scopes in a list", { scope: ["a"] }],
+    ["a list of numbers as scopes", { scope: [7] }],
   ])("is taken without %s: the issuer has rotated already", async (_what, answer) => {
     const scene = await loggedIn();
     const before = await stored(scene);
