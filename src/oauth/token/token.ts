@@ -12,6 +12,7 @@ import { isToken, UNVERIFIED_ID_TOKEN } from "../http/normalize-response.js";
 import { oauthError } from "../http/oauth-error.js";
 import { type ConnectionOptions, ConnectionPool } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
+import { knownIssuer } from "../model/authorization-params.js";
 import type { ClientRecord, Grant, TokenAnswer } from "../model/grant.js";
 import { resourceParameter } from "../model/resource.js";
 import { ANY_TOKEN_TYPE, checkTokenType, usableIdToken } from "./token-checks.js";
@@ -90,10 +91,11 @@ export async function refreshTokens(call: TokenCall, grant: Grant): Promise<Toke
   const { as, client, auth, options, processing } = prepareCall({ ...call, lenient: true });
   const refreshToken = grant.tokens.refreshToken?.reveal();
   if (refreshToken === undefined) throw new TypeError("the grant has no refresh token");
+  const scope = knownIssuer(call.issuer).needsRefreshScope && grant.requestedScope;
   return withOAuthErrors(call, async () => {
     const response = await oauth.refreshTokenGrantRequest(as, client, auth, refreshToken, {
       ...options,
-      additionalParameters: resourceParameter(grant.resource),
+      additionalParameters: { ...resourceParameter(grant.resource), ...(scope && { scope }) },
     });
     return answerOf(call, response, await oauth.processRefreshTokenResponse(as, client, response, processing));
   }, [grant.tokens.accessToken.reveal()]);

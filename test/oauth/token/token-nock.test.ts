@@ -1,6 +1,7 @@
 import nock from "nock";
 import { validateAuthResponse } from "oauth4webapi";
 import { describe, expect, it } from "vitest";
+import { NO_RESOURCE } from "../../../src/oauth/model/resource.js";
 import { exchangeCode, refreshTokens, tokenCall } from "../../../src/oauth/token/token.js";
 import { Secret } from "../../../src/redact.js";
 import { madeGrant } from "../../helpers/grant.js";
@@ -52,6 +53,18 @@ describe("requests to the token endpoint, on the global fetch", () => {
     const error = await heldError(exchange());
     expect(error).toMatchObject({ code: "invalid_grant", class: "auth" });
     expect(String(error)).not.toContain("code-1");
+  });
+
+  it.each([
+    ["https://login.microsoftonline.com", "api://a/read offline_access", { scope: "api://a/read offline_access" }],
+    ["https://login.microsoftonline.com", undefined, {}],
+    ["https://as.example", "api://a/read offline_access", {}],
+  ])("names the scopes in a refresh at %s, which were %s, only where it has to", async (issuer, scope, named) => {
+    const form = { grant_type: "refresh_token", refresh_token: "refresh-token-1", client_id: "client-1", ...named };
+    nock(issuer).post("/token", form).reply(200, { access_token: "access-2", token_type: "Bearer" });
+    const at = { issuer, tokenEndpoint: `${issuer}/token`, client: { clientId: "client-1" } };
+    const grant = madeGrant({ requestedScope: scope, resource: NO_RESOURCE });
+    expect(await refreshTokens(tokenCall(at), grant)).toMatchObject({ accessToken: "access-2" });
   });
 
   it("never repeats a refresh by itself; a second call may succeed", async () => {
