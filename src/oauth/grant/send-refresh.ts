@@ -20,8 +20,10 @@ export interface SendContext extends Pick<SaveContext, "http" | "privateKey"> {
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-// The issuer's codes that reject the grant itself. Any other failure may be temporary and does not end the session.
-const REFUSAL_CODES = new Set(["invalid_grant", "invalid_client"]);
+/** The issuer's codes that reject the grant itself: those of the specification, GitHub's and Slack's. */
+const REFUSAL_CODES = new Set(["invalid_grant", "invalid_client", "bad_refresh_token", "invalid_refresh_token"]);
+/** Codes for requests of any kind, with which Atlassian and releases of Authlib reject a refresh token: their text says so. */
+const GENERAL_CODES = new Set(["invalid_request", "unauthorized_client"]);
 const RETRY_TIMEOUT_MS = 5000;
 /** The part of a lease that is reserved for saving; no request is sent in it. */
 const SAVING_MS = 5000;
@@ -56,7 +58,7 @@ export async function sendRefresh(
       return { answer: await sendOnce(context, current, lease, repeated ? RETRY_TIMEOUT_MS : context.timeoutMs) };
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
-      if (REFUSAL_CODES.has(error.code) && error.class === "auth") return { verdict: error, repeated };
+      if (rejectsGrant(error)) return { verdict: error, repeated };
       if (error.code === "lease_lost") {
         if (!wasHeldBack && lease.left() > SAVING_MS) {
           // The heartbeats are late, but no other process has taken over; nothing was sent.
@@ -74,6 +76,14 @@ export async function sendRefresh(
       repeated = true;
     }
   }
+}
+
+/** Whether the issuer has rejected the grant itself. Any other failure may be temporary, and does not end the session. */
+function rejectsGrant({ code, class: errorClass, message, url = "" }: AgentAuthError): boolean {
+  if (errorClass !== "auth" && errorClass !== "remote") return false;
+  // The address of an endpoint may name it, too.
+  const isAboutToken = /\brefresh[ _-]?token\b/i.test(message.replace(url, ""));
+  return REFUSAL_CODES.has(code) || (GENERAL_CODES.has(code) && isAboutToken);
 }
 
 /** One token request, sent only while the lease is held and bounded by its end. */

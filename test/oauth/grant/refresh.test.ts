@@ -335,6 +335,34 @@ describe.each(stores)("a refresh that has just failed, over one %s", (_name, ope
 });
 
 describe("a refresh that fails", () => {
+  it.each<[number, string, string | undefined]>([
+    [200, "bad_refresh_token", "The refresh token passed is incorrect or expired."],
+    [200, "invalid_refresh_token", undefined],
+    [403, "unauthorized_client", "refresh_token is invalid"],
+    [400, "invalid_request", 'Invalid "refresh_token" in request.'],
+    [400, "invalid_request", "The Refresh-Token is revoked"],
+  ])("requires a login after HTTP %i with %s: %s", async (status, error, description) => {
+    const scene = await loggedIn();
+    scene.issuer.routes[TOKEN] = { status, json: { error, error_description: description } };
+    const agent = scene.agent({ login: undefined });
+    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ code: "login_required", class: "auth" });
+    expect((await stored(scene))?.retired?.reason).toBe(`the issuer refused to refresh it: ${error}`);
+    expect(scene.issuer.to(TOKEN)).toHaveLength(2);
+  });
+
+  it.each<[number, string, string]>([
+    [500, "bad_refresh_token", "The refresh token passed is incorrect or expired."],
+    [400, "invalid_request", "the parameter audience is missing"],
+    [400, "invalid_scope", "the refresh token has other scopes"],
+  ])("keeps everything after HTTP %i with %s: %s", async (status, error, error_description) => {
+    const scene = await loggedIn();
+    const before = await stored(scene);
+    scene.issuer.routes[TOKEN] = { status, json: { error, error_description } };
+    const failure = await heldError(scene.agent({ login: undefined }).token(scene.mcp.url));
+    expect(failure).toMatchObject({ code: status === 500 ? "server_error" : error });
+    expect(await stored(scene)).toEqual(before);
+  });
+
   it.each(failures)("keeps everything after %s, and does not ask the user to log in", async (what, reply) => {
     const scene = await loggedIn();
     const before = await stored(scene);
