@@ -1,4 +1,4 @@
-import { isJsonObject } from "../http/strict-json.js";
+import { isJsonObject, type JsonObject } from "../http/strict-json.js";
 import { quote } from "../redact.js";
 
 /** Identifies a request and its response. */
@@ -153,9 +153,17 @@ function checkMessage(value: unknown): { message: RpcMessage } | { failure: RpcR
 
 /** A parsed message of a server. @throws `SyntaxError` for an invalid one */
 export function readServerMessage(value: unknown): RpcMessage {
-  const read = checkMessage(value);
+  const read = checkMessage(isJsonObject(value) ? withoutNulls(value) : value);
   if ("message" in read) return read.message;
   throw new SyntaxError(`a message of the server is invalid: ${quote(read.failure.error?.message ?? "", 200)}`);
+}
+
+/** Some servers write null for each member that a message cannot have beside the others. */
+function withoutNulls(message: JsonObject): JsonObject {
+  const isRequest = typeof message["method"] === "string";
+  const isFailure = isJsonObject(message["error"]);
+  const unset = isRequest ? ["id", "params", "result", "error"] : ["method", "params", isFailure ? "result" : "error"];
+  return Object.fromEntries(Object.entries(message).filter(([name, value]) => value !== null || !unset.includes(name)));
 }
 
 function rejectMessage(id: RpcId | null, message: string): { failure: RpcResponse } {

@@ -45,6 +45,17 @@ it("a message of a server is refused by what is wrong with it", () => {
   );
 });
 
+it.each([
+  [
+    '{"jsonrpc":"2.0","id":1,"result":{},"error":null,"method":null,"params":null}',
+    '{"jsonrpc":"2.0","id":1,"result":{}}',
+  ],
+  ['{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1}}', '{"jsonrpc":"2.0","id":1,"error":{"code":1}}'],
+  ['{"jsonrpc":"2.0","id":null,"method":"x","params":null,"result":null}', '{"jsonrpc":"2.0","method":"x"}'],
+])("a message of a server may have null for what it lacks: %s", (given, read) => {
+  expect(readServerMessage(JSON.parse(given))).toEqual(JSON.parse(read));
+});
+
 it("a message is described by its method, up to 80 characters", () => {
   expect(describeMessage(message("tools/list", { secret: 1 }))).toBe('"tools/list"');
   expect(describeMessage(message("x".repeat(100)))).toBe(`"${"x".repeat(80)}…"`);
