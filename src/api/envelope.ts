@@ -126,7 +126,7 @@ export function serviceError(reply: BufferedResponse, mask: (text: string) => st
 
 /** At most 500 characters, without splitting a surrogate pair. */
 function cut(text: string): string {
-  return text.length > 500 ? [...text].slice(0, 500).join("") : text;
+  return [...text].slice(0, 500).join("");
 }
 
 function classOf(code: string, status: number): ErrorClass {

@@ -80,7 +80,7 @@ export class Prefetcher<T> {
     const step = next - page.offset;
     const count = page.pagination.item_count;
     // Without a count, any guess may lie behind the end of the list.
-    const end = typeof count === "number" ? Math.min(count, next + left) : next + 1;
+    const end = typeof count === "number" ? Math.min(count, next + left) : next;
     for (let offset = next; this.#pages.size < this.#width; offset += step) {
       if (offset !== next && offset >= end) break;
       if (this.#adapts && this.#pace.inFlight >= DEFAULT_CONCURRENCY) break;
