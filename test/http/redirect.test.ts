@@ -43,6 +43,20 @@ describe("a redirect", () => {
     },
   );
 
+  it("is followed for HEAD too, but not for a request that may do something", async () => {
+    const { server, send } = await setUp((response, _request, nth) =>
+      nth === 1 ? response.writeHead(302, { location: "/next" }).end() : sendJson(response, {}),
+    );
+    expect((await send({ method: "HEAD" })).status).toBe(200);
+    expect(server.requests.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      "HEAD /start?pool_id=p",
+      "HEAD /next",
+    ]);
+    const other = await setUp((response) => response.writeHead(302, { location: "/next" }).end());
+    expect(await rejection(other.send({ method: "DELETE" }))).toMatchObject({ code: "redirect_refused" });
+    expect(other.server.requests).toHaveLength(1);
+  });
+
   it("is refused at the fourth hop, and a loop with it", async () => {
     for (const answer of [
       hops(99),

@@ -376,6 +376,19 @@ describe("a plain request", () => {
     expect([error, cause]).toEqual(["TypeError: fetch failed", `TypeError: the header ${name} cannot be set`]);
   });
 
+  it("checks the written address of a request through a proxy, whose names the proxy resolves", async () => {
+    const checked: string[] = [];
+    const refuse = (hostname: string) => {
+      checked.push(hostname);
+      throw new TypeError("not there");
+    };
+    const guard = { checkWritten: refuse, resolve: async () => checked.push("resolved") } as unknown as SsrfGuard;
+    const viaProxy = createSend({ proxies: { http: "http://127.0.0.1:9" } }, guard);
+    const sent = viaProxy({ method: "GET", url: "http://169.254.169.254/", headers: [] });
+    await expect(sent).rejects.toThrow("not there");
+    expect(checked).toEqual(["169.254.169.254"]);
+  });
+
   it("fails with the very reason of its signal, before it is sent and after", async () => {
     const server = await startServer(() => abort.abort("enough"));
     const abort = new AbortController();
