@@ -29,7 +29,7 @@ export function bearerAuth(
     const token = await readToken(source, call, redactor);
     const copy = request.body === null ? request : request.clone();
     const reply = await send(request, withToken(request, call, token, place));
-    if (!isRejected(reply) || typeof source !== "function") return reply;
+    if (!isRejected(reply)) return reply;
     const newToken = await readToken(source, call, redactor);
     return newToken === token ? reply : send(copy, withToken(copy, call, newToken, place));
   };

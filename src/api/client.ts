@@ -225,7 +225,7 @@ export class ManagementClient {
     options: ListOptions<Sorting> = {},
     { kind, parent, requestPage }: ListRequest<Sorting>,
   ): Listing<T> {
-    const [[name = "", id = ""] = []] = Object.entries(parent);
+    const [[name, id]] = Object.entries(parent) as [[string, string]];
     requireId(name, id);
     const headers = callHeaders(options);
     const checks = strictChecksOf(options.strict);

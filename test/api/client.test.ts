@@ -123,6 +123,7 @@ describe("the response of a raw request by path", () => {
   ])("is copied as a Response of the runtime, with the classes of %s", async (_, fetch) => {
     const response = await new ManagementClient({ baseUrl: BASE, fetch }).get("/api/v1/pool");
     for (const one of [response.clone(), response.clone().clone()]) {
+      expect([response.bodyUsed, response.body]).toEqual([false, null]);
       expect(one).toBeInstanceOf(Response);
       expect([one.status, one.url, one.headers.get("x-a")]).toEqual([201, response.url, "1"]);
       expect(await one.text()).toBe(body);

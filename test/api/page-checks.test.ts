@@ -19,6 +19,8 @@ function complaintOf(work: () => unknown): string | undefined {
   } catch (error) {
     const { code, message } = error as { code?: string; message: string };
     expect(error).toMatchObject({ class: "refused", status: 200, requestId: "req-1", url: URL_OF });
+    const remedy = code === "sorting_ignored" ? { action: "configure", option: "sorting" } : undefined;
+    expect((error as { remedy?: unknown }).remedy).toEqual(remedy);
     return `${code}: ${message}`;
   }
 }
@@ -119,6 +121,12 @@ describe("the order of a list", () => {
     expect(complaintOf(() => strict.check(pageOf({}, [], other), false))).toBe(
       `sorting_ignored: ${URL_OF}: the order "title:asc" was requested, and the answer names the order "title:desc"`,
     );
+    const descending = new OrderCheck({
+      checks: check,
+      sort: { direction: "desc" },
+      onSortingIgnored: undefined,
+    } as never);
+    expect(complaintOf(() => descending.check(pageOf({}, items("b", "a"), other), false))).toBe(undefined);
     const none = new OrderCheck({ checks: check, sort: {}, onSortingIgnored: undefined } as never);
     expect(complaintOf(() => none.check(pageOf({}, items("b", "a"), TITLE), false))).toBe(undefined);
   });
