@@ -24,6 +24,8 @@ export interface SendContext extends Pick<SaveContext, "http" | "privateKey"> {
 const REFUSAL_CODES = new Set(["invalid_grant", "invalid_client", "bad_refresh_token", "invalid_refresh_token"]);
 /** Codes for requests of any kind, with which Atlassian and releases of Authlib reject a refresh token: their text says so. */
 const GENERAL_CODES = new Set(["invalid_request", "unauthorized_client"]);
+/** What they say of it. That a client may not refresh is no word on the token: an administrator can undo it. */
+const REJECTED = /\b(?:invalid|expired|revoked|unknown|incorrect|not found)\b/i;
 const RETRY_TIMEOUT_MS = 5000;
 /** The part of a lease that is reserved for saving; no request is sent in it. */
 const SAVING_MS = 5000;
@@ -81,9 +83,10 @@ export async function sendRefresh(
 /** Whether the issuer has rejected the grant itself. Any other failure may be temporary, and does not end the session. */
 function rejectsGrant({ code, class: errorClass, message, url = "" }: AgentAuthError): boolean {
   if (errorClass !== "auth" && errorClass !== "remote") return false;
-  // The address of an endpoint may name it, too.
-  const isAboutToken = /\brefresh[ _-]?token\b/i.test(message.replace(url, ""));
-  return REFUSAL_CODES.has(code) || (GENERAL_CODES.has(code) && isAboutToken);
+  // The address of an endpoint may name the token, too.
+  const text = message.replace(url, "");
+  const isRejected = /\brefresh[ _-]?token\b/i.test(text) && REJECTED.test(text) && !/\bgrant[ _]?type\b/i.test(text);
+  return REFUSAL_CODES.has(code) || (GENERAL_CODES.has(code) && isRejected);
 }
 
 /** One token request, sent only while the lease is held and bounded by its end. */

@@ -353,7 +353,10 @@ describe("a refresh that fails", () => {
   it.each<[number, string, string]>([
     [500, "bad_refresh_token", "The refresh token passed is incorrect or expired."],
     [400, "invalid_request", "the parameter audience is missing"],
-    [400, "invalid_scope", "the refresh token has other scopes"],
+    [400, "invalid_scope", "the refresh token is invalid for these scopes"],
+    [403, "unauthorized_client", "Grant type 'refresh_token' not allowed for the client."],
+    [400, "invalid_request", "Invalid grant type: refresh_token"],
+    [400, "invalid_request", "the session is expired"],
   ])("keeps everything after HTTP %i with %s: %s", async (status, error, error_description) => {
     const scene = await loggedIn();
     const before = await stored(scene);
