@@ -296,9 +296,12 @@ describe("the origin of each endpoint", () => {
 
   it.each(ENDPOINTS)("is that of the issuer where the user requires it: %s", (field) => {
     const strict = discoveryOf({}, { sameOriginEndpoints: true });
-    expect(refusalOf(checkServerMetadata, { [field]: ELSEWHERE }, strict)).toMatchObject(
-      about(field, `"${ELSEWHERE}"`, rule("the origin of its issuer, where sameOriginEndpoints is set")),
-    );
+    const checks =
+      field === "authorization_endpoint" ? [checkServerMetadata] : [checkServerMetadata, checkIssuerMetadata];
+    for (const check of checks)
+      expect(refusalOf(check, { [field]: ELSEWHERE }, strict)).toMatchObject(
+        about(field, `"${ELSEWHERE}"`, rule("the origin of its issuer, where sameOriginEndpoints is set")),
+      );
     expect(() => checkServerMetadata({ ...GOOD, [field]: ELSEWHERE }, URL_OF, discoveryOf())).not.toThrow();
   });
 
