@@ -1,18 +1,19 @@
 import { quote } from "../redact.js";
 import { suggest } from "./suggest.js";
 
-/** The names of all options of a type; the compiler finds one that is missing. */
+/** Whether each option of a type exists; the compiler finds one that is missing. */
 export type OptionNames<Options> = Readonly<Record<keyof Options, true>>;
 
 /**
  * Rejects an option that does not exist: a misspelt one would be ignored.
  *
- * @param known an object with the names of all options
+ * @param known an object with a value that is true, or counts as it, for the name of each option
  * @param of what has the options
  * @throws `TypeError` that names the nearest option
  */
 export function checkOptionNames(given: object, known: object, of: string): void {
-  const unknown = Object.entries(given).find(([name, value]) => value !== undefined && !Object.hasOwn(known, name));
+  const isKnown = (name: string) => Object.hasOwn(known, name) && Boolean(Reflect.get(known, name));
+  const unknown = Object.entries(given).find(([name, value]) => value !== undefined && !isKnown(name));
   if (unknown === undefined) return;
   const suggestion = suggest(unknown[0], Object.keys(known));
   const correction = suggestion === undefined ? "" : `; did you mean ${suggestion}?`;

@@ -1,8 +1,10 @@
 import nock from "nock";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { MANAGEMENT_OPTIONS } from "../../src/api/client.js";
 import { HttpRequest } from "../../src/http/http-request.js";
 import { HttpResponse } from "../../src/http/http-response.js";
 import { ownFetch } from "../../src/http/own-fetch.js";
+import { checkOptionNames } from "../../src/http/public-class.js";
 import { ManagementClient } from "../../src/index.js";
 import { useNock } from "../helpers/nock.js";
 
@@ -110,6 +112,10 @@ describe("a request of a list", () => {
     expect(await client.pools.list({ domain_id: "dom_1" }).toArray()).toEqual([POOL]);
     expect(seen).toEqual([`${BASE}/api/v1/pool?domain_id=dom_1`, "GET", "Bearer api-token", "application/json"]);
   });
+});
+
+it("a management client takes each of its options", () => {
+  expect(() => checkOptionNames(MANAGEMENT_OPTIONS, MANAGEMENT_OPTIONS, "ManagementClient")).not.toThrow();
 });
 
 describe("the response of a raw request by path", () => {

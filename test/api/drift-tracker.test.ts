@@ -72,6 +72,14 @@ const HISTORIES = [
     "bcdef        4  f    skip 0    f",
   ],
   [
+    "every id: deletions right at the beginning, while it is read again",
+    "abcdef       0  a b  skip 0    a b",
+    "bcdef        2  d e  rewind 1",
+    "bcdef        1  c d  rewind 0",
+    "cdef         0  c d  skip 0    c d",
+    "cdef         2  e f  skip 0    e f",
+  ],
+  [
     "every id: a deletion of what was not read yet",
     "abcdef       0  a b  skip 0    a b",
     "abcde        2  c d  rewind 1",

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { checkOptionNames } from "../../src/http/public-class.js";
 import { AgentClient, type AgentClientOptions } from "../../src/oauth/agent.js";
+import { AGENT_OPTIONS } from "../../src/oauth/agent-options.js";
 import { memoryStore } from "../../src/store/memory.js";
 import { startScene } from "../helpers/issuer.js";
 
@@ -12,6 +14,10 @@ const ONE_ISSUER = "issuer, client.issuer and grant.issuer must be the same wher
 const [A, B] = ["https://a.example", "https://b.example"];
 
 describe("the options of a client", () => {
+  it("are each taken", () => {
+    expect(() => checkOptionNames(AGENT_OPTIONS, AGENT_OPTIONS, "AgentClient")).not.toThrow();
+  });
+
   it.each<[object, string]>([
     [{ stor: 1 }, 'AgentClient has no option "stor"; did you mean store?'],
     [{ store: undefined }, "store is required: where logins are stored"],
