@@ -114,6 +114,20 @@ describe("a request of a list", () => {
   });
 });
 
+it.each([
+  [`${BASE}/api/v1`, "/api/v1/device?a=1&b=2"],
+  [`${BASE}/api/v1/behind`, "/api/v1/behind/api/v1/device?a=1&b=2"],
+])("a raw request by path at %s is sent to %s", async (baseUrl, address) => {
+  const urls: string[] = [];
+  const fetch = async (input: string | URL | Request) => {
+    urls.push(input instanceof Request ? input.url : String(input));
+    return Response.json(success([]));
+  };
+  const query = new URLSearchParams({ a: "1", b: "2" });
+  await new ManagementClient({ baseUrl, fetch }).get("/api/v1/device", query);
+  expect(urls).toEqual([`${BASE}${address}`]);
+});
+
 it("a management client takes each of its options", () => {
   expect(() => checkOptionNames(MANAGEMENT_OPTIONS, MANAGEMENT_OPTIONS, "ManagementClient")).not.toThrow();
 });
@@ -133,6 +147,7 @@ describe("the response of a raw request by path", () => {
       expect(one).toBeInstanceOf(Response);
       expect([one.status, one.url, one.headers.get("x-a")]).toEqual([201, response.url, "1"]);
       expect(await one.text()).toBe(body);
+      expect(new TextDecoder().decode(await one.arrayBuffer())).toBe(body);
       expect(JSON.stringify(await one.json())).not.toContain("hush");
     }
     const { bytes } = response as Response & { bytes: () => Promise<Uint8Array> };

@@ -19,8 +19,11 @@ function complaintOf(work: () => unknown): string | undefined {
   } catch (error) {
     const { code, message } = error as { code?: string; message: string };
     expect(error).toMatchObject({ class: "refused", status: 200, requestId: "req-1", url: URL_OF });
-    const remedy = code === "sorting_ignored" ? { action: "configure", option: "sorting" } : undefined;
-    expect((error as { remedy?: unknown }).remedy).toEqual(remedy);
+    const isOrder = code === "sorting_ignored";
+    const remedy = isOrder ? { action: "configure", option: "sorting" } : undefined;
+    const hint = isOrder ? "the option sorting sets how the order is sent" : undefined;
+    const offered = error as { hint?: string; remedy?: object };
+    expect([offered.hint, offered.remedy]).toEqual([hint, remedy]);
     return `${code}: ${message}`;
   }
 }
@@ -127,6 +130,7 @@ describe("the order of a list", () => {
       onSortingIgnored: undefined,
     } as never);
     expect(complaintOf(() => descending.check(pageOf({}, items("b", "a"), other), false))).toBe(undefined);
+    expect(complaintOf(() => descending.check(pageOf({}, items("b"), other), false))).toContain('"b" at offset 10');
     const none = new OrderCheck({ checks: check, sort: {}, onSortingIgnored: undefined } as never);
     expect(complaintOf(() => none.check(pageOf({}, items("b", "a"), TITLE), false))).toBe(undefined);
   });
