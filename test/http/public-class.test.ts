@@ -37,6 +37,7 @@ describe("an option that does not exist", () => {
   it("is refused by its name where no other is near, never by its value", () => {
     const failing = () => new ManagementClient({ baseUrl, ...{ zzzzzz: "planted-secret" } });
     expect(failing).toThrow(new TypeError('ManagementClient has no option "zzzzzz"'));
+    expect(() => new ManagementClient({ baseUrl, ...{ constructor: 1 } })).toThrow('has no option "constructor"');
   });
 
   it("is none where its value is undefined", () => {
