@@ -1,5 +1,6 @@
 import { format, inspect } from "node:util";
 import { describe, expect, it } from "vitest";
+import { callHeaders, limitsOf, querySerializer, requireId, strictChecksOf } from "../../src/api/call-options.js";
 import { type AgentAuthError, type Logger, ManagementClient, type ManagementClientOptions } from "../../src/index.js";
 import { FakeClock } from "../helpers/clock.js";
 import { type Answer, sendJson, startServer } from "../helpers/server.js";
@@ -128,5 +129,54 @@ describe("the option logger", () => {
       `debug GET ${url}`,
       `debug GET ${url}: HTTP 200 in N ms, request id "r-1"`,
     ]);
+  });
+});
+
+describe("the parts of a call", () => {
+  const SORTED = { pool_id: "a b", sorting: { field: "title", direction: "asc" }, "pagination[offset]": 0, none: null };
+  const FIELD = { sorting: { field: "title", direction: null } };
+  const DIRECTION = { sorting: { direction: "desc" }, filter: { a: 1, b: null }, none: undefined };
+
+  it.each([
+    ["deep", SORTED, "pool_id=a b&sorting[field]=title&sorting[direction]=asc&pagination[offset]=0"],
+    ["deep", FIELD, "sorting[field]=title"],
+    ["deep", DIRECTION, "sorting[direction]=desc&filter[a]=1"],
+    ["json", SORTED, 'pool_id=a b&sorting={"field":"title","direction":"asc"}&pagination[offset]=0'],
+    ["field:direction", SORTED, "pool_id=a b&sorting=title:asc&pagination[offset]=0"],
+    ["field:direction", FIELD, "sorting=title"],
+    ["field:direction", DIRECTION, "sorting=:desc&filter[a]=1"],
+  ] as const)("write a query with the sorting %s: %j", (encoding, query, expected) => {
+    const text = querySerializer(encoding)(query);
+    expect(decodeURIComponent(text)).toBe(expected);
+    expect(text).not.toMatch(/[[\]{}" ]/);
+  });
+
+  it("are checked", () => {
+    expect(() => querySerializer("flat" as never)).toThrow(
+      new TypeError('sorting "flat" is none of deep, json, field:direction'),
+    );
+    expect(() => strictChecksOf(["shap" as never])).toThrow(
+      new TypeError('strict: "shap" is none of shape, order, drift, nulls, fields'),
+    );
+    for (const id of ["", 5, undefined]) {
+      expect(() => requireId("pool_id", id)).toThrow(
+        expect.objectContaining({
+          code: "usage",
+          message: expect.stringMatching(/^pool_id must be a non-empty string, not /),
+        }),
+      );
+    }
+    expect(() => requireId("pool_id", "a")).not.toThrow();
+  });
+
+  it("are those of the call alone", () => {
+    expect(callHeaders({ headers: { Accept: "x", AUTHORIZATION: "y", "User-Agent": "z", "X-A": "1" } })).toEqual({
+      "x-a": "1",
+    });
+    expect(limitsOf({ timeoutMs: 1, maxRetries: 2, headers: {} })).toEqual({ timeoutMs: 1, maxRetries: 2 });
+    expect([...strictChecksOf()]).toEqual([]);
+    expect([...strictChecksOf(true)]).toEqual(["shape", "order", "drift"]);
+    expect([...strictChecksOf("all")]).toEqual(["shape", "order", "drift", "nulls", "fields"]);
+    expect([...strictChecksOf(["nulls"])]).toEqual(["nulls"]);
   });
 });
