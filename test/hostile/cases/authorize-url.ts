@@ -209,8 +209,8 @@ const browsers: HostileCase[] = [
     code: "login_required",
     drive: (kit) => kit.run(["token", kit.mcp.url], { env: { BROWSER: recordingBrowser(kit) } }),
     says: ({ mcp }) => [`hint: agentauth login ${mcp.url}`],
-    // Whether the server requires a login.
-    requests: ["mcp POST /mcp"],
+    // Whether the server requires a login: a busy machine may not send it within the time that it may take.
+    requests: ["mcp POST /mcp?"],
     check: (kit) => unless({ "no browser was started": browserStart(kit) === undefined }),
   },
   {
