@@ -46,6 +46,12 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Deletes members that are null, which many programs write for what they do not set; returns the same object. */
+export function deleteNulls(object: JsonObject, names: readonly string[] = Object.keys(object)): JsonObject {
+  for (const name of names) if (object[name] === null) delete object[name];
+  return object;
+}
+
 /**
  * Parses text without escapes in a fraction of the time. It has as many names and strings as pairs of quotes: the parsed
  * value has fewer of them if a name appears twice in one object.

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../http/strict-json.js";
+import { deleteNulls, isJsonObject, type JsonObject } from "../http/strict-json.js";
 import { quote } from "../redact.js";
 
 /** Identifies a request and its response. */
@@ -163,7 +163,7 @@ function withoutNulls(message: JsonObject): JsonObject {
   const isRequest = typeof message["method"] === "string";
   const isFailure = isJsonObject(message["error"]);
   const unset = isRequest ? ["id", "params", "result", "error"] : ["method", "params", isFailure ? "result" : "error"];
-  return Object.fromEntries(Object.entries(message).filter(([name, value]) => value !== null || !unset.includes(name)));
+  return deleteNulls(message, unset);
 }
 
 function rejectMessage(id: RpcId | null, message: string): { failure: RpcResponse } {

@@ -1,6 +1,6 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { SingleFlight } from "../http/single-flight.js";
-import { isJsonObject, type JsonObject } from "../http/strict-json.js";
+import { deleteNulls, isJsonObject, type JsonObject } from "../http/strict-json.js";
 import { MASK, quote } from "../redact.js";
 import { type ClaimRules, checkClaims, type TokenClaims, type VerifiedToken } from "./claims.js";
 import { checkLength } from "./credentials.js";
@@ -176,9 +176,7 @@ export function createIntrospect(
       inactive.put(digest, detail, now + Math.min(cacheTtlSeconds, MAX_INACTIVE_S) * 1000);
       throw new TokenRefusal("inactive", detail);
     }
-    // Many servers write null for a claim that they do not know.
-    const known = Object.fromEntries(Object.entries(answer).filter(([, value]) => value !== null));
-    const claims = withoutToken({ iss: issuer.issuer, ...known }, token) as JsonObject;
+    const claims = withoutToken({ iss: issuer.issuer, ...deleteNulls(answer) }, token) as JsonObject;
     active.put(digest, claims, now + cacheTtlSeconds * 1000);
     return claims;
   };

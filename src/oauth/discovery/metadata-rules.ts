@@ -2,7 +2,7 @@ import { parseUrl } from "../../http/address.js";
 import { checkAddress, type PeerPolicy } from "../../http/address-class.js";
 import { type BufferedResponse, strictObject } from "../../http/buffered-response.js";
 import { refusalError } from "../../http/refuse.js";
-import { isJsonObject } from "../../http/strict-json.js";
+import { deleteNulls, isJsonObject } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { TraceEntry } from "../http/trace.js";
@@ -37,11 +37,9 @@ export interface ServerDiscovery {
 /** A metadata document before its checks. */
 export type MetadataDocument = Record<string, unknown>;
 
-/** Reads a document; many servers write null for a member that they do not set. @throws as {@link strictObject} */
+/** Reads a document without the members that are null. @throws as {@link strictObject} */
 export function readDocument(reply: BufferedResponse): MetadataDocument {
-  const document = strictObject(reply);
-  for (const [name, value] of Object.entries(document)) if (value === null) delete document[name];
-  return document;
+  return deleteNulls(strictObject(reply));
 }
 
 /** Field readers for both kinds of checks. */

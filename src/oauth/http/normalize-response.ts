@@ -4,6 +4,7 @@ import { HttpHeaders } from "../../http/http-headers.js";
 import { HttpResponse } from "../../http/http-response.js";
 import { isResponse } from "../../http/own-fetch.js";
 import { refusalError } from "../../http/refuse.js";
+import { deleteNulls } from "../../http/strict-json.js";
 import { Redactor } from "../../redact.js";
 
 /**
@@ -25,7 +26,7 @@ function normalize(reply: BufferedResponse, lenient: boolean, secrets: Redactor)
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(response.headers.get("content-type") ?? "");
   const members = isForm ? readFormMembers(reply) : readJsonMembers(reply);
   if (members === undefined) return withBody(response.status, response, text);
-  for (const name of OPTIONAL_MEMBERS) if (members[name] === null) delete members[name];
+  deleteNulls(members, OPTIONAL_MEMBERS);
   for (const name of OPTIONAL_TEXTS) if (members[name] === "") delete members[name];
   const { scope } = members;
   if (Array.isArray(scope) && scope.every((one) => typeof one === "string")) members["scope"] = scope.join(" ");
