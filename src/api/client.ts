@@ -83,8 +83,8 @@ interface PageCall<Sorting> {
 /** A list as it is requested. */
 interface ListRequest<Sorting extends OpenSorting> {
   kind: ListedKind;
-  /** The parameter that names what the list belongs to. */
-  parent: Readonly<Record<string, string>>;
+  /** The parameter that names what the list belongs to, and its value. */
+  parent: readonly [name: string, id: string];
   /** Requests one page by an operation of the contract. */
   requestPage(call: PageCall<Sorting>): Promise<{ response: Response }>;
 }
@@ -200,7 +200,7 @@ export class ManagementClient {
     const list = (scopeId: string, options: ListOptions<Sorting> | undefined) =>
       this.#list<Item, Sorting>(options, {
         kind,
-        parent: { [scopeName]: scopeId },
+        parent: [scopeName, scopeId],
         requestPage: (call) => requestPage(scopeId, call),
       });
     return {
@@ -225,7 +225,7 @@ export class ManagementClient {
     options: ListOptions<Sorting> = {},
     { kind, parent, requestPage }: ListRequest<Sorting>,
   ): Listing<T> {
-    const [[name, id]] = Object.entries(parent) as [[string, string]];
+    const [name, id] = parent;
     requireId(name, id);
     const headers = callHeaders(options);
     const checks = strictChecksOf(options.strict);
