@@ -83,10 +83,10 @@ export async function sendRefresh(
 /** Whether the issuer has rejected the grant itself. Any other failure may be temporary, and does not end the session. */
 function rejectsGrant({ code, class: errorClass, message, url = "" }: AgentAuthError): boolean {
   if (errorClass !== "auth" && errorClass !== "remote") return false;
+  if (!GENERAL_CODES.has(code)) return REFUSAL_CODES.has(code);
   // The address of an endpoint may name the token, too.
   const text = message.replace(url, "");
-  const isRejected = /\brefresh[ _-]?token\b/i.test(text) && REJECTED.test(text) && !/\bgrant[ _]?type\b/i.test(text);
-  return REFUSAL_CODES.has(code) || (GENERAL_CODES.has(code) && isRejected);
+  return /\brefresh[ _-]?token\b/i.test(text) && REJECTED.test(text) && !/\bgrant[ _]?type\b/i.test(text);
 }
 
 /** One token request, sent only while the lease is held and bounded by its end. */
