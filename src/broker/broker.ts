@@ -1,8 +1,7 @@
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
-import { discardBody } from "../http/buffered-response.js";
+import { discardBody, isEventStream } from "../http/buffered-response.js";
 import { HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
-import { isEventStream } from "../mcp/http-exchange.js";
 import type { ToolPolicy } from "../mcp/tool-policy.js";
 import type { AgentClient } from "../oauth/agent.js";
 import type { AgentRequestInit } from "../oauth/agent-fetch.js";

@@ -77,6 +77,11 @@ export function saysJson(headers: Headers): boolean {
   return JSON_TYPE.test(headers.get("content-type") ?? "");
 }
 
+/** Whether a response is a stream of events. */
+export function isEventStream({ headers }: Response): boolean {
+  return /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
+}
+
 /**
  * Reads a body to its end as text, but never more than `cap` bytes after decompression.
  *

@@ -1,12 +1,11 @@
 import { messageOf } from "../errors.js";
-import { discardBody } from "../http/buffered-response.js";
+import { discardBody, isEventStream } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { escapeText } from "../redact.js";
 import { StreamLost } from "./errors.js";
 import {
   bodyParts,
   httpFailure,
-  isEventStream,
   isJsonResponse,
   isTooLong,
   POST_HEADERS,

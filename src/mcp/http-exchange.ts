@@ -51,11 +51,6 @@ export async function sendWithinOrigin(fetch: SendRequest, server: string, init:
   }
 }
 
-/** Whether a response is a stream of events. */
-export function isEventStream({ headers }: Response): boolean {
-  return /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
-}
-
 /** Whether a response is JSON. */
 export function isJsonResponse({ headers }: Response): boolean {
   return /^application\/json\b/i.test(headers.get("content-type") ?? "");

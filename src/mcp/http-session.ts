@@ -1,12 +1,11 @@
 import { AgentAuthError } from "../errors.js";
-import { discardBody } from "../http/buffered-response.js";
+import { discardBody, isEventStream } from "../http/buffered-response.js";
 import { followSignal, systemClock } from "../http/deadline.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { RequestTimeout, RpcFailure } from "./errors.js";
 import {
   bodyParts,
   httpFailure,
-  isEventStream,
   isJsonResponse,
   isTooLong,
   POST_HEADERS,

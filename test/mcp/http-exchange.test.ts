@@ -1,9 +1,9 @@
 import { describe, expect, it, vi } from "vitest";
+import { isEventStream } from "../../src/http/buffered-response.js";
 import { HttpResponse } from "../../src/http/http-response.js";
 import {
   bodyParts,
   httpFailure,
-  isEventStream,
   isJsonResponse,
   readEvents,
   readResponseBody,

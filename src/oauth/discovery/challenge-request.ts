@@ -1,5 +1,5 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { discardBody, readText, saysJson } from "../../http/buffered-response.js";
+import { discardBody, isEventStream, readText, saysJson } from "../../http/buffered-response.js";
 import { followSignal, untilAborted } from "../../http/deadline.js";
 import { HttpRequest } from "../../http/http-request.js";
 import { networkError } from "../../http/network-error.js";
@@ -161,7 +161,7 @@ async function sendProbe(
     });
     const response = await untilAborted(context.fetch(request, { signal: call.signal }), call.signal);
     const { status, headers: received } = response;
-    const isStream = status === 200 && /^text\/event-stream\b/i.test(received.get("content-type") ?? "");
+    const isStream = status === 200 && isEventStream(response);
     const message = await messageOf(response, mcpUrl, call.signal);
     return {
       challenge: readChallenge(response),
