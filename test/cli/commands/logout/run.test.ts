@@ -139,7 +139,7 @@ describe("signing out of one server", () => {
       { revoked: null, session_ended: false, error: "it responded with an error" },
     ],
     [
-      "nobody was signed in",
+      "nobody was logged in",
       outcome({ removed: false, revoked: null }),
       /^not logged in at S\n$/,
       { removed: false, revoked: null },
