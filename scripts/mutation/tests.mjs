@@ -17,7 +17,8 @@ export function allTests() {
 export function distance(source, test) {
   const folder = dirname(source).replace(/^src/, "test");
   if (test === `${folder}/${basename(source)}`.replace(/ts$/, "test.ts")) return 0;
-  if (test.startsWith(`${folder}/`)) return 1;
+  // Beside the rooms, such as src/errors.ts: every test is below its folder.
+  if (folder !== "test" && test.startsWith(`${folder}/`)) return 1;
   if (/^test\/(?:flow|hostile)\//.test(test)) {
     const words = wordsOf(basename(test, ".test.ts"));
     return wordsOf(source).some((word) => words.includes(word)) ? 2 : 5;
