@@ -1,4 +1,5 @@
 import { type Advice, AgentAuthError } from "../../errors.js";
+import { parseUrl } from "../../http/address.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
@@ -125,20 +126,35 @@ function refusesHost(words: string, host: string): boolean {
   return new RegExp(`${after}|\\b(?:not|no) (?:allow |permit |accept |use )?${name}\\b`, "i").test(words);
 }
 
+/** What a client asks an authorization endpoint for. */
+interface AuthorizationRequest {
+  authorizationUrl: string;
+  redirectUri: string;
+}
+
 /**
  * Whether the issuer has forgotten a client, by a request to the authorization endpoint without following redirects:
- * the issuer reports that in the browser only, without a callback. Only a clear rejection counts, since a page may be
- * readable in a browser only.
+ * the issuer reports that in the browser only, without a callback. Only a rejection counts, since a page may be readable
+ * in a browser only. Servers that look the client up without a check fail with 500, and others redirect to a page of
+ * their own with the error in its address.
  */
 export async function isForgotten(
   http: OAuthHttp,
-  authorizationUrl: string,
+  { authorizationUrl, redirectUri }: AuthorizationRequest,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   const reply = await http.probe(authorizationUrl, signal).catch((error: unknown) => {
     if (signal?.aborted) throw error;
     return undefined;
   });
-  const status = reply?.status;
-  return status === 400 || status === 401 || status === 403 || status === 404 || status === 422;
+  if (reply === undefined) return false;
+  const { status, headers } = reply.response;
+  const page = parseUrl(headers.get("location") ?? "", new URL(authorizationUrl));
+  // An error at the callback is the answer to the login.
+  const error = page?.href.startsWith(redirectUri) ? undefined : page?.searchParams.get("error");
+  return REJECTIONS.includes(status) || OF_CLIENT.includes(error ?? "");
 }
+
+const REJECTIONS = [400, 401, 403, 404, 422, 500];
+/** The errors of a client, by RFC 6749 sections 4.1.2.1 and 5.2, and RFC 7591 section 3.2.2. */
+const OF_CLIENT = ["invalid_client", "unauthorized_client", "invalid_redirect_uri"];

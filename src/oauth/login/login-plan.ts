@@ -173,7 +173,7 @@ export async function prepareLogin(
   const login = await prepareRequest(context, preparation, proofKey);
   if (login.client.source === "metadata-document") return withAcceptedClient(context, preparation, login);
   if (login.client.source !== "dynamic" || login.client.clientId !== known?.clientId) return login;
-  if (!(await isForgotten(context.http, login.pending.authorizationUrl, signal))) return login;
+  if (!(await isForgotten(context.http, login.pending, signal))) return login;
   await refuseClient({ ...context, signal }, login.client, form);
   const again = await prepareRequest(context, preparation, proofKey);
   const isSame = again.client.clientId === login.client.clientId;
@@ -223,7 +223,7 @@ async function withAcceptedClient(
 ): Promise<PreparedLogin> {
   const { issuer, client, pending } = login;
   if (issuer.registrationEndpoint === undefined) return login;
-  if (!(await isForgotten(context.http, pending.authorizationUrl, preparation.signal))) return login;
+  if (!(await isForgotten(context.http, pending, preparation.signal))) return login;
   const registered = await prepareLogin({ ...context, clientMetadataUrl: undefined }, preparation).catch(
     (error: unknown) => {
       // The page may be readable in a browser only, and the document is the only client left.

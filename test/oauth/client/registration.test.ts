@@ -317,29 +317,44 @@ describe("registering", () => {
     expect(scene.login.requested(2).get("client_id")).toBe("client-as-2");
   });
 
-  it("registers again, before the browser opens, where the issuer has forgotten the client", async () => {
-    const scene = await startScene();
-    const { issuer, login: person, log } = scene;
-    await login(scene);
-    const answer = issuer.routes["/pool/authorize"];
-    issuer.routes["/pool/authorize"] = (request, nth) => {
-      if (request.url.includes("client_id=client-as-1")) return { status: 400, text: "unknown client" };
-      return typeof answer === "function" ? answer(request, nth) : {};
-    };
-    log.length = 0;
-    const traced: unknown[] = [];
-    await login(scene, { onTrace: (entry) => void traced.push(entry) });
-    expect(traced).toContainEqual({
-      step: "authorization",
-      method: "GET",
-      url: `${issuer.origin}/pool/authorize`,
-      used: false,
-      why: "the issuer no longer knows this client; another one is registered",
-    });
-    expect(person.urls.map((url) => url.searchParams.get("client_id"))).toEqual(["client-as-1", "client-as-2"]);
-    expect(log.indexOf("as POST /pool/register")).toBeLessThan(log.indexOf("person authorize"));
-    expect(await scene.store.readClient(issuer.issuer, FORM)).toMatchObject({ clientId: "client-as-2" });
-  });
+  it.each<[string, Reply]>([
+    ["rejects the request", { status: 400, text: "unknown client" }],
+    ["fails at the client", { status: 500, text: "" }],
+    ["redirects to a page for errors", { status: 303, headers: { location: "/error?error=invalid_client" } }],
+    [
+      "redirects to one at another host",
+      { status: 302, headers: { location: "https://a.example/?error=unauthorized_client" } },
+    ],
+    [
+      "redirects to one about the address",
+      { status: 307, headers: { location: "?error=invalid_redirect_uri&state=x" } },
+    ],
+  ])(
+    "registers again, before the browser opens, where an issuer that has forgotten the client %s",
+    async (_what, reply) => {
+      const scene = await startScene();
+      const { issuer, login: person, log } = scene;
+      await login(scene);
+      const answer = issuer.routes["/pool/authorize"];
+      issuer.routes["/pool/authorize"] = (request, nth) => {
+        if (request.url.includes("client_id=client-as-1")) return reply;
+        return typeof answer === "function" ? answer(request, nth) : {};
+      };
+      log.length = 0;
+      const traced: unknown[] = [];
+      await login(scene, { onTrace: (entry) => void traced.push(entry) });
+      expect(traced).toContainEqual({
+        step: "authorization",
+        method: "GET",
+        url: `${issuer.origin}/pool/authorize`,
+        used: false,
+        why: "the issuer no longer knows this client; another one is registered",
+      });
+      expect(person.urls.map((url) => url.searchParams.get("client_id"))).toEqual(["client-as-1", "client-as-2"]);
+      expect(log.indexOf("as POST /pool/register")).toBeLessThan(log.indexOf("person authorize"));
+      expect(await scene.store.readClient(issuer.issuer, FORM)).toMatchObject({ clientId: "client-as-2" });
+    },
+  );
 
   it("registers again once in a login, not for ever", async () => {
     const scene = await startScene();
@@ -354,7 +369,9 @@ describe("registering", () => {
     ["is no JSON and says that it is", { headers: { "content-type": "application/json" }, text: "<html>" }],
     ["breaks off", reset],
     ["does not come", silence],
-    ["fails with 500", { status: 500, text: "" }],
+    ["fails with 503", { status: 503, text: "" }],
+    ["redirects to a login that has an error", { status: 302, headers: { location: "/login?error=session_expired" } }],
+    ["redirects to an address that cannot be read", { status: 302, headers: { location: "http://[" } }],
   ])(
     "keeps a registration, and opens the browser, where the login page %s for anything but a browser",
     async (_what, answer) => {
