@@ -27,8 +27,15 @@ const { values, positionals } = parseArgs({
   },
 });
 
+const areaOf = ({ fileName }) => fileName.split("/")[1].replace(/\.ts$/, "");
 const chosen = await chooseMutants();
-if (chosen.length > 0) await runStryker(chooseTests([...new Set(chosen.map(({ fileName }) => fileName))]));
+// The tests of all areas together are more than one worker can run without a mutant.
+const runs = values.sample === undefined ? [chosen] : Object.values(Object.groupBy(chosen, areaOf));
+let hasFailed = false;
+process.once("SIGTERM", stop);
+for (const mutants of runs) {
+  if (mutants.length > 0) await runStryker(mutants).catch(noteFailure);
+}
 finish();
 
 async function chooseMutants() {
@@ -66,12 +73,13 @@ function chooseTests(files) {
   return allTests().filter((test) => files.some((file) => distance(file, test) <= farthest));
 }
 
-async function runStryker(tests) {
+async function runStryker(mutants) {
+  const tests = chooseTests([...new Set(mutants.map(({ fileName }) => fileName))]);
   const folder = mkdtempSync(join(tmpdir(), "agentauth-mutants-"));
   // Programs that tests start must not be coloured by the terminal of this run, nor is dist/ of interest.
   const settings = join(folder, "settings.json");
   Object.assign(process.env, { NO_COLOR: "1", AGENTAUTH_TEST_BUILD: "none", AGENTAUTH_MUTATION: settings });
-  const rows = new Map(chosen.map((mutant) => [keyOf(mutant), mutant]));
+  const rows = new Map(mutants.map((mutant) => [keyOf(mutant), mutant]));
   const write = (sources) => writeFileSync(settings, JSON.stringify({ tests, chosen: [...rows.keys()], sources }));
   write({});
   const byId = new Map();
@@ -82,7 +90,6 @@ async function runStryker(tests) {
   };
   listener.onMutantTested = ({ id, status }) => noteResult(byId.get(id), status);
   const timer = values.changed && setTimeout(stop, CHANGED.ms);
-  process.once("SIGTERM", stop);
   const runner = "node_modules/@stryker-mutator/vitest-runner/dist/src/index.js";
   try {
     await new Stryker({
@@ -91,7 +98,7 @@ async function runStryker(tests) {
       checkers: ["chosen"],
       reporters: ["listener"],
       coverageAnalysis: "perTest",
-      mutate: [...new Set(chosen.map(rangeOf))],
+      mutate: [...new Set(mutants.map(rangeOf))],
       vitest: { configFile: "scripts/mutation/vitest.config.mjs", related: false, pool: "forks" },
       concurrency: Math.max(2, availableParallelism()),
       symlinkNodeModules: true,
@@ -134,6 +141,12 @@ function noteResult(mutant, status) {
   console.log(`\n# ${fileName}\n- ${from}\n+ ${to}\n(line ${location.start.line + 1}, ${status})`);
 }
 
+/** The other areas are run all the same. */
+function noteFailure(error) {
+  hasFailed = true;
+  console.error(error);
+}
+
 function stop() {
   console.log("\nstopped before the end: npm run mutate -- <file> runs the rest");
   finish();
@@ -143,10 +156,10 @@ function stop() {
 /** Prints the share of killed mutants of each area. */
 function finish() {
   const run = chosen.filter(({ status }) => status !== undefined);
-  const areaOf = ({ fileName }) => fileName.split("/")[1].replace(/\.ts$/, "");
   // What no near test of this process runs may be covered by tests of processes, or by far ones.
   const uncovered = run.filter(({ status }) => status === "NoCoverage").length;
-  let isGood = values.sample !== undefined || run.every((mutant) => isKilled(mutant) || mutant.status === "NoCoverage");
+  const isNoticed = (mutant) => isKilled(mutant) || mutant.status === "NoCoverage";
+  let isGood = !hasFailed && (values.sample !== undefined || run.every(isNoticed));
   for (const area of [...new Set(run.map(areaOf))].sort()) {
     const all = run.filter((mutant) => areaOf(mutant) === area);
     const percent = (100 * all.filter(isKilled).length) / all.length;
