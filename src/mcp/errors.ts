@@ -1,4 +1,5 @@
 import { AgentAuthError, isAgentAuthError, messageOf } from "../errors.js";
+import { saysSessionLost } from "../http/lost-session.js";
 import { networkError } from "../http/network-error.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
@@ -101,9 +102,6 @@ function explainStatus(
   return internalRpcError(`the MCP server ${quote(url)} answered HTTP ${status}${body}`, { status });
 }
 
-/** What the session checks of the official SDKs and of their examples answer with HTTP 400, where the specification has 404. */
-const NO_SESSION =
-  /^(?:bad request: )?(?:no valid session id(?: provided)?|server not initialized|session not found|invalid (?:or missing )?session id)\.?$/i;
 /** Codes of the JSON-RPC errors with which session checks answer; others belong to the request. */
 const SESSION_CODES: ReadonlySet<unknown> = new Set([-32_000, -32_001, RPC_CODES.invalid]);
 
@@ -119,7 +117,7 @@ export function isSessionLost(error: unknown): boolean {
   if (status === 404) {
     return !serverError || SESSION_CODES.has(serverError["code"]) || /\bsession\b/i.test(serverError.message);
   }
-  return status === 400 && NO_SESSION.test((serverError?.message ?? text).trim());
+  return (status === 400 || status === 401) && saysSessionLost(serverError?.message ?? text);
 }
 
 /** The body of an HTTP error, and the error object in it if it is a JSON-RPC response; nothing of other errors. */

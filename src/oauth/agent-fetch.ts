@@ -3,6 +3,7 @@ import { isRepeatable } from "../http/body-content.js";
 import { discardBody } from "../http/buffered-response.js";
 import { HttpHeaders } from "../http/http-headers.js";
 import { HttpRequest, normalizeMethod } from "../http/http-request.js";
+import { isSessionUnknown } from "../http/lost-session.js";
 import { isRequest, isResponse } from "../http/own-fetch.js";
 import { redirectTarget } from "../http/redirect.js";
 import { quote, type Secret } from "../redact.js";
@@ -54,6 +55,7 @@ export async function fetchWithToken(
     const response = await sendWithToken(context.fetchFor(url, grant), replay, grant, context.nonces);
     // The response of another server after a redirect says nothing about this server's token.
     if (response.redirected && new URL(response.url).origin !== new URL(url).origin) return response;
+    if (response.status === 401 && (await isSessionUnknown(response, replay.headers()))) return response;
     const challenge = bearerChallenge(response.headers);
     const rejection = { status: response.status, challenge, grant, tried };
     const recovery = chooseRecovery(rejection, context);
@@ -136,8 +138,7 @@ const PUBLIC_HEADERS: ReadonlySet<string> = new Set([
 /** Whether any server that this one redirects to may see the request without its token. */
 function hasOnlyPublicHeaders(replay: Replay): boolean {
   if (replay.method !== "GET" && replay.method !== "HEAD") return false;
-  const [, { headers }] = replay.next({});
-  return [...new HttpHeaders(headers).keys()].every((name) => name === "authorization" || PUBLIC_HEADERS.has(name));
+  return [...replay.headers().keys()].every((name) => name === "authorization" || PUBLIC_HEADERS.has(name));
 }
 
 /**
@@ -199,6 +200,8 @@ interface Replay {
   readonly method: string;
   /** The caller's redirect mode. */
   readonly redirect: NonNullable<RequestInit["redirect"]>;
+  /** The headers of the caller. */
+  headers(): HttpHeaders;
   /** The arguments for `fetch`, with additional headers, options and another address. */
   next(headers: Record<string, string>, over?: RequestInit, url?: string): [string | URL | Request, RequestInit];
   /** @throws `AgentAuthError` `body_not_replayable` if it cannot be sent again */
@@ -214,12 +217,14 @@ function toReplay(input: string | URL | Request, init: RequestInit): Replay {
   // Whatever else has a body can be read once. To ask for the stream of a text would make one.
   const isUsedUp = request instanceof HttpRequest ? !isRepeatable(request.payload) : Boolean(request?.body);
   const redirect = init.redirect ?? request?.redirect ?? "follow";
+  const ownHeaders = () => new HttpHeaders(init.headers ?? request?.headers);
   return {
     url: request?.url ?? String(input),
     method: normalizeMethod(init.method ?? request?.method ?? "GET"),
     redirect,
+    headers: ownHeaders,
     next(more, over = {}, url) {
-      const headers = new HttpHeaders(init.headers ?? request?.headers);
+      const headers = ownHeaders();
       for (const [name, value] of Object.entries(more)) headers.set(name, value);
       const fresh = isUsedUp && request ? request.clone() : input;
       return [url === undefined ? fresh : movedTo(url, fresh), { ...init, redirect, headers, ...over }];

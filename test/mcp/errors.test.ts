@@ -119,9 +119,13 @@ describe("a lost session", () => {
     " Session not found\n",
     "Invalid session ID",
     "Invalid or missing session ID.",
-  ])("is what HTTP 400 says by %j, in its text or its error", (text) => {
+    "Bad Request: No valid session ID or not an initialize request",
+    "Bad Request: Unknown Mcp-Session-Id header",
+    "Unauthorized: Session not found",
+    "session expired",
+  ])("is what HTTP 400 and 401 say by %j, in their text or their error", (text) => {
     expect([lost(400, text), lost(400, body({ code: 1, message: text }))]).toEqual([true, true]);
-    expect([lost(401, text), lost(500, text)]).toEqual([false, false]);
+    expect([lost(401, text), lost(403, text), lost(500, text)]).toEqual([true, false, false]);
   });
 
   it.each([

@@ -29,6 +29,8 @@ describe("the proxy and a server that has lost the session", () => {
     ["400 of the reference server", 400, rpcError(-32_000, "Bad Request: No valid session ID provided")],
     ["400 of the official transport", 400, rpcError(-32_000, "Bad Request: Server not initialized")],
     ["400 of the Python SDK", 400, "Bad Request: No valid session ID provided"],
+    ["400 of a server in TypeScript", 400, rpcError(-32_000, "Bad Request: Unknown Mcp-Session-Id header")],
+    ["401 of the official SDK for Rust", 401, "Unauthorized: Session not found"],
     ["400 of the reference server for a stream", 400, "Invalid or missing session ID"],
   ])("begins a new one and sends the request again: %s", async (_what, status, body) => {
     const { server, host } = await startSession({ lost: (response) => response.writeHead(status).end(body) });

@@ -285,6 +285,36 @@ describe("a token that the server refuses", () => {
     expect(login.opened).toHaveLength(2);
   });
 
+  it("is kept where the server answers 401 for a session that it does not know", async () => {
+    const { agent, mcp, issuer, login } = await loggedIn();
+    const text = "Unauthorized: Session not found";
+    mcp.routes["/mcp"] = { status: 401, headers: { "content-length": String(text.length) }, text };
+    const response = await agent().fetch(mcp.url, { headers: { "mcp-session-id": "s" } });
+    expect([response.status, await response.text()]).toEqual([401, text]);
+    expect(mcp.tokens()).toEqual(["Bearer access-as-1"]);
+    expect([issuer.to(TOKEN).length, login.opened.length]).toEqual([1, 1]);
+  });
+
+  it.each<[string, Record<string, string>, string]>([
+    ["a request without a session", {}, "Session not found"],
+    ["an answer that says something else", { "mcp-session-id": "s" }, "no session"],
+    ["an answer without its length", { "mcp-session-id": "s", "x-chunked": "1" }, "Session not found"],
+    ["an answer that is long", { "mcp-session-id": "s" }, `${" ".repeat(200)}Session not found`],
+    ["an answer with a challenge", { "mcp-session-id": "s", "x-challenge": "1" }, "Session not found"],
+  ])("is refreshed after 401 for %s", async (_what, headers, text) => {
+    const { agent, mcp } = await loggedIn();
+    mcp.routes["/mcp"] = ({ headers: sent }) => ({
+      status: 401,
+      headers: {
+        ...(sent["x-chunked"] === undefined && { "content-length": String(text.length) }),
+        ...(sent["x-challenge"] !== undefined && { "www-authenticate": "Bearer" }),
+      },
+      text,
+    });
+    await agent({ login: undefined }).fetch(mcp.url, { headers });
+    expect(mcp.tokens()).toEqual(["Bearer access-as-1", "Bearer access-as-2"]);
+  });
+
   it("is not sent again where the issuer refuses to refresh it", async () => {
     const { agent, mcp, issuer, login } = await loggedIn();
     mcp.accepts = (token) => token === "access-as-3";

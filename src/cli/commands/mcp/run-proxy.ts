@@ -1,6 +1,7 @@
 import { usageError } from "../../../errors.js";
 import { discardBody } from "../../../http/buffered-response.js";
 import { HttpRequest, type HttpRequestInit } from "../../../http/http-request.js";
+import { isSessionUnknown } from "../../../http/lost-session.js";
 import { networkError } from "../../../http/network-error.js";
 import type { SendRequest } from "../../../mcp/http-exchange.js";
 import { type ProxiedServer, runStdioProxy } from "../../../mcp/stdio-proxy.js";
@@ -152,10 +153,11 @@ function withToken(url: string, { options, headers, context, sender, withoutLogi
   };
   const withHint = context.withHint ?? cliHint;
   return async (address, { signal = null, ...init }) => {
+    const request = new HttpRequest(address, withHeaders(init, headers));
     const send = async () => {
       const { scope } = options;
       if (scope !== undefined) await loginFirst(sender, address, { scope, signal: signal ?? undefined });
-      return sender.fetch(new HttpRequest(address, withHeaders(init, headers)), { signal });
+      return sender.fetch(request, { signal });
     };
     const response = await send().catch((error: unknown) => {
       throw signal?.aborted ? error : addDiagnosis(withHint(networkError(error, url)));
@@ -163,6 +165,7 @@ function withToken(url: string, { options, headers, context, sender, withoutLogi
     if (!response.ok) await redactCurrentToken(withoutLogin, url, context);
     // With a machine grant, the server's own message is more useful.
     if (response.status !== 401 || options.grant !== undefined) return response;
+    if (await isSessionUnknown(response, request.headers)) return response;
     await discardBody(response);
     throw withHint(loginRequired(key, "the server rejected the token (HTTP 401)"));
   };

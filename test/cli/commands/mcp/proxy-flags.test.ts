@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { chmodSync, writeFileSync } from "node:fs";
+import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { fileStore } from "../../../../src/store/file/file.js";
@@ -7,6 +8,7 @@ import { collect, linesOf, type RunOptions, runCli, startCli, temporaryFolder, u
 import { fixedText } from "../../../helpers/fixed-text.js";
 import { madeGrant } from "../../../helpers/grant.js";
 import { ON_WINDOWS } from "../../../helpers/systems.js";
+import { startLossyServer } from "../../../mcp/lossy-server.js";
 import { type PlainAnswer, sendResult, startPlainServer } from "../../../mcp/plain-server.js";
 import { HELLO, type HostMessage } from "../../../mcp/stdio-host.js";
 
@@ -14,9 +16,13 @@ const TOOLS = ["read_a", "delete_a", "evil\u001b[2J"].map((name) => ({ name, inp
 const answerTools: PlainAnswer = ({ id, method }, response) =>
   sendResult(response, id, method === "tools/list" ? { tools: TOOLS } : { content: [] });
 
+type Flags = (url: string) => string[];
+
+const hostOf = async (answer: PlainAnswer, flags: Flags, env: RunOptions["env"] = {}) =>
+  hostAt(await startPlainServer(answer), flags, env);
+
 /** A host that starts the program with a login at the server. */
-async function hostOf(answer: PlainAnswer, flags: (url: string) => string[], env: RunOptions["env"] = {}) {
-  const server = await startPlainServer(answer);
+async function hostAt<S extends { url: string }>(server: S, flags: Flags, env: RunOptions["env"] = {}) {
   const home = temporaryFolder();
   const grant = madeGrant({ server: server.url, resource: server.url, requestedScope: undefined });
   const expiresAt = Date.now() + 3_600_000;
@@ -168,6 +174,19 @@ describe("the headers of mcp proxy", () => {
     expect([code, stderr]).toEqual([8, expect.stringMatching(/can be read by others.*chmod 600/s)]);
     expect(stderr).not.toContain("file-secret-1");
   });
+});
+
+it("mcp proxy asks for no login where the server answers 401 because it has lost the session", async () => {
+  const lost = (response: ServerResponse) => {
+    const text = "Unauthorized: Session not found";
+    response.writeHead(401, { "content-length": text.length }).end(text);
+  };
+  const host = await hostAt(await startLossyServer({ lost }), (url) => [url, "--login", "--browser", "none"]);
+  await host.ask(1, "initialize", HELLO);
+  host.server.restart();
+  expect(await host.ask(2, "tools/list")).toMatchObject({ result: {} });
+  const { code, stderr } = await host.end();
+  expect([code, stderr, host.server.of("initialize").length]).toEqual([0, "", 2]);
 });
 
 describe("the servers of mcp proxy", () => {
