@@ -106,7 +106,7 @@ export class HttpChannel {
     await this.#during(new AbortController(), async (abort) => {
       const response = await this.#post(message, {}, abort);
       await discardBody(response);
-      if (message.method === INITIALIZED && response.status === 202) void this.#listen();
+      if (message.method === INITIALIZED) void this.#listen();
     });
   }
 

@@ -52,6 +52,11 @@ describe("the proxy and a server that has lost the session", () => {
     expect(sent.at(-1)?.headers["mcp-protocol-version"]).toBe("2025-11-25");
   });
 
+  it.each([200, 202, 204])("opens the notification stream after %i for the end of the handshake", async (status) => {
+    const { host } = await startSession({ notify: (response) => response.writeHead(status).end() });
+    expect(host.warnings).toEqual([]);
+  });
+
   it("opens the notification stream of the new session, and does not resume the old one there", async () => {
     const { server, host } = await startSession();
     server.streams[0]?.write("id: old-1\nretry: 1\ndata:\n\n");
