@@ -134,7 +134,7 @@ export interface TokenAnswer {
   readonly accessToken: string;
   readonly refreshToken: string | undefined;
   readonly idToken: string | undefined;
-  /** Seconds. */
+  /** Seconds, those of a JWT where the response omits them; undefined if neither says. */
   readonly expiresIn: number | undefined;
   readonly scope: string | undefined;
   /** Unix milliseconds: the `Date` of the response, else our clock. */

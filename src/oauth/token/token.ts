@@ -15,7 +15,7 @@ import type { TraceEntry } from "../http/trace.js";
 import { knownIssuer } from "../model/authorization-params.js";
 import type { ClientRecord, Grant, TokenAnswer } from "../model/grant.js";
 import { resourceParameter } from "../model/resource.js";
-import { ANY_TOKEN_TYPE, checkTokenType, usableIdToken } from "./token-checks.js";
+import { ANY_TOKEN_TYPE, checkTokenType, readClaims, usableIdToken } from "./token-checks.js";
 
 /** Input of a request to the token endpoint. */
 export interface TokenCall {
@@ -160,15 +160,29 @@ export function answerOf(
   // With 0 the token is for one use.
   if (expires_in !== undefined && !(expires_in >= 0))
     throw complain("expires_in", "must be a number of seconds, 0 or more", expires_in);
-  const date = Date.parse(response.headers.get("date") ?? "");
+  const accessToken = token("access_token", access_token) ?? "";
+  const at = issuedAt(Date.parse(response.headers.get("date") ?? ""), call.clock.epoch());
   return {
-    accessToken: token("access_token", access_token) ?? "",
+    accessToken,
     refreshToken: token("refresh_token", refresh_token),
     idToken: usableIdToken(answer[UNVERIFIED_ID_TOKEN], { ...call, clientId: call.client.clientId, nonce }),
-    expiresIn: expires_in,
+    expiresIn: expires_in ?? lifeOf(accessToken, at),
     scope: typeof scope === "string" ? scope : undefined,
-    at: issuedAt(date, call.clock.epoch()),
+    at,
   };
+}
+
+/**
+ * The life of a JWT (RFC 9068) in seconds where its response omits it, as that of Salesforce does. The clock of the issuer
+ * may not be ours, so what it says of the life counts where the two disagree.
+ */
+function lifeOf(token: string, at: number): number | undefined {
+  const { exp, iat } = readClaims(token)?.claims ?? {};
+  if (typeof exp !== "number") return undefined;
+  const left = exp - at / 1000;
+  const whole = typeof iat === "number" ? exp - iat : left;
+  const life = left > 0 && left < whole ? left : whole;
+  return life > 0 ? life : undefined;
 }
 
 /**

@@ -2,6 +2,8 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import type { PreRegisteredClient } from "../../../src/oauth/client/client-auth.js";
 import type { TraceEntry } from "../../../src/oauth/http/trace.js";
+import { unsignedJwt } from "../../helpers/client-keys.js";
+import { FakeClock } from "../../helpers/clock.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
 import { fc } from "../../helpers/properties.js";
 import { heldError, holdError } from "../../helpers/told.js";
@@ -261,6 +263,24 @@ describe("the token answer", () => {
     await clock.sleep(1e12, new AbortController().signal);
     expect((await agent().token(mcp.url)).value).toBe("access-1");
     expect(issuer.to("/pool/token")).toHaveLength(1);
+  });
+
+  it.each<[string, Record<string, number>, number | undefined]>([
+    ["exp", { exp: 600 }, 600],
+    ["iat and exp", { iat: 0, exp: 600 }, 600],
+    ["an iat before it was sent", { iat: -100, exp: 500 }, 500],
+    ["the clock of an issuer that is late", { iat: -3600, exp: -3000 }, 600],
+    ["the clock of an issuer that is early", { iat: 3600, exp: 4200 }, 600],
+    ["an exp long ago", { exp: -1 }, undefined],
+    ["an exp before its iat", { iat: 10, exp: 5 }, undefined],
+    ["an exp at its iat", { iat: 10, exp: 10 }, undefined],
+    ["an exp after many years", { iat: 0, exp: 1e12 }, 365 * 24 * 3600],
+    ["no exp", { iat: 0 }, undefined],
+  ])("that is a JWT without expires_in, and with %s, holds for its life", async (_what, claims, seconds) => {
+    const now = new FakeClock().epoch() / 1000;
+    const fixed = Object.fromEntries(Object.entries(claims).map(([name, at]) => [name, now + at]));
+    const { token, clock } = await loginWithAnswer({ access_token: await unsignedJwt(fixed), expires_in: undefined });
+    expect(token?.expiresAt).toEqual(seconds && new Date(clock.epoch() + seconds * 1000));
   });
 
   it.each(["RS256", "RS512", "PS256", "ES256", "ES384", "EdDSA", "HS256"])(
