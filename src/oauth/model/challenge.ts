@@ -87,9 +87,9 @@ export interface BearerChallenge {
 
 /** The Bearer and DPoP challenges of a response, merged; undefined if there are none. */
 export function bearerChallenge(headers: Headers): BearerChallenge | undefined {
-  const challenges = parseChallenges(headers.get("www-authenticate") ?? "").filter(
-    ({ scheme }) => scheme === "bearer" || scheme === "dpop",
-  );
+  // The API Gateway of AWS renames the field of a function behind it.
+  const field = headers.get("www-authenticate") ?? headers.get("x-amzn-remapped-www-authenticate") ?? "";
+  const challenges = parseChallenges(field).filter(({ scheme }) => scheme === "bearer" || scheme === "dpop");
   if (challenges.length === 0) return undefined;
   const all = (name: string) => [...new Set(challenges.flatMap(({ params }) => params.get(name) ?? []))];
   return {

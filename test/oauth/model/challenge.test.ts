@@ -162,6 +162,12 @@ describe("bearerChallenge", () => {
     });
   });
 
+  it("reads the field that the API Gateway of AWS renames, where there is no other", () => {
+    const renamed = ["x-amzn-remapped-www-authenticate", 'Bearer scope="b"'] as const;
+    expect(bearerChallenge(new Headers([[...renamed]]))?.scope).toBe("b");
+    expect(bearerChallenge(new Headers([[...renamed], ["www-authenticate", 'Bearer scope="a"']]))?.scope).toBe("a");
+  });
+
   it("reports which kinds of tokens the server takes", () => {
     expect(met('DPoP algs="ES256"')?.schemes).toEqual(["dpop"]);
     expect(met('Bearer realm="a", DPoP algs="ES256"')?.schemes).toEqual(["bearer", "dpop"]);
