@@ -2,6 +2,7 @@ import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import { discardBody, isEventStream } from "../http/buffered-response.js";
 import { HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
+import { isSessionUnknown } from "../http/lost-session.js";
 import type { ToolPolicy } from "../mcp/tool-policy.js";
 import type { AgentClient } from "../oauth/agent.js";
 import type { AgentRequestInit } from "../oauth/agent-fetch.js";
@@ -197,11 +198,13 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
       ...(body !== null && { body }),
       ...(body instanceof ReadableStream && { duplex: "half" }),
     } as AgentRequestInit);
-    if (response.status === 401 || isStepUp(response)) {
+    // 404 has an MCP client begin a new session (streamable HTTP, "Session Management").
+    const status = (await isSessionUnknown(response, request.headers)) ? 404 : response.status;
+    if (status === 401 || isStepUp(response)) {
       await discardBody(response);
       return requireLogin();
     }
-    return (await passedOn(response, route)) ?? refuse("unavailable", 502, { sent });
+    return (await passedOn(response, status, route)) ?? refuse("unavailable", 502, { sent });
   } catch (error) {
     if (request.signal.aborted) throw error;
     if (!isAgentAuthError(error) || error.class !== "auth") return refuse("unavailable", statusOf(error), { sent });
@@ -212,10 +215,11 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
 /** The answer of the server, without its token and the tools that are hidden; undefined if it is too long for that. */
 async function passedOn(
   response: Response,
+  status: number,
   { tools, mask }: Pick<Route, "tools" | "mask">,
 ): Promise<Response | undefined> {
   const headers = responseHeaders(response.headers, (value) => mask.isIn(value));
-  const { status, statusText } = response;
+  const { statusText } = response;
   const head = { status, statusText: mask.isIn(statusText) ? "" : statusText, headers };
   if (response.body === null) return new HttpResponse(null, head);
   const masked = mask.over(response.body);

@@ -27,7 +27,13 @@ const OF_CONNECTION = new Set([
 /** The broker's own, which a client does not choose: the token, its proof, and a body that can be looked through. */
 const OF_BROKER = new Set(["accept-encoding", "authorization", "dpop", "forwarded", "origin", "referer"]);
 /** A challenge would make a client look for the issuer by itself, and a cookie is a login that outlives the broker. */
-const OF_LOGIN = new Set(["clear-site-data", "dpop-nonce", "set-cookie", "www-authenticate"]);
+const OF_LOGIN = new Set([
+  "clear-site-data",
+  "dpop-nonce",
+  "set-cookie",
+  "www-authenticate",
+  "x-amzn-remapped-www-authenticate",
+]);
 
 /** Reads the path of a request; undefined for one that servers may read in different ways. */
 export function readTarget(pathname: string): ForwardTarget | undefined {

@@ -301,6 +301,21 @@ describe("a login that is needed", () => {
     expect(events).toMatchObject([{ refused: "login_required", status: 503 }]);
   });
 
+  it.each(["www-authenticate", "x-amzn-remapped-www-authenticate"])("passes on no challenge: %s", async (name) => {
+    const { scene, send } = await start();
+    scene.mcp.routes["/mcp"] = { status: 403, headers: { [name]: "Bearer" }, text: "" };
+    const { status, headers } = await send("/mcp");
+    expect([status, headers[name]]).toEqual([403, undefined]);
+  });
+
+  it("is not what 401 for a session means that the server does not know: the client has to begin a new one", async () => {
+    const { scene, send, logins } = await start();
+    const text = "Unauthorized: Session not found";
+    scene.mcp.routes["/mcp"] = { status: 401, headers: { "content-length": String(text.length) }, text };
+    const answer = await send("/mcp", { ...post(rpc("ping")), headers: { "mcp-session-id": "s" } });
+    expect([answer.status, answer.text, logins]).toEqual([404, text, []]);
+  });
+
   it.each<[string, string, unknown]>([
     ["a request whose id is a text", rpc("ping", {}, "a"), loginRequired("a")],
     ["a batch", `[${rpc("ping")},${rpc("ping", {}, 2)}]`, [loginRequired(1), loginRequired(2)]],
