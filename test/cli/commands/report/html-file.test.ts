@@ -3,6 +3,7 @@ import { devNull } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { checkHtmlFile, writeHtmlFile } from "../../../../src/cli/commands/report/html-file.js";
+import type { AgentAuthError } from "../../../../src/errors.js";
 import { temporaryFolder } from "../../../helpers/folder.js";
 import { ON_WINDOWS } from "../../../helpers/systems.js";
 
@@ -59,25 +60,59 @@ describe("the file of a page", () => {
       try {
         checkHtmlFile(path, true);
       } catch (error) {
-        return (error as Error).message.replaceAll(folder, "");
+        const { message, hint } = error as AgentAuthError;
+        return [message, hint].map((text) => text?.replaceAll(folder, ""));
       }
       return "taken";
     };
-    expect(refused(join(folder, "sub"))).toBe('--html "/sub" is a folder');
-    if (!ON_WINDOWS) expect(refused(devNull)).toBe('--html "/dev/null" is not a file');
-    expect(refused("")).toBe('--html "" is not a file name');
-    expect(refused(join(folder, "gone", "out.html"))).toBe(
+    const other = "give another file, or - for standard output";
+    expect(refused(join(folder, "sub"))).toEqual([
+      '--html "/sub" is a folder',
+      `give a file: --html ${join("/sub", "report.html")}`,
+    ]);
+    if (!ON_WINDOWS) expect(refused(devNull)).toEqual(['--html "/dev/null" is not a file', other]);
+    expect(refused("")).toEqual(['--html "" is not a file name', "give a file, or - for standard output"]);
+    expect(refused(join(folder, "gone", "out.html"))).toEqual([
       '--html "/gone/out.html" is in a folder that does not exist',
+      other,
+    ]);
+    expect(refused(join(folder, "file", "out.html"))).toEqual([
+      '--html "/file/out.html" is in a folder that is a file',
+      other,
+    ]);
+    spy.before = (name) => {
+      if (name === "accessSync") throw Object.assign(new Error("no"), { code: "EACCES" });
+    };
+    expect(refused(join(folder, "out.html"))).toEqual(['--html "/out.html" cannot be written (EACCES)', other]);
+    spy.before = (name) => {
+      if (name === "accessSync") throw new Error("no");
+    };
+    expect(refused(join(folder, "out.html"))).toEqual(['--html "/out.html" cannot be written ()', other]);
+  });
+
+  it("is not made where the disk is full, and what was there stays", () => {
+    const folder = temporaryFolder();
+    const path = join(folder, "out.html");
+    writeFileSync(path, "before");
+    spy.before = (name) => {
+      if (name === "renameSync") throw Object.assign(new Error("full"), { code: "ENOSPC" });
+    };
+    expect(() => writeHtmlFile(path, "page", true)).toThrow(
+      expect.objectContaining({
+        class: "store",
+        message: expect.stringContaining(`the report cannot be written to "${path}"`),
+        hint: "check the disk of the file, or give - for standard output",
+      }),
     );
-    expect(refused(join(folder, "file", "out.html"))).toBe('--html "/file/out.html" is in a folder that is a file');
+    expect([readFileSync(path, "utf8"), readdirSync(folder)]).toEqual(["before", ["out.html"]]);
   });
 
   it("has its name only once it is whole, also without --force", () => {
     const path = join(temporaryFolder(), "out.html");
     const written: unknown[] = [];
-    spy.before = (name, [target]) => void (name === "writeFileSync" && written.push(target));
+    spy.before = (name, [target, , options]) => void (name === "writeFileSync" && written.push(target, options));
     writeHtmlFile(path, "page", false);
-    expect(written).toEqual([expect.stringMatching(/\.tmp$/)]);
+    expect(written).toEqual([expect.stringMatching(/\.tmp$/), { flag: "wx", mode: 0o644, flush: true }]);
   });
 
   it("is written where the file system has no hard links, and still takes the place of no other", () => {

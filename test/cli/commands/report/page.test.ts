@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { html, reportPage } from "../../../../src/cli/commands/report/page.js";
+import { VERSION } from "../../../../src/http/version.js";
 import { fc } from "../../../helpers/properties.js";
 import { everyText, unsafeCharacters } from "../../../helpers/unsafe.js";
-import { daysAgo, device, reportOn, TOKYO } from "./report-devices.js";
+import { daysAgo, device, reportOn, TOKYO, variousDevices } from "./report-devices.js";
 
 const HOSTILE = `"'><script>alert(1)</script><img src=x onerror=alert(1)>&lt;</style></title>\u202e\u001b[31m\u0000`;
 
@@ -27,7 +28,29 @@ function reportThatSays(text: string) {
 
 const tame = tagsOf(reportPage(reportThatSays("harmless")));
 
+/** A page without what differs between releases. */
+function fixedPage(page: string): string {
+  return page
+    .replace(`agentauth ${VERSION}`, "agentauth <version>")
+    .replace(/'sha256-[^']*'|&#39;sha256-.*?&#39;/, "<hash>");
+}
+
 describe("the page of a report", () => {
+  it("is as it was approved: all of it, and what it shows of a pool without anything to find", () => {
+    const various = { ...reportOn(variousDevices(), ["a <note>"]), pool_title: "Laptops", complete: false };
+    const page = fixedPage(reportPage({ ...various, devices: { ...various.devices, total: 4321 } }));
+    expect(page).toMatchSnapshot();
+    const open = { dynamic_client_details: { pkce_required: false } };
+    const quiet = reportOn([device({ id: undefined, last_seen: { ja4_fingerprint: "ja4_1" }, ...open })]);
+    const untold = reportPage({ ...quiet, devices: { ...quiet.devices, total: null } });
+    expect(
+      untold
+        .replace(/<style>.*?<\/style>/s, "")
+        .replace(/<section aria-labelledby="(?:when|where|what)".*?<\/section>/gs, "")
+        .replace(/^.*<body>/s, ""),
+    ).toMatchSnapshot();
+  });
+
   it("has the same tags and attributes whatever the devices say", () => {
     const page = reportPage(reportThatSays(HOSTILE));
     expect(page).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createCounter } from "../../../../src/cli/commands/report/aggregate.js";
 import { readFacts } from "../../../../src/cli/commands/report/fields.js";
 import { createFindings, distanceKm } from "../../../../src/cli/commands/report/findings.js";
-import { BERLIN, daysAgo, device, findingOf, NOW, reportOn, TOKYO } from "./report-devices.js";
+import { BERLIN, daysAgo, device, findingOf, NOW, reportOn, TOKYO, variousDevices } from "./report-devices.js";
 
 /** How one device is judged: found with its detail, found not, or not to be judged. */
 function judged(code: string, fields: Record<string, unknown>): string {
@@ -11,6 +11,10 @@ function judged(code: string, fields: Record<string, unknown>): string {
   if (not_judged === 1) return "cannot be judged";
   return count === 0 ? "fine" : `found: ${examples[0]?.id} ${examples[0]?.detail}`;
 }
+
+it("the report on various devices is as it was approved", () => {
+  expect(reportOn(variousDevices(), ["a note"])).toMatchSnapshot();
+});
 
 describe("a device with nothing worth a look", () => {
   it("is judged by every rule and found by none", () => {
@@ -82,6 +86,7 @@ describe("faster than any traveller", () => {
   it.each([
     ["Berlin to Tokyo in 2 hours", trip(2), "found: dev_x 8,916 km in 2 h 0 min"],
     ["Berlin to Tokyo at the same moment", trip(0), "found: dev_x 8,916 km in under a minute"],
+    ["Berlin to Tokyo in a minute", trip(1 / 60), "found: dev_x 8,916 km in 0 h 1 min"],
     ["Berlin to Tokyo in 8.9 hours", trip(8.9), "found: dev_x 8,916 km in 8 h 54 min"],
     ["Berlin to Tokyo in 9 hours", trip(9), "fine"],
     ["99 km at the same moment", trip(0, { lat_long: [52.52 + 99 / 111.195, 13.405] }), "fine"],
@@ -129,6 +134,12 @@ describe("redirects", () => {
     ["http://192.168.1.2/callback", "found: dev_x http://192.168.1.2"],
     ["JavaScript:alert(1)", "found: dev_x javascript:"],
     ["data:text/html,hello", "found: dev_x data:"],
+    ["ws://app.example/callback", "found: dev_x ws:"],
+    ["ftp://app.example/callback", "found: dev_x ftp:"],
+    ["file:///callback", "found: dev_x file:"],
+    ["blob:https://app.example/1", "found: dev_x blob:"],
+    ["vbscript:x", "found: dev_x vbscript:"],
+    ["about:blank", "found: dev_x about:"],
   ])("%s: %s", (address, verdict) => {
     const redirect_uris = ["https://app.example/other", address];
     expect(judged("insecure_redirect", { dynamic_client_details: { redirect_uris } })).toBe(verdict);
@@ -147,7 +158,7 @@ describe("the other rules", () => {
     ["country_changed", { last_seen: { country_code: "JP" } }, "found: dev_x DE → JP"],
     ["country_changed", { last_seen: { country_code: null } }, "cannot be judged"],
     ["stale_active", { last_seen: { at: daysAgo(91) } }, "found: dev_x last seen 2025-11-01"],
-    ["stale_active", { last_seen: { at: daysAgo(89.9) } }, "fine"],
+    ["stale_active", { last_seen: { at: daysAgo(90) } }, "fine"],
     ["stale_active", { last_seen: { at: daysAgo(400) }, status: "revoked" }, "fine"],
     ["stale_active", { last_seen: { at: undefined }, status: "revoked" }, "fine"],
     ["stale_active", { last_seen: { at: undefined } }, "cannot be judged"],

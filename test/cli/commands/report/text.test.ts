@@ -1,11 +1,11 @@
 import stringWidth from "string-width";
 import { describe, expect, it } from "vitest";
-import { chartsOf } from "../../../../src/cli/commands/report/charts.js";
+import { chartsOf, shareText } from "../../../../src/cli/commands/report/charts.js";
 import type { Report } from "../../../../src/cli/commands/report/model.js";
 import { reportText } from "../../../../src/cli/commands/report/text.js";
 import { createMemoryIo } from "../../../helpers/memory-io.js";
 import { unsafeCharacters } from "../../../helpers/unsafe.js";
-import { daysAgo, device, reportOn, TOKYO } from "./report-devices.js";
+import { daysAgo, device, reportOn, TOKYO, variousDevices } from "./report-devices.js";
 
 function textOf(report: Report, columns: number, env: Record<string, string> = {}, tty = false): string {
   const { isTTY, colors } = createMemoryIo({ tty, color: false }).stdout;
@@ -29,6 +29,17 @@ const mixed = reportOn([
 ]);
 
 describe("the text of a report", () => {
+  it("is as it was approved: narrow and plain, wide and painted", () => {
+    const various = reportOn(variousDevices(), [
+      "the list ended early: 24 devices of the 4,321 of the pool could be read",
+    ]);
+    expect(textOf(various, 60)).toMatchSnapshot();
+    const { isTTY, colors } = createMemoryIo({ tty: true, color: true }).stdout;
+    const painted = { ...various, complete: false, pool_title: "Laptops" };
+    const text = reportText(painted, { isTTY, colors, columns: 100 }, {});
+    expect(text.replaceAll("\u001b", "\\e")).toMatchSnapshot();
+  });
+
   it.each([40, 60, 79, 80, 99, 100, 120, 140])("fits %i columns", (columns) => {
     const lines = textOf(mixed, columns).split("\n");
     expect(lines.filter((line) => stringWidth(line) > columns)).toEqual([]);
@@ -124,6 +135,19 @@ describe("the text of a report", () => {
     expect(text).toContain("INCOMPLETE");
     expect(text).toContain("note: begun at \\e[2J");
   });
+});
+
+it.each([
+  [0, 0, "0%"],
+  [0, 9, "0%"],
+  [1, 101, "<1%"],
+  [1, 100, "1%"],
+  [1, 8, "13%"],
+  [99, 100, "99%"],
+  [199, 200, ">99%"],
+  [7, 7, "100%"],
+])("the share of %i of %i is %s", (part, whole, text) => {
+  expect(shareText(part, whole)).toBe(text);
 });
 
 describe("devices over time", () => {
