@@ -4,6 +4,7 @@ import { benchTest } from "../../../helpers/bench-test.js";
 import { allIds, linesOf, runCli, temporaryFolder } from "../../../helpers/cli.js";
 import { fixedText } from "../../../helpers/fixed-text.js";
 import { createMemoryIo } from "../../../helpers/memory-io.js";
+import { sendJson, startServer } from "../../../helpers/server.js";
 
 const it = benchTest({ devices: 12 }).extend("tree", ({ bench }) => {
   return (...args: string[]) => bench.run(["tree", "--account", bench.sandbox.ids.account, ...args]);
@@ -159,6 +160,102 @@ describe("a tree that cannot be printed", () => {
       signalAfter: { characters: 1, signal: "SIGINT" },
     });
     expect([code, stdout.startsWith("account\t"), stderr]).toEqual([130, true, "error: ended by SIGINT\n"]);
+  });
+});
+
+/** The numbers of devices of pools below domains, of which a service may not say how many they are. */
+type Shape = Readonly<Record<string, Readonly<Record<string, number>>>>;
+
+/** A service with such an account; an item whose id ends with "bare" has no other field. */
+async function serviceWith(shape: Shape, isCounted = true) {
+  const named = (id: string, fields: object = {}) =>
+    id.endsWith("bare") ? { id } : { id, title: `Title of ${id}`, status: "active", ...fields };
+  const pools: Record<string, number> = Object.assign({}, ...Object.values(shape));
+  const { origin } = await startServer((response, { url }) => {
+    const { pathname, searchParams } = new URL(url, "http://x");
+    const of = searchParams.get("domain_id") ?? searchParams.get("pool_id") ?? "";
+    const all: Record<string, () => object[]> = {
+      domain: () => Object.keys(shape).map((id) => named(id)),
+      pool: () => Object.keys(shape[of] ?? {}).map((id) => named(id)),
+      device: () =>
+        Array.from({ length: pools[of] ?? 0 }, (_, n) =>
+          named(`${of}-${n}${n === 1 ? "-bare" : ""}`, { session_type: "mcp" }),
+        ),
+    };
+    const items = all[pathname.split("/").at(-1) ?? ""]?.() ?? [];
+    const [offset, size] = ["offset", "limit"].map((name) => Number(searchParams.get(`pagination[${name}]`) ?? 0));
+    const from = offset ?? 0;
+    const next = from + Math.min(size || 100, 100);
+    const pagination = {
+      ...(isCounted && { item_count: items.length }),
+      ...{ page_offset: from, page_size: size, next_page_offset: next < items.length ? next : null },
+    };
+    sendJson(response, {
+      ...{ status: "success", summaries: items.slice(from, next), pagination },
+      sorting: { field: "id", direction: "asc" },
+    });
+  });
+  const env = { AGENTAUTH_BASE_URL: origin, AGENTAUTH_API_TOKEN: "token-of-a-test" };
+  return async (...args: string[]) => {
+    const { code, stdout, stderr } = await runCli(["tree", "--account", "acc", ...args], { env });
+    return fixedText([code, stdout, stderr].join("\n"));
+  };
+}
+
+const SMALL: Shape = { dom_a: { pool_a: 7, pool_one: 1, pool_bare: 2 }, dom_bare: { pool_z: 0 }, dom_empty: {} };
+
+describe("a tree is as it was approved", () => {
+  it.for<[string, string[]]>([
+    ["a table", ["-o", "table"]],
+    ["a table without devices", ["-o", "table", "--limit", "0"]],
+    ["a table of two", ["-o", "table", "--limit", "2"]],
+    ["plain", ["-o", "plain"]],
+    ["whole", ["-o", "json", "--limit", "2"]],
+    ["short", ["--brief"]],
+    ["short as yaml", ["--brief", "-o", "yaml"]],
+    ["short as a table, which is none", ["--brief", "-o", "table"]],
+    ["short as plain, which is none", ["--brief", "-o", "plain"]],
+  ])("%s", async ([_what, args]) => {
+    expect(await (await serviceWith(SMALL))(...args)).toMatchSnapshot();
+  });
+
+  it.for<[string, string[]]>([
+    ["a table", ["-o", "table", "--limit", "3"]],
+    ["whole", ["-o", "json", "--limit", "0"]],
+    ["short", ["--brief"]],
+  ])("where the service does not say how many devices there are: %s", async ([_what, args]) => {
+    expect(await (await serviceWith(SMALL, false))(...args)).toMatchSnapshot();
+  });
+
+  it("in the short form, of fifty items in all: domains before pools before devices", async () => {
+    const many = (name: string, count: number) => Array.from({ length: count }, (_, n) => `${name}_${n}`);
+    const pools = (domain: string, count: number) =>
+      Object.fromEntries(many(`p_${domain}`, count).map((id) => [id, 9]));
+    const briefOf = async (shape: Shape) => {
+      const text = await (await serviceWith(shape))("--brief");
+      const [, json = "", notice = ""] = /^0\n(\{.*\})\n+(\{.*\})\n*$/s.exec(text) ?? [];
+      const { domains, ...marks } = JSON.parse(json);
+      const shown = domains.map((domain: { pools: { devices: object[] }[]; pools_left_out?: true }) =>
+        [domain.pools_left_out ?? false, ...domain.pools.map(({ devices }) => devices.length)].join(" "),
+      );
+      return { marks, shown, notice: JSON.parse(notice) };
+    };
+    const domains = await briefOf(Object.fromEntries(many("d", 51).map((id) => [id, pools(id, 1)])));
+    expect(domains.shown).toEqual(Array(50).fill("true"));
+    expect(domains.marks).toEqual({ account_id: "acc", domains_left_out: true });
+    expect(domains.notice).toMatchObject({
+      shown: 50,
+      next: { offset: 50, command: "agentauth domains list --account acc --offset 50" },
+    });
+    const few = await briefOf({ d: pools("d", 48), e: pools("e", 3) });
+    expect([few.marks, few.shown]).toEqual([{ account_id: "acc" }, [`false${" 0".repeat(48)}`, "true"]]);
+    expect(few.notice.next).toEqual({ offset: 0, command: "agentauth pools list --domain e --offset 0" });
+    const devices = await briefOf({ d: pools("d", 10) });
+    expect(devices.shown).toEqual(["false 5 5 5 5 5 5 5 4 0 0"]);
+    expect(devices.notice).toMatchObject({
+      shown: 50,
+      next: { offset: 5, command: "agentauth devices list --pool p_d_0 --offset 5" },
+    });
   });
 });
 
