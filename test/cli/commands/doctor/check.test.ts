@@ -9,8 +9,16 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import tls from "node:tls";
 import { describe, expect, it } from "vitest";
-import { type CheckFinding, failed, ok, runChecks, warning } from "../../../../src/cli/commands/doctor/check.js";
+import {
+  type CheckFinding,
+  failed,
+  ok,
+  runChecks,
+  skipped,
+  warning,
+} from "../../../../src/cli/commands/doctor/check.js";
 import { checkDisk, checkWriting, HOME_CHECKS } from "../../../../src/cli/commands/doctor/home-checks.js";
 import {
   checkNode,
@@ -72,12 +80,16 @@ describe("the exit code", () => {
   });
 });
 
-it("a check without a hint of its own gets that of what it is about", async () => {
+it.each([
+  ["usage", "agentauth config list --show-origin shows where it is set"],
+  ["store", "set AGENTAUTH_HOME to a folder that you can write to"],
+  ["unavailable", "run it again with --verbose, which logs each request"],
+] as const)("a check of %s without a hint of its own gets that of what it is about", async (area, hint) => {
   const run = () => {
     throw new AgentAuthError("not_permitted", "no", { class: "remote" });
   };
-  const { results } = await runChecks([["unavailable", { service: run }]], {}, live());
-  expect(results[0]?.hint).toContain("--verbose");
+  const { results } = await runChecks([[area, { service: run }]], {}, live());
+  expect(results).toEqual([{ name: "service", state: "failed", found: "no", hint }]);
 });
 
 it("what goes over the network is waited for together", async () => {
@@ -105,7 +117,7 @@ it("a check that breaks off has failed without a stack, and the others are asked
       name: "a",
       state: "failed",
       found: "the check failed: undefined is no function",
-      hint: expect.stringContaining("report"),
+      hint: "this is a bug in agentauth: please report it",
     },
     { name: "b", state: "ok", found: "fine" },
   ]);
@@ -135,7 +147,11 @@ describe("node", () => {
     ["v22.0.0", "ok"],
     ["v100.1.0-nightly", "ok"],
   ])("%s is %s", (version, state) => {
-    expect(checkNode(version)).toMatchObject({ state, found: expect.stringContaining(version) });
+    expect(checkNode(version)).toEqual(
+      state === "ok"
+        ? ok(`${version}, at least 20.19 is required`)
+        : failed(`${version} is too old: at least 20.19 is required`, "install a newer Node: https://nodejs.org"),
+    );
   });
 });
 
@@ -146,7 +162,13 @@ describe("the home folder", () => {
       state: "ok",
       found: expect.stringContaining("does not exist yet"),
     });
-    expect(checkWriting(home).state).toBe("skipped");
+    expect(checkWriting(home)).toEqual(skipped("the folder does not exist yet"));
+    let measured = "";
+    checkDisk(home, (path) => {
+      measured = path;
+      return { bavail: 1, bsize: 1, blocks: 1 };
+    });
+    expect(measured).toBe(dirname(dirname(home)));
     expect(checkDisk(home).state).toBe("ok");
     expect(existsSync(home)).toBe(false);
   });
@@ -154,16 +176,48 @@ describe("the home folder", () => {
   it("cannot be below a file, or be one", () => {
     const file = join(temporaryFolder(), "file");
     writeFileSync(file, "");
-    for (const value of [file, join(file, "home")]) {
-      expect(look(HOME_CHECKS.home, { home: at(value, "AGENTAUTH_HOME") }), value).toMatchObject({ state: "failed" });
-    }
+    const found = (value: string) => look(HOME_CHECKS.home, { home: at(value, "AGENTAUTH_HOME") });
+    expect(found(file)).toEqual(
+      failed(`${file} (AGENTAUTH_HOME) is not a folder`, "set AGENTAUTH_HOME to another path"),
+    );
+    const below = join(file, "home");
+    expect(found(below)).toEqual(
+      failed(
+        `${below} (AGENTAUTH_HOME) cannot be created: ${file} is not a folder`,
+        "set AGENTAUTH_HOME to a folder that you can write to",
+      ),
+    );
+  });
+
+  it.skipIf(ON_WINDOWS)("that cannot be examined is a failure of the store", () => {
+    const loop = join(temporaryFolder(), "loop");
+    symlinkSync("loop", loop);
+    expect(() => look(HOME_CHECKS.home, { home: at(loop) })).toThrow(
+      expect.objectContaining({
+        class: "store",
+        message: expect.stringMatching(`^${loop} cannot be examined`),
+        hint: "set AGENTAUTH_HOME to a folder that you can write to",
+      }),
+    );
   });
 
   it("is no relative path", () => {
-    expect(look(HOME_CHECKS.home, { home: at("x/agentauth", "XDG_CONFIG_HOME") })).toMatchObject({
-      state: "failed",
-      hint: "set XDG_CONFIG_HOME to an absolute path",
-    });
+    expect(look(HOME_CHECKS.home, { home: at("x/agentauth", "XDG_CONFIG_HOME") })).toEqual(
+      failed(
+        "x/agentauth (XDG_CONFIG_HOME) is a relative path: it names another folder in every working directory",
+        "set XDG_CONFIG_HOME to an absolute path",
+      ),
+    );
+  });
+
+  it("says whether the sandbox runs in it", () => {
+    const home = temporaryFolder();
+    const found = () => look(HOME_CHECKS.sandbox, { home: at(home) });
+    expect(found()).toEqual(ok("not running"));
+    const ids = { account_id: "a", domain_id: "d", pool_id: "p", mcp_url: "http://127.0.0.1:1/mcp" };
+    const state = { pid: process.pid, base_url: "http://127.0.0.1:1", api_token: "t", control_token: "c", ...ids };
+    writeFileSync(join(home, "sandbox.json"), JSON.stringify(state), { mode: 0o600 });
+    expect(found()).toEqual(ok(`running at http://127.0.0.1:1 (process ${process.pid}); --profile sandbox uses it`));
   });
 
   it.skipIf(ON_WINDOWS).each([
@@ -196,16 +250,20 @@ describe("writing", () => {
   });
 
   it.each([
-    [0.5, "failed"],
-    [10, "warning"],
-    [5000, "ok"],
-  ])("with %d MiB of room is %s", (room, state) => {
+    [255 / 256, failed("the disk is full: 0 MiB are free", "free some disk space")],
+    [1, warning("1 MiB are free", "free some disk space")],
+    [49.99609375, warning("49 MiB are free", "free some disk space")],
+    [50, ok("50 MiB are free")],
+    [5000, ok("5,000 MiB are free")],
+  ])("with %d MiB of room is judged", (room, finding) => {
     const read = () => ({ bavail: room * 256, bsize: 4096, blocks: 1e6 });
-    expect(checkDisk("/", read).state).toBe(state);
+    expect(checkDisk("/", read)).toEqual(finding);
   });
 
   it("is not held against a file system without a size", () => {
-    expect(checkDisk("/", () => ({ bavail: 0, bsize: 4096, blocks: 0 })).state).toBe("ok");
+    expect(checkDisk("/", () => ({ bavail: 0, bsize: 4096, blocks: 0 }))).toEqual(
+      ok("this file system does not report its free space"),
+    );
   });
 });
 
@@ -232,15 +290,23 @@ describe("variables", () => {
   });
 
   it.each([
-    ["AGENTAUTH_ERRORS", "xml", 'only "json" has an effect'],
-    ["AGENTAUTH_NO_INPUT", "0", "counts as set like any other value"],
-    ["AGENTAUTH_NO_INPUT", "False", "counts as set like any other value"],
-  ])("%s=%s is remarked on", (name, value, reported) => {
-    expect(env({ [name]: value })).toMatchObject({
-      state: "warning",
-      found: expect.stringContaining(reported),
-      hint: expect.stringContaining("agentauth help environment"),
-    });
+    ["AGENTAUTH_ERRORS", "xml", 'AGENTAUTH_ERRORS is "xml"; only "json" has an effect'],
+    ...["0", "False", "no", "OFF"].map((value) => [
+      ...["AGENTAUTH_NO_INPUT", value],
+      `AGENTAUTH_NO_INPUT is "${value}", which counts as set like any other value`,
+    ]),
+  ])("%s=%s is remarked on", (name = "", value = "", reported = "") => {
+    expect(env({ [name]: value })).toEqual(
+      warning(reported, "agentauth help environment lists the variables and their values"),
+    );
+  });
+
+  it("are remarked on together, by their names, and one that holds yes is not", () => {
+    const both = env({ AGENTAUTH_ZED: "x", AGENTAUTH_ABC: "x", agentauth_low: "x", AGENTAUTH_ERRORS: "x" });
+    expect(both.found).toBe(
+      `${["AGENTAUTH_ABC", "AGENTAUTH_ZED", "agentauth_low"].map((name) => `${name} is set, but nothing reads it`).join("; ")}; AGENTAUTH_ERRORS is "x"; only "json" has an effect`,
+    );
+    for (const value of ["00", "nono", "yes", "1"]) expect(env({ AGENTAUTH_NO_INPUT: value }).state).toBe("ok");
   });
 
   it("are every one that the command line reads", () => {
@@ -258,7 +324,8 @@ describe("variables", () => {
       state: "failed",
       hint: expect.stringMatching(/^unset NODE_TLS_REJECT_UNAUTHORIZED; .*--ca-file/),
     });
-    expect(look(NETWORK_CHECKS.tls, { env: { NODE_TLS_REJECT_UNAUTHORIZED: "1" } }).state).toBe("ok");
+    const verified = ok("certificates are verified");
+    expect(look(NETWORK_CHECKS.tls, { env: { NODE_TLS_REJECT_UNAUTHORIZED: "1" } })).toEqual(verified);
   });
 });
 
@@ -272,11 +339,11 @@ describe("the keychain", () => {
   };
 
   it.each([
-    ["has a key", async () => "key", "has the key for this folder"],
-    ["has none", async () => undefined, "the first login creates a key"],
+    ["has a key", async () => "key", ", and has the key for this folder"],
+    ["has none", async () => undefined, "; the first login creates a key"],
   ])("that %s is in order", async (_what, get, reported) => {
     const finding = await checkKeychain(keyring, { get, set: async () => {} }, true);
-    expect(finding).toMatchObject({ state: "ok", found: expect.stringContaining(reported) });
+    expect(finding).toEqual(ok(`answers${reported}`));
   });
 
   it("that says no is a failure of the store, and a warning where files may take its place", async () => {
@@ -292,9 +359,13 @@ describe("the keychain", () => {
   });
 
   it("is not asked where it is not used, or where the user may not be asked", async () => {
-    expect((await checkKeychain({ ...keyring, value: "file" }, silent, true)).state).toBe("skipped");
-    expect((await checkKeychain(undefined, silent, true)).state).toBe("skipped");
-    expect((await checkKeychain(keyring, silent, false)).state).toBe("skipped");
+    const unused = skipped("not used: AGENTAUTH_STORE=keyring seals logins with a key in the keychain");
+    expect(await checkKeychain({ ...keyring, value: "file" }, silent, true)).toEqual(unused);
+    expect(await checkKeychain(undefined, silent, true)).toEqual(unused);
+    const unasked = skipped("not checked: the keychain may prompt, and --no-input is set");
+    expect(await checkKeychain(keyring, silent, false)).toEqual(unasked);
+    const parts = { store: keyring, home: at("/home"), env: {} };
+    expect(await look(STORE_CHECKS.keychain, { ...parts, noInput: "--no-input" })).toEqual(unasked);
   });
 });
 
@@ -307,6 +378,8 @@ describe("a proxy", () => {
     ["socks5://u:planted-pw@proxy.example", undefined],
     ["http://us er:planted-pw@proxy.example", "http://********@proxy.example"],
     ["http://user:planted/pw@proxy.example", undefined],
+    ["http://:planted-pw@proxy.example", "http://********@proxy.example"],
+    ["proxy.example:3128", "http://proxy.example:3128"],
   ])("%s is shown as %s", (value, shown) => {
     expect(shownProxy(value)).toBe(shown);
     const redactor = new Redactor();
@@ -325,6 +398,25 @@ describe("a proxy", () => {
       value: "http://flag.example",
       source: "--proxy",
     });
+  });
+
+  it("has its password for a secret, as written and decoded, or all that is no address", () => {
+    expect(proxySecrets("http://user:a%2Fb@proxy.example")).toEqual(["a%2Fb", "a/b"]);
+    expect(proxySecrets("http://user@proxy.example")).toEqual([]);
+    expect(proxySecrets("socks5://proxy.example")).toEqual(["socks5://proxy.example"]);
+  });
+
+  it("is named once for each variable, with what chose it", () => {
+    const proxy = (env: Record<string, string>, flag?: string) =>
+      look(NETWORK_CHECKS.proxy, { options: { proxy: flag }, env } as Partial<Subject>);
+    expect(proxy({})).toEqual(ok("none"));
+    expect(proxy({}, "http://u:p@p.example")).toEqual(ok("http://********@p.example (--proxy)"));
+    expect(proxy({ HTTPS_PROXY: "http://a.example", HTTP_PROXY: "http://b.example" })).toEqual(
+      ok("http://a.example (HTTPS_PROXY), http://b.example (HTTP_PROXY)"),
+    );
+    expect(proxy({ HTTPS_PROXY: "http://a.example", HTTP_PROXY: "ftp://b.example" })).toEqual(
+      failed("HTTP_PROXY is not an http:// or https:// URL", "correct or unset HTTP_PROXY"),
+    );
   });
 
   it("that cannot be one is a failure that does not quote it", () => {
@@ -347,10 +439,21 @@ it("authorities are PEM files that can be read", () => {
     ok(`Node's built-in list, ${good} (--ca-file), ${good} (NODE_EXTRA_CA_CERTS)`),
   );
   expect(() => authorities(bad, {})).toThrow(`--ca-file "${bad}" contains no PEM certificate`);
-  expect(authorities(undefined, { NODE_EXTRA_CA_CERTS: join(folder, "none") })).toMatchObject({
-    state: "warning",
-    found: expect.stringContaining("cannot be read"),
-  });
+  const none = join(folder, "none");
+  expect(authorities(undefined, { NODE_EXTRA_CA_CERTS: none })).toEqual(
+    warning(
+      `NODE_EXTRA_CA_CERTS "${none}" cannot be read: Node continues without it`,
+      "correct or unset NODE_EXTRA_CA_CERTS",
+    ),
+  );
+  const known = { settings: { useSystemCa: at("yes", "profile work") } };
+  const parts = { options: {}, known, env: {} } as unknown as Partial<Subject>;
+  const ofSystem = () => look(NETWORK_CHECKS.authorities, parts).found;
+  if ("getCACertificates" in tls)
+    expect(ofSystem()).toMatch(/^Node's built-in list, \d+ of the system \(profile work\)$/);
+  else expect(ofSystem).toThrow("profile work");
+  known.settings.useSystemCa.value = "no";
+  expect(ofSystem()).toBe("Node's built-in list");
 });
 
 describe("the browser", () => {
@@ -362,19 +465,27 @@ describe("the browser", () => {
       state: "ok",
       found: expect.stringMatching(/^node \(BROWSER/),
     });
+    const absent = { state: "warning", hint: "correct or unset BROWSER" };
     expect(browser({ ...env, BROWSER: "no-such-browser %s" })).toMatchObject({
-      state: "warning",
-      found: expect.stringContaining('"no-such-browser"'),
+      ...absent,
+      found: expect.stringMatching(/^BROWSER names "no-such-browser", which is not found( \(|$)/),
     });
+    expect(browser({ BROWSER: "node" })).toMatchObject(absent);
+    expect(browser({ ...env, BROWSER: "node/" })).toMatchObject(absent);
+    expect(browser({ PATH: dirname(process.execPath), BROWSER: dirname(process.execPath) })).toMatchObject(absent);
     expect(browser({ ...env, BROWSER: process.execPath }).state).toBe("ok");
     expect(browser({ ...env, BROWSER: "none" }).found).toMatch(/^not opened: BROWSER is none/);
+    const everywhere = { ...env, SSH_TTY: "/dev/pts/1", CI: "true", WSL_DISTRO_NAME: "x", BROWSER: "none" };
+    expect(browser(everywhere).found).toMatch(/\(over SSH,.* in CI\b/);
+    expect(browser({ ...everywhere, BROWSER: "node" }).found).toMatch(/^node \(BROWSER\) \(over SSH,/);
+    expect(browser({ ...everywhere, BROWSER: "gone" }).found).toMatch(/not found \(over SSH,/);
   });
 
   it("is not opened over SSH, nor where the user may not be asked", () => {
     expect(browser({ SSH_TTY: "/dev/pts/1", DISPLAY: ":0" })).toMatchObject({
       state: "warning",
-      found: expect.stringContaining("over SSH"),
-      hint: expect.stringContaining("--flow paste"),
+      found: expect.stringMatching(/^no browser can be opened here \(over SSH/),
+      hint: "log in with --flow paste, or --flow device if the issuer supports it",
     });
     expect(browser({ DISPLAY: ":0" }, "--no-input")).toEqual(ok("not opened: --no-input"));
   });
@@ -389,15 +500,27 @@ describe("an optional package", () => {
   const one = { name: "pkg", version: "1.2.3", serves: "--jq" };
 
   it.each([
-    ["there", () => ({}), false, "ok"],
-    ["missing", missing, false, "skipped"],
-    ["missing and wanted", missing, true, "failed"],
-    ["broken", broken, false, "warning"],
-    ["broken and wanted", broken, true, "failed"],
-  ] as const)("that is %s", (_what, load, wanted, state) => {
-    const finding = checkPackage(one, wanted, load);
-    expect(finding.state).toBe(state);
-    if (state !== "ok") expect(finding.hint).toMatch(/^npm install pkg@1\.2\.3 /);
+    ["missing", missing, false, "skipped", "not installed: --jq needs it"],
+    ["missing and wanted", missing, true, "failed", "not installed: --jq needs it"],
+    ...([false, true] as const).map(
+      (wanted) =>
+        [
+          ...["broken", broken, wanted, wanted ? "failed" : "warning"],
+          "installed, but it cannot be loaded (ERR_DLOPEN_FAILED): --jq needs it",
+        ] as const,
+    ),
+    [...(["silent", failing(""), false, "warning"] as const), "installed, but it cannot be loaded (): --jq needs it"],
+  ] as const)("that is %s", (_what, load, wanted, state, found) => {
+    const hint = "npm install pkg@1.2.3 (add --global if agentauth is installed globally)";
+    expect(checkPackage(one, wanted, load)).toEqual({ state, found, hint });
+  });
+
+  it("that can be loaded is in order, and one that says nothing is not", () => {
+    expect(checkPackage(one, true, () => ({}))).toEqual(ok("installed"));
+    const silent = () => {
+      throw new Error("planted");
+    };
+    expect(checkPackage(one, false, silent).found).toContain("(no reason reported)");
   });
 
   it("is named with the release that package.json has", () => {

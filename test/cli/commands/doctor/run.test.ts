@@ -10,6 +10,7 @@ import type { DoctorReport } from "../../../../src/cli/commands/doctor/text.js";
 import { sourcesLine } from "../../../../src/cli/commands/status/run.js";
 import { type Sandbox, startSandbox } from "../../../../src/sandbox/index.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { startRun } from "../../run-support.js";
 import { at, look } from "./support.js";
@@ -359,8 +360,38 @@ describe("online", () => {
   });
 });
 
+/** Checks whose findings differ between machines. */
+const OF_MACHINE = new Set(["node", "disk", "jq-wasm", "@napi-rs/keyring", "keychain"]);
+
+/** Each check in a line, without those that differ between machines. */
+function linesOf({ checks, settings }: DoctorReport): string[] {
+  const isDefault = settings.some(({ name, source }) => name === "browser" && source === "default");
+  return checks
+    .filter(({ name }) => !OF_MACHINE.has(name) && !(name === "browser" && isDefault))
+    .map(({ name, state, found, hint = "" }) => {
+      const seen = name === "browser" ? found.replace(/ \(.*\)$/, "") : found;
+      return fixedText(`${state} ${name}: ${seen} | ${hint}`);
+    });
+}
+
+const FRESH: Situation = {};
+const ALL_SETTINGS = {
+  profile: "work",
+  profiles: {
+    work: {
+      ...{ base_url: "https://work.example", api_token: "env:AGENTAUTH_WORK_TOKEN", store: "memory" },
+      issuer: "https://issuer.example",
+    },
+    other: { store_url: "env:AGENTAUTH_WORK_URL", store_keys: "env:AGENTAUTH_WORK_KEYS", pool: "env:AGENTAUTH_POOL" },
+  },
+};
+const ALL_VARIABLES = {
+  ...{ AGENTAUTH_WORK_TOKEN: "planted", AGENTAUTH_WORK_URL: "x", AGENTAUTH_WORK_KEYS: "x", BROWSER: "none" },
+  ...{ HTTPS_PROXY: "http://u:p@127.0.0.1:9", HTTP_PROXY: "http://127.0.0.1:8", NODE_EXTRA_CA_CERTS: "/nowhere.pem" },
+};
+
 it.each<[string, Situation]>([
-  ["a fresh machine", {}],
+  ["a fresh machine", FRESH],
   ["a broken settings file", { config: "{" }],
   ["a profile that is not there", { env: { AGENTAUTH_PROFILE: "nope" } }],
   ["variables that mean nothing", { env: { AGENTAUTH_FOO: "1", AGENTAUTH_ERRORS: "x", BROWSER: "/nowhere" } }],
@@ -371,10 +402,15 @@ it.each<[string, Situation]>([
   ["proxies that are none", { env: { HTTPS_PROXY: "socks5://x:1", NODE_TLS_REJECT_UNAUTHORIZED: "0" } }],
   ["a service that is down", { env: { AGENTAUTH_BASE_URL: "http://127.0.0.1:9" }, flags: { online: true } }],
   ["an MCP server that is down", { flags: { url: "http://127.0.0.1:9/mcp" } }],
+  ["all settings", { config: ALL_SETTINGS, env: { ...ALL_VARIABLES }, flags: { url: "http://127.0.0.1:9/mcp" } }],
+  ["an API token that is empty", { config: CONFIG, env: { WORK_TOKEN: "" } }],
+  ["a service without a token", { env: { AGENTAUTH_BASE_URL: "https://env.example" } }],
 ])("whatever failed or is to be known says what helps: %s", async (_what, situation) => {
-  const { report } = await examine(situation);
+  const { code, report } = await examine(situation);
   const silent = report.checks.filter(({ state, hint }) => (state === "failed" || state === "warning") && !hint);
   expect(silent).toEqual([]);
+  const usual = situation === FRESH ? [] : linesOf((await examine(FRESH)).report);
+  expect([code, ...linesOf(report).filter((line) => !usual.includes(line))]).toMatchSnapshot();
 });
 
 it("an address that is none ends before anything is looked at", async () => {

@@ -41,6 +41,21 @@ describe("what doctor says", () => {
     expect(narrow).toContain("\noutput: table on a terminal, plain in a\n  pipe (default)\n");
   });
 
+  it("is as it was approved: painted, with every state, wide and narrow, and without a check", async () => {
+    const states = (["ok", "warning", "failed", "skipped"] as const).map((state) => ({
+      name: `a ${state}`,
+      state,
+      found: `it is \u001b ${state}`,
+    }));
+    const settings = [...REPORT.settings, { name: "pool", value: null, source: "default" }];
+    const report = { ...REPORT, checks: [...REPORT.checks, ...states], settings };
+    const painted = createMemoryIo({ tty: true, color: true }).stdout.colors;
+    for (const columns of [undefined, 90, 54, 53, 50, 20]) {
+      expect((await doctorText(report, painted, columns)).replaceAll("\u001b", "\\e")).toMatchSnapshot(`${columns}`);
+    }
+    expect(await doctorText({ ...report, checks: [] }, colors)).toMatchSnapshot("no check");
+  });
+
   it("is never broken in a pipe", async () => {
     const lines = (await doctorText(REPORT, colors)).split("\n");
     expect(lines).toContain(`warning  settings file  ${REPORT.checks[1]?.found}`);
