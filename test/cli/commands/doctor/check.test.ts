@@ -1,9 +1,11 @@
+import { X509Certificate } from "node:crypto";
 import {
   chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
@@ -11,6 +13,7 @@ import {
 import { dirname, join } from "node:path";
 import tls from "node:tls";
 import { describe, expect, it } from "vitest";
+import type { ManagementClient } from "../../../../src/api/client.js";
 import {
   type CheckFinding,
   failed,
@@ -34,12 +37,18 @@ import {
   proxySecrets,
   shownProxy,
 } from "../../../../src/cli/commands/doctor/network-checks.js";
+import { LOGIN_CHECKS, ONLINE_CHECKS } from "../../../../src/cli/commands/doctor/online-checks.js";
+import { smallestList } from "../../../../src/cli/commands/doctor/service-reply.js";
 import { checkKeychain, STORE_CHECKS } from "../../../../src/cli/commands/doctor/store-checks.js";
 import type { KnownSettings, Subject } from "../../../../src/cli/commands/doctor/subject.js";
 import { redactReport } from "../../../../src/cli/commands/doctor/text.js";
 import { AgentAuthError } from "../../../../src/errors.js";
+import type { Settings } from "../../../../src/profile/settings.js";
 import { Redactor } from "../../../../src/redact.js";
+import { fileStore } from "../../../../src/store/file/file.js";
+import { hasOpenssl, makeAuthority } from "../../../helpers/certificates.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
+import { madeGrant } from "../../../helpers/grant.js";
 import { ON_LINUX, ON_WINDOWS } from "../../../helpers/systems.js";
 import { at, look } from "./support.js";
 
@@ -456,6 +465,30 @@ it("authorities are PEM files that can be read", () => {
   expect(ofSystem()).toBe("Node's built-in list");
 });
 
+describe.skipIf(!hasOpenssl("client certificates"))("a client certificate", () => {
+  const authority = makeAuthority();
+  const { cert, key } = authority.sign({ name: "mine", subject: "/O=Testers/CN=the agent", days: 30 });
+  chmodSync(key, 0o600);
+  const { validTo } = new X509Certificate(readFileSync(cert));
+  const known = { settings: { clientCert: at(cert, "--client-cert"), clientKey: at(key, "--client-key") } };
+  const name = `"O=Testers, CN=the agent" in ${cert} (--client-cert)`;
+
+  it.each([
+    [15, ok(`${name}, valid until ${validTo}`)],
+    [14, ok(`${name}, valid until ${validTo}`)],
+    [13, warning(`${name}, valid until ${validTo}`, "get a new certificate")],
+    [0, warning(`${name}, valid until ${validTo}`, "get a new certificate")],
+    [-1, failed(`${name} expired on ${validTo}`, "get a new certificate")],
+  ])("that is valid for %i days more", async (days, finding) => {
+    const context = { now: () => Date.parse(validTo) - days * 86_400_000 };
+    expect(await look(NETWORK_CHECKS.client_cert, { known, env: {}, context } as unknown as Partial<Subject>)).toEqual(
+      finding,
+    );
+    const none = { known: { settings: {} }, env: {}, context } as unknown as Partial<Subject>;
+    expect(await look(NETWORK_CHECKS.client_cert, none)).toEqual(ok("none"));
+  });
+});
+
 describe("the browser", () => {
   const browser = (env: Record<string, string>, noInput?: string) => look(MACHINE_CHECKS.browser, { env, noInput });
 
@@ -575,6 +608,34 @@ describe("the files of the store", () => {
     expect(files(linked.home, "file").found).toContain("is a symbolic link");
   });
 
+  it.skipIf(ON_WINDOWS)(
+    "are named up to the third, each with its command; those of other names are none of ours",
+    () => {
+      const { home, path } = homeWith("grants", `${id}/${id}/1.json`, "{");
+      const others = [2, 3, 4, 5].map((n) => {
+        const other = join(dirname(path), `${n}.json`);
+        writeFileSync(other, n === 2 ? '{"schema":1,"kind":"sealed"}' : "{", { mode: n === 3 ? 0o644 : 0o600 });
+        return other;
+      });
+      writeFileSync(join(dirname(path), "6.json.broken"), "");
+      mkdirSync(join(home, "tokens"), { mode: 0o700 });
+      for (const name of ["work", "x.tmp", "y.tmp-1"]) writeFileSync(join(home, "tokens", name), "", { mode: 0o600 });
+      const found = files(home, "file");
+      expect({ ...found, found: found.found.replaceAll(home, "") }).toEqual({
+        state: "failed",
+        found: expect.stringMatching(
+          /^5 of 6 files cannot be used: \S+: .*; \S+: .*; .* can be read by others.*; and 2 more$/,
+        ),
+        hint: [`mv ${path} ${path}.broken`, `mv ${others[0]} ${others[0]}.broken`, `chmod 600 ${others[1]}`].join(
+          " && ",
+        ),
+      });
+      rmSync(join(home, "grants"), { recursive: true });
+      expect(files(home, "file")).toEqual(ok("1 file, all can be used"));
+      expect(files(temporaryFolder(), "file")).toEqual(ok("none yet"));
+    },
+  );
+
   it("that are sealed belong to another store", () => {
     const sealed = JSON.stringify({
       schema: 1,
@@ -585,15 +646,40 @@ describe("the files of the store", () => {
       data: Buffer.alloc(32).toString("base64url"),
     });
     const { home } = homeWith("grants", `${id}/${id}/1.json`, sealed);
-    expect(files(home, "file")).toMatchObject({ state: "warning", hint: "set AGENTAUTH_STORE=keyring" });
+    expect(files(home, "file")).toEqual(
+      warning("1 of 1 file are sealed, and only the keyring store can open them", "set AGENTAUTH_STORE=keyring"),
+    );
     expect(files(home, "keyring")).toEqual(ok("1 file, all can be used (1 sealed)"));
   });
 
   it("that a killed command left are reported when they are old", () => {
     const { home, path } = homeWith("grants", `${id}/${id}/next.0123456789ab.tmp`, "");
-    expect(leftovers(home).state).toBe("ok");
+    expect(leftovers(home)).toEqual(ok("none"));
     utimesSync(path, 1, 1);
-    expect(leftovers(home)).toMatchObject({ state: "warning", hint: `rm ${path}` });
+    expect(leftovers(home)).toEqual(warning("1 temporary files of commands that were killed", `rm ${path}`));
+    const more = ["a.tmp", join("claims", "b c.tmp-x1"), join("clients", "d.tmp"), join("tokens", "e.tmp")].map(
+      (name) => {
+        const one = join(home, name);
+        mkdirSync(dirname(one), { recursive: true });
+        writeFileSync(one, "");
+        utimesSync(one, 1, 1);
+        return one;
+      },
+    );
+    for (const name of ["a.tmp.json", "b.temp", "c.tmp-!"]) {
+      writeFileSync(join(home, name), "");
+      utimesSync(join(home, name), 1, 1);
+    }
+    mkdirSync(join(home, "z.tmp"));
+    utimesSync(join(home, "z.tmp"), 1, 1);
+    expect(leftovers(home)).toEqual(
+      warning("5 temporary files of commands that were killed", `rm ${more[0]} '${more[1]}' ${path}`),
+    );
+    const aged = (ms: number) => {
+      const parts = { home: at(home), context: { now: () => 1000 + ms } } as unknown as Partial<Subject>;
+      return look(STORE_CHECKS.leftovers, parts).state;
+    };
+    expect([aged(600_000), aged(600_001)]).toEqual(["ok", "warning"]);
   });
 
   it.skipIf(ON_WINDOWS)("in a folder that others can enter are refused, as the store does", async () => {
@@ -601,28 +687,58 @@ describe("the files of the store", () => {
     mkdirSync(join(home, "grants"));
     chmodSync(join(home, "grants"), 0o755);
     await expect(logins(FILE, home, "default")).rejects.toMatchObject({ class: "store" });
+    for (const folder of ["clients", "claims"]) {
+      const other = temporaryFolder();
+      mkdirSync(join(other, folder));
+      chmodSync(join(other, folder), 0o755);
+      await expect(logins(FILE, other, "default")).rejects.toMatchObject({ class: "store" });
+    }
   });
 
   it.skipIf(ON_WINDOWS)("in a folder that cannot be read are not taken for none", () => {
     const home = temporaryFolder();
     symlinkSync("grants", join(home, "grants"));
     for (const check of [() => files(home, "file"), () => leftovers(home)]) {
-      expect(check).toThrow(expect.objectContaining({ class: "store" }));
+      expect(check).toThrow(
+        expect.objectContaining({
+          class: "store",
+          message: expect.stringContaining(`the folder ${join(home, "grants")} cannot be read`),
+        }),
+      );
     }
   });
 
   it("are counted, but not where nothing is kept", async () => {
     const home = temporaryFolder();
     expect((await logins(FILE, home, "work")).found).toBe(`file (default): 0 logins of profile "work", in ${home}`);
-    expect((await logins({ ...FILE, value: "memory", source: "AGENTAUTH_STORE" }, home, "x")).found).toBe(
-      "memory (AGENTAUTH_STORE): nothing is stored after a command ends",
+    expect(await logins({ ...FILE, value: "memory", source: "AGENTAUTH_STORE" }, home, "x")).toEqual(
+      ok("memory (AGENTAUTH_STORE): nothing is stored after a command ends"),
+    );
+    await fileStore(home).save(madeGrant(), undefined);
+    await fileStore(home).save(madeGrant({ profile: "work" }), undefined);
+    await fileStore(home).save(madeGrant({ profile: "play" }), undefined);
+    const counted = '1 login of profile "work", 2 of other profiles, in';
+    expect((await logins(FILE, home, "work")).found).toBe(`file (default): ${counted} ${home}`);
+    expect((await logins({ ...FILE, value: "keyring" }, home, "work")).found).toBe(
+      `keyring (default): 3 logins in ${home}`,
+    );
+    const store = { list: () => fileStore(home).list(), location: "the engine" };
+    const parts = { store: { ...FILE, value: "redis" }, engine: { open: () => ({ store }) }, home: at("/nowhere") };
+    const known = { settings: { profile: at("work") } };
+    expect(await look(STORE_CHECKS.store, { ...parts, known } as unknown as Partial<Subject>)).toEqual(
+      ok(`redis (default): ${counted} the engine`),
     );
   });
 
   it("kept without their seal where the keychain fails are a warning", async () => {
     const choice = { value: "keyring", source: "profile work", fallback: "file" } as const;
     const home = temporaryFolder();
-    expect(await logins(choice, home, "work")).toMatchObject({ state: "warning" });
+    expect(await logins(choice, home, "work")).toEqual(
+      warning(
+        `keyring (profile work): 0 logins in ${home}; without the keychain, logins are stored unsealed (store_fallback of profile work)`,
+        "agentauth config unset store_fallback",
+      ),
+    );
     expect(await logins({ ...choice, fallback: "none" }, home, "work")).toEqual(
       ok(`keyring (profile work): 0 logins in ${home}`),
     );
@@ -723,5 +839,132 @@ describe("the engine of the store", () => {
     await expect(look(STORE_CHECKS.engine, engineOf(silent))).rejects.toBe(silent);
     const refused = new AgentAuthError("store_failed", "x", { class: "store" });
     await expect(look(STORE_CHECKS["key ring"], engineOf(refused))).rejects.toBe(refused);
+  });
+});
+
+describe("the login at an MCP server", () => {
+  const url = "https://mcp.example/m c";
+  const LOGIN = { state: "valid", refreshable: true, expires_at: "2026-01-31T12:00:00Z", reason: null };
+  const logIn = "agentauth login 'https://mcp.example/m c'";
+
+  it.each<[string, object[], CheckFinding]>([
+    ["none", [], warning("not logged in", logIn)],
+    ["valid", [LOGIN], ok("valid until 2026-01-31T12:00:00Z, refreshable")],
+    [
+      "without an end",
+      [{ ...LOGIN, expires_at: null, refreshable: false }],
+      ok("valid until the issuer revokes it, not refreshable"),
+    ],
+    ["expired", [{ ...LOGIN, state: "expired" }], ok("expired 2026-01-31T12:00:00Z, refreshable")],
+    [
+      "lost",
+      [{ ...LOGIN, state: "expired", refreshable: false }],
+      warning("expired 2026-01-31T12:00:00Z, not refreshable", logIn),
+    ],
+    [
+      "rejected",
+      [{ ...LOGIN, reason: "invalid_grant" }],
+      warning("the issuer rejected the login: invalid_grant", logIn),
+    ],
+  ])("that is %s", async (_what, logins, finding) => {
+    const asked: unknown[] = [];
+    const status = async (...args: unknown[]) => {
+      asked.push(...args);
+      return logins;
+    };
+    const parts = { url, server: { agent: async () => ({ status }) } } as unknown as Partial<Subject>;
+    expect(await look(LOGIN_CHECKS.login, parts)).toEqual(finding);
+    expect(asked).toEqual([url]);
+    expect(await look(LOGIN_CHECKS.login, { ...parts, url: undefined } as Partial<Subject>)).toBeUndefined();
+  });
+});
+
+describe("what a service replies", () => {
+  const ASKED = { options: { online: true }, service: { settings: () => ({ baseUrl: at("https://x.example") }) } };
+  const DATE = "Sat, 31 Jan 2026 12:00:00 GMT";
+  const replied = (name: "service" | "clock" | "sorting", reply: object, parts: object = {}) =>
+    look(ONLINE_CHECKS[name], { ...ASKED, reply: async () => reply, ...parts } as unknown as Partial<Subject>);
+
+  it.each([
+    [30, ok("agrees with the service within 30 s")],
+    [-30, ok("agrees with the service within 30 s")],
+    [31, warning("31 s ahead of the service", "set the clock of this machine, preferably by NTP")],
+    [-31, warning("31 s behind the service", "set the clock of this machine, preferably by NTP")],
+    [300, warning("300 s ahead of the service", "set the clock of this machine, preferably by NTP")],
+    [301, failed("301 s ahead of the service", "set the clock of this machine, preferably by NTP")],
+    [-301, failed("301 s behind the service", "set the clock of this machine, preferably by NTP")],
+  ])("has its clock: %i s off", async (seconds, finding) => {
+    const response = new Response(null, { headers: { date: DATE } });
+    expect(await replied("clock", { response, now: Date.parse(DATE) + seconds * 1000 })).toEqual(finding);
+  });
+
+  it("is judged by what it has, and is not waited for where nothing is asked", async () => {
+    const silent = skipped("the service did not send its time");
+    expect(await replied("clock", { now: 0 })).toEqual(silent);
+    expect(await replied("clock", { now: 0, response: new Response() })).toEqual(silent);
+    expect(await replied("service", { result: "lists" })).toEqual(ok("https://x.example: lists"));
+    await expect(replied("service", { result: "lists", error: new Error("no") })).rejects.toThrow("no");
+    expect(await replied("sorting", { error: new Error("no") })).toEqual(skipped("the service cannot be asked"));
+    expect(await replied("sorting", {})).toEqual(skipped("no account, domain or pool is set to list"));
+    for (const sorting of [undefined, {}, { field: null }]) {
+      expect(await replied("sorting", { page: { sorting } })).toEqual(
+        skipped("the service does not name the order of its lists"),
+      );
+    }
+    for (const name of ["service", "clock", "sorting"] as const) {
+      expect(await replied(name, {}, { options: {} })).toEqual(
+        skipped("no request was sent", "agentauth doctor --online sends one"),
+      );
+      expect(await replied(name, {}, { service: { settings: () => ({}) } })).toEqual(skipped("base_url is not set"));
+    }
+  });
+});
+
+describe("the smallest list of a service", () => {
+  const PAGE = { pagination: {}, response: new Response() };
+  const listOf = async (settings: object, item_count?: number) => {
+    const asked: unknown[] = [];
+    const list = (noun: string) => ({
+      list: (scope: object, { signal: _, onEnd: __, ...options }: Record<string, unknown>) => {
+        asked.push(noun, scope, options);
+        return { firstPage: async () => ({ ...PAGE, pagination: { item_count } }) };
+      },
+    });
+    const service = { domains: list("domains"), pools: list("pools"), devices: list("devices") };
+    const { result, page } = await smallestList(service as unknown as ManagementClient, settings as Settings, live());
+    expect(page).toBeDefined();
+    return [result, ...asked.slice(0, 2)];
+  };
+
+  it("is that of the widest scope, of which one item is requested", async () => {
+    const [account, domain, pool] = [at("acc"), at("dom"), at("pool")];
+    expect(await listOf({ pool, domain, account }, 7)).toEqual([
+      "lists the domains of the account (7)",
+      "domains",
+      { account_id: "acc" },
+    ]);
+    expect(await listOf({ pool, domain }, 0)).toEqual([
+      "lists the pools of the domain (0)",
+      "pools",
+      { domain_id: "dom" },
+    ]);
+    expect(await listOf({ pool })).toEqual(["lists the devices of the pool (some)", "devices", { pool_id: "pool" }]);
+  });
+
+  it.each([
+    ["bad_request", true],
+    ["required_value", true],
+    ["invalid_value", true],
+    ["not_permitted", false],
+  ])("where there is none, an answer with the code %s is a response: %j", async (code, isOne) => {
+    const response = new Response();
+    const error = new AgentAuthError(code as "not_permitted", "no", { class: "remote", response });
+    const service = { get: () => Promise.reject(error) } as unknown as ManagementClient;
+    const list = smallestList(service, {} as Settings, live());
+    if (!isOne) return expect(list).rejects.toBe(error);
+    expect(await list).toEqual({ result: "responds; no account, domain or pool is set to list", response });
+    const other = new Error("no");
+    const broken = { get: () => Promise.reject(other) } as unknown as ManagementClient;
+    await expect(smallestList(broken, {} as Settings, live())).rejects.toBe(other);
   });
 });

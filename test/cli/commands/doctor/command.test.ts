@@ -1,9 +1,13 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { beforeEach, describe, expect } from "vitest";
 import type { DoctorReport } from "../../../../src/cli/commands/doctor/text.js";
 import { FORMATS } from "../../../../src/profile/settings.js";
 import { benchTest } from "../../../helpers/bench-test.js";
+import { hasOpenssl, makeAuthority } from "../../../helpers/certificates.js";
 import { type RunOptions, runCli, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
 import { fixedText } from "../../../helpers/fixed-text.js";
 import { writeGrantFile } from "../../../helpers/grant-files.js";
@@ -217,5 +221,49 @@ describe("doctor at a service", () => {
     const { code, check } = await report([bench.sandbox.mcpUrl], bench.env);
     expect([code, check("discovery")?.state]).toEqual([0, "ok"]);
     expect(check("login")?.hint).toBe(`agentauth login ${bench.sandbox.mcpUrl}`);
+  });
+});
+
+describe.skipIf(!hasOpenssl("certificates of servers"))("doctor at a server with a certificate", () => {
+  const authority = makeAuthority();
+  const names = "IP:127.0.0.1";
+  const mine = authority.sign({ name: "server", subject: "/CN=server", names });
+  const ended = authority.sign({ name: "ended", subject: "/CN=ended", names, days: -1 });
+  authority.openssl(
+    ...["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "own.key", "-out", "own.pem"],
+    ...["-subj", "/CN=own", "-addext", `subjectAltName=${names}`],
+  );
+  const own = { cert: authority.path("own.pem"), key: authority.path("own.key") };
+  const foundAt = async (files: typeof mine | undefined, args: readonly string[], of: "server" | "service") => {
+    const answer = (_request: unknown, response: ServerResponse) => void response.writeHead(404).end();
+    const options = files && { cert: readFileSync(files.cert), key: readFileSync(files.key) };
+    const server = options ? createTlsServer(options, answer) : createServer(answer);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+      const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+      const env = of === "service" ? { AGENTAUTH_BASE_URL: url.replace("/mcp", ""), AGENTAUTH_API_TOKEN: "t" } : {};
+      const { check } = await report([...(of === "service" ? ["--online"] : [url]), "--retries", "0", ...args], env);
+      const { state, found = "", hint } = check(`${of} certificate`) ?? {};
+      return [state, fixedText(found), hint];
+    } finally {
+      await new Promise((resolve) => server.close(resolve));
+    }
+  };
+  const trust = ["--ca-file", authority.ca];
+
+  it.each<[string, typeof mine | undefined, readonly string[], string, string]>([
+    ["trusted", mine, trust, "ok", '<address>: issued by "ca of a test, Testers", which is trusted'],
+    ["not trusted", mine, [], "failed", '"ca of a test, Testers", which is not trusted'],
+    ["its own", own, [], "failed", 'TLS failed: the certificate for "own" is self-signed and not trusted'],
+    ["expired", ended, trust, "failed", 'TLS failed: the certificate was issued by "ca of a test, Testers" ('],
+    ["none", undefined, [], "skipped", "no TLS connection to <address>"],
+  ])("says whose it is: %s", async (_what, files, args, state, words) => {
+    for (const of of ["server", "service"] as const) {
+      expect(await foundAt(files, args, of)).toMatchObject([
+        state,
+        expect.stringContaining(words),
+        state === "failed" ? expect.any(String) : undefined,
+      ]);
+    }
   });
 });
