@@ -93,11 +93,67 @@ describe("what is logged of a request", () => {
     expect(said).not.toMatch(/pass-of-mine|[\u009b\u202e]/);
   });
 
-  it("names no more than fifty headers", async () => {
-    const many = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`x-${index}`, "v"]));
+  it.each([
+    [60, 51, "<   and 11 more\n"],
+    [50, 51, "<   and 1 more\n"],
+    [49, 50, ""],
+  ])("names no more than fifty headers, of %i and the type of the body", async (length, lines, end) => {
+    const many = Object.fromEntries(Array.from({ length }, (_, index) => [`x-${index}`, "v"]));
     const said = await saidOf({ debug: true }, { answer: new Response("", { headers: many }) });
-    expect(said.match(/^< {3}/gm)).toHaveLength(51);
-    expect(said).toContain("and 11 more");
+    expect(said.match(/^< {3}/gm)).toHaveLength(lines);
+    expect(/^.* more\n/m.exec(said)?.[0] ?? "").toBe(end);
+  });
+
+  it("is a header by the rule for its name", async () => {
+    const harmless = [
+      ...["accept", "accept-encoding", "allow", "cache-control", "content-encoding", "content-length", "content-type"],
+      ...["date", "expires", "keep-alive", "mcp-method", "mcp-protocol-version", "pragma", "request-id", "retry-after"],
+      ...["transfer-encoding", "user-agent", "vary", "x-request-id", "connection"],
+    ];
+    const masked = ["authorization", "cookie", "location", "mcp-session-id", "proxy-authorization", "www-authenticate"];
+    const headers = Object.fromEntries([...harmless, ...masked].map((name) => [name, "text"]));
+    const said = await saidOf({ debug: true }, { answer: new Response(null, { headers }) });
+    const shown = Object.fromEntries(
+      [...said.matchAll(/^< {3}([\w-]+): (.*)$/gm)].map(([, name, value]) => [name, value]),
+    );
+    const expected = [...harmless.map((name) => [name, "text"]), ...masked.map((name) => [name, "********"])];
+    expect(shown).toEqual({ ...Object.fromEntries(expected), "www-authenticate": "text:" });
+  });
+
+  it.each([
+    ["authorization", "Basic abc", "Basic ********"],
+    ["authorization", "a b c", "a ********"],
+    ["authorization", "!x Basic abc", "********"],
+    ["content-type", "x".repeat(400), "x".repeat(300)],
+    ["www-authenticate", 'Bearer error="a", Basic realm="b"', 'bearer: error="a", basic:'],
+    ["www-authenticate", 'Bearer scope="a b", error="c"', 'bearer: error="c" scope="a b"'],
+    ["www-authenticate", "", "********"],
+    ["location", "/login?code=c", "********"],
+  ])("is of %s %j this", async (name, value, shown) => {
+    const said = await saidOf({ debug: true }, { answer: new Response(null, { headers: { [name]: value } }) });
+    expect(said).toContain(`\n<   ${name}: ${shown}\n`);
+  });
+
+  it("is the address that answered, the time that it took, and the id of the request", async () => {
+    const context = memoryContext({ verbose: true });
+    let now = 0;
+    const trace = traceOptions({ verbose: true }, { ...context, now: () => now }, false);
+    const answer = new Response("", { headers: { "x-request-id": "req-1" } });
+    Object.defineProperty(answer, "url", { value: "https://other.example/to?secret" });
+    const send = async () => {
+      now = 1500.4;
+      return answer;
+    };
+    await tracedFetch(send, trace)(new Request("https://mcp.example/mcp"));
+    expect(context.io.err()).toBe(
+      "> GET https://mcp.example/mcp\n< 200 https://other.example/to in 1500 ms, request id req-1\n",
+    );
+  });
+
+  it("is no query where there is none", async () => {
+    const { trace, said } = traced({ verbose: true }, true);
+    await tracedFetch(async () => new Response(""), trace)("https://api.example/d");
+    expect(said()).toContain("> GET https://api.example/d\n");
   });
 
   it("is the query too where that has no secrets", async () => {

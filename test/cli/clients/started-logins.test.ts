@@ -11,10 +11,13 @@ import {
   removeListener,
   storeCallback,
   storeInterval,
+  storeListener,
   storeLogin,
   takeCallback,
 } from "../../../src/cli/clients/started-logins.js";
 import { encodeLogin, type StoredLogin } from "../../../src/oauth/login/login-codec.js";
+import { Secret } from "../../../src/redact.js";
+import { thisProcess } from "../../../src/store/leases/lock-owner.js";
 import { temporaryFolder } from "../../helpers/cli.js";
 import { DEVICE_LOGIN } from "./device-login.js";
 
@@ -27,6 +30,21 @@ function arrange(...names: string[]) {
   for (const name of names) writeFileSync(join(folder, name), "{}", { mode: 0o600 });
   return { folder, files: { home: () => home, now: () => Date.now() }, names: () => readdirSync(folder).sort() };
 }
+
+/** A login whose user opens a browser on this machine. */
+const BROWSER_LOGIN = {
+  ...DEVICE_LOGIN,
+  flow: undefined,
+  device: undefined,
+  pending: {
+    authorizationUrl: "https://as.example/authorize?state=state-1",
+    redirectUri: "http://127.0.0.1:49152/callback",
+    state: "state-1",
+    codeVerifier: new Secret("verifier"),
+    promisesIss: false,
+    expectedIssuer: DEVICE_LOGIN.issuer.issuer,
+  },
+} as unknown as StoredLogin;
 
 describe("the files of started logins", () => {
   it("have no callback of a login that was removed while it was stored", () => {
@@ -56,6 +74,11 @@ describe("the files of started logins", () => {
     const { files, folder } = arrange(`${ID}.json`);
     storeCallback(ID, new URLSearchParams("code=c&state=s&iss=i&session=private&id_token=private"), files);
     expect(readFileSync(join(folder, `${ID}.callback`), "utf8")).toBe("code=c&state=s&iss=i\n");
+    storeCallback(ID, new URLSearchParams("error=e&error_description=d&error_uri=u"), files);
+    expect([...(takeCallback(ID, files) ?? [])]).toEqual([
+      ["error", "e"],
+      ["error_description", "d"],
+    ]);
   });
 
   it("give a callback to one taker, once, and leave nothing of it", () => {
@@ -82,9 +105,94 @@ describe("the files of started logins", () => {
     expect(isPending(ID, removed)).toBe(false);
   });
 
-  it("name no listener without the id of its process", () => {
-    const { files } = arrange(`${ID}.json`, `${ID}.listener`);
+  it("name the listener by the id of its process, and none without", () => {
+    const { files, folder } = arrange(`${ID}.json`, `${ID}.listener`);
+    const listener = { ...thisProcess(), until: 5 };
+    for (const text of ["", "{}", '{"pid":"1"}', '{"pid":1.5}', "[1]", "null", "{"]) {
+      writeFileSync(join(folder, `${ID}.listener`), text, { mode: 0o600 });
+      expect(listenerOf(ID, files)).toBeUndefined();
+    }
+    storeListener(ID, listener, files);
+    expect(listenerOf(ID, files)).toEqual(listener);
+    expect(readFileSync(join(folder, `${ID}.listener`), "utf8")).toBe(`${JSON.stringify(listener)}\n`);
+    removeListener(ID, files);
     expect(listenerOf(ID, files)).toBeUndefined();
+  });
+
+  it("are listed as they expire, each by its own life, and not those that cannot be read", async () => {
+    const { files, folder } = arrange("zzzzzzzzzzzz.json", `x${ID}.json`, `${ID}.json.bak`, "short.json");
+    const now = 1_000_000_000_000;
+    const at = { ...files, now: () => now };
+    const lives = { bbbbbbbbbbbb: 3000, aaaaaaaaaaaa: undefined, cccccccccccc: 1000, dddddddddddd: 2000 };
+    for (const [id, lifeMs] of Object.entries(lives)) {
+      await storeLogin(id, { ...DEVICE_LOGIN, lifeMs }, at);
+      utimesSync(join(folder, `${id}.json`), now / 1000, now / 1000);
+    }
+    const listed = pendingLogins(at).map(({ id, startedAt, expiresAt }) => [id, startedAt, expiresAt - now]);
+    expect(listed).toEqual([
+      ["cccccccccccc", now, 1000],
+      ["dddddddddddd", now, 2000],
+      ["bbbbbbbbbbbb", now, 3000],
+      ["aaaaaaaaaaaa", now, LIFE_MS],
+    ]);
+    expect(pendingLogins({ ...files, now: () => now + 2000 }).map(({ id }) => id)).toEqual([
+      ...["dddddddddddd", "bbbbbbbbbbbb", "aaaaaaaaaaaa"],
+    ]);
+  });
+
+  it("are none where there is no folder, or none that can be read", () => {
+    const { files, folder } = arrange();
+    const none = { ...files, home: () => join(folder, "missing") };
+    writeFileSync(join(folder, "logins"), "a file");
+    expect([pendingLogins(none), pendingLogins({ ...files, home: () => folder })]).toEqual([[], []]);
+  });
+
+  it("lose an expired login with all that belongs to it when the next one starts", async () => {
+    const { files, folder, names } = arrange(`${ID}.callback`, `${ID}.listener`);
+    await storeLogin(ID, { ...DEVICE_LOGIN, lifeMs: 1000 }, files);
+    await storeLogin("bbbbbbbbbbbb", { ...DEVICE_LOGIN, lifeMs: 3000 }, files);
+    for (const id of [ID, "bbbbbbbbbbbb"]) utimesSync(join(folder, `${id}.json`), 1000, 1000);
+    await storeLogin("cccccccccccc", DEVICE_LOGIN, { ...files, now: () => 1_001_000 });
+    expect(names()).toContain(`${ID}.json`);
+    await storeLogin("cccccccccccc", DEVICE_LOGIN, { ...files, now: () => 1_001_001 });
+    expect(names()).toEqual(["bbbbbbbbbbbb.json", "cccccccccccc.json"]);
+  });
+
+  it("keep the interval of a login in a browser, and of one that is gone", async () => {
+    const { files, names, folder } = arrange();
+    storeInterval(ID, 10, files);
+    expect(names()).toEqual([]);
+    writeFileSync(join(folder, `${ID}.json`), encodeLogin(BROWSER_LOGIN), { mode: 0o600 });
+    storeInterval(ID, 10, files);
+    expect(readFileSync(join(folder, `${ID}.json`), "utf8")).toBe(encodeLogin(BROWSER_LOGIN));
+  });
+
+  it("say what helps where a login is not stored, or cannot be used", () => {
+    const { files, folder } = arrange();
+    const url = "https://mcp.example/mcp?a=b c";
+    const failure = (id: string) => {
+      try {
+        return readLogin(id, url, files);
+      } catch (error) {
+        return error;
+      }
+    };
+    expect(failure("a/b")).toMatchObject({
+      ...{ code: "usage", message: '--wait "a/b" is not a login id' },
+      hint: "start a login, which prints its id: agentauth login <mcp_url> --no-wait --json",
+    });
+    expect(failure(ID)).toMatchObject({
+      ...{ code: "usage", message: `no started login "${ID}" is stored` },
+      hint: `agentauth login '${url}' --no-wait starts one`,
+    });
+    const path = join(folder, `${ID}.json`);
+    writeFileSync(path, "{}", { mode: 0o600 });
+    expect(failure(ID)).toMatchObject({
+      ...{ code: "store_failed", class: "store", hint: "start the login again" },
+      message: expect.stringMatching(new RegExp(`^the file ${path} cannot be used: \\S`)),
+      remedy: { action: "login", server: url },
+      cause: expect.any(Error),
+    });
   });
 
   it("expire at the same time, however often the interval of a device login grows", async () => {
@@ -117,9 +225,18 @@ describe("the files of started logins", () => {
   });
 });
 
-it("the command that finishes a login names its profile and account, quoted for a shell", () => {
-  const login = { ...DEVICE_LOGIN, profile: "a; touch x #", account: "it's me" };
-  expect(finishCommand(ID, login)).toBe(
-    `agentauth login https://mcp.example/mcp --wait ${ID} --profile 'a; touch x #' --account-hint 'it'\\''s me'`,
-  );
+it.each<[string, Partial<StoredLogin>, string]>([
+  ["its server alone", {}, `https://mcp.example/mcp --wait ${ID}`],
+  [
+    "its profile and account, quoted for a shell",
+    { profile: "a; touch x #", account: "it's me" },
+    `https://mcp.example/mcp --wait ${ID} --profile 'a; touch x #' --account-hint 'it'\\''s me'`,
+  ],
+  [
+    "the identity provider in place of both",
+    { account: "grant:idp", profile: "work" },
+    `--idp ${DEVICE_LOGIN.issuer.issuer} --wait ${ID} --profile work`,
+  ],
+])("the command that finishes a login names %s", (_what, more, words) => {
+  expect(finishCommand(ID, { ...DEVICE_LOGIN, ...more } as StoredLogin)).toBe(`agentauth login ${words}`);
 });

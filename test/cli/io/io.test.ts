@@ -1,9 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { closeSync, linkSync, openSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { createIo, type Io, PipeClosed, type ProcessLike } from "../../../src/cli/io/io.js";
+import { fileOf, readStream } from "../../../src/cli/io/stream.js";
 import { hasHyperlinks, isAscii } from "../../../src/cli/io/terminal.js";
+import { temporaryFolder } from "../../helpers/folder.js";
 import { createMemoryIo } from "../../helpers/memory-io.js";
 
 function host(parts: Partial<ProcessLike> = {}): ProcessLike {
@@ -276,7 +280,120 @@ describe("progress", () => {
   });
 });
 
+describe("progress of text that is cut", () => {
+  const shown = async (text: string, columns = 20) => {
+    const io = createMemoryIo({ tty: true, columns });
+    io.progress().update(text);
+    await io.stderr.write("");
+    return io.err().slice("\r\u001b[2K".length);
+  };
+
+  it.each([
+    ["x".repeat(19), "x".repeat(19)],
+    ["x".repeat(20), `${"x".repeat(18)}…`],
+    ["é".repeat(9), "é".repeat(9)],
+    ["é".repeat(10), `${"é".repeat(9)}…`],
+    [`${"~ ".repeat(9)}~`, `${"~ ".repeat(9)}~`],
+  ])("%j is %j", async (text, expected) => {
+    expect(await shown(text)).toBe(expected);
+  });
+
+  it("comes back after a message, with the text of then, and not after its end", async () => {
+    const io = createMemoryIo({ tty: true });
+    const progress = io.progress();
+    io.say("before");
+    await new Promise((resolve) => setImmediate(resolve));
+    progress.update("one");
+    io.warn("between");
+    await new Promise((resolve) => setImmediate(resolve));
+    progress.stop();
+    progress.stop();
+    io.say("after");
+    await new Promise((resolve) => setImmediate(resolve));
+    const erase = "\r\u001b[2K";
+    const warning = "\u001b[33mwarning: \u001b[39m";
+    expect(io.err()).toBe(`before\n${erase}one${erase}${warning}between\n${erase}one${erase}after\n`);
+  });
+
+  it("leaves data in a pipe alone", async () => {
+    const io = createMemoryIo({ tty: { stderr: true } });
+    io.progress().update("one");
+    await io.stdout.write("data\n");
+    await io.stderr.write("");
+    expect([io.out(), io.err()]).toEqual(["data\n", "\r\u001b[2Kone"]);
+  });
+});
+
+describe("the file of an output", () => {
+  it.each([
+    [{ fd: 1 }, 1],
+    [{ fd: "1" }, undefined],
+    [{}, undefined],
+  ])("of %j is %j", (stream, expected) => {
+    expect(fileOf(stream)).toBe(expected);
+  });
+
+  it("is its own where the messages go elsewhere", () => {
+    const folder = temporaryFolder();
+    const [path, other, link] = ["a", "b", "c"].map((name) => join(folder, name));
+    for (const one of [path, other]) writeFileSync(one ?? "", "");
+    linkSync(path ?? "", link ?? "");
+    const opened: number[] = [];
+    const at = (name: string | undefined) => {
+      if (name === undefined) return new PassThrough();
+      opened.push(openSync(name, "r"));
+      return Object.assign(new PassThrough(), { fd: opened.at(-1) });
+    };
+    const isRedirected = (stdout: string | undefined, stderr: string | undefined) =>
+      createIo(host({ stdout: at(stdout), stderr: at(stderr) })).isRedirected();
+    expect(isRedirected(path, other)).toBe(true);
+    expect(isRedirected(path, undefined)).toBe(true);
+    expect(isRedirected(path, path)).toBe(false);
+    expect(isRedirected(path, link)).toBe(false);
+    expect(isRedirected(undefined, path)).toBe(false);
+    expect(isRedirected("/dev/null", path)).toBe(false);
+    for (const fd of opened) closeSync(fd);
+  });
+});
+
+describe("a stream that is read whole", () => {
+  const read = (stream: Readable, signal?: AbortSignal) =>
+    readStream(stream, { maxBytes: 5, tooLong: () => new Error("too long"), signal });
+
+  it("has texts and bytes, as many as are allowed", async () => {
+    expect((await read(Readable.from(["ab", Buffer.from("cde")]))).toString()).toBe("abcde");
+    await expect(read(Readable.from(["ab", "cdef"]))).rejects.toThrow("too long");
+  });
+
+  it("fails as it does, or with the reason of its signal, and leaves no listener", async () => {
+    const failing = new PassThrough();
+    const [controller, late] = [new AbortController(), new AbortController()];
+    const reading = read(failing, late.signal);
+    failing.destroy(new Error("broken"));
+    await expect(reading).rejects.toThrow("broken");
+    const stream = new PassThrough();
+    const stopped = read(stream, controller.signal);
+    controller.abort(new Error("enough"));
+    await expect(stopped).rejects.toThrow("enough");
+    await expect(read(Readable.from(["a"]), controller.signal)).rejects.toThrow("enough");
+    expect(stream.destroyed).toBe(true);
+    const other = new PassThrough();
+    const read2 = read(other, late.signal);
+    other.end("ok");
+    expect((await read2).toString()).toBe("ok");
+  });
+});
+
 describe("standard input", () => {
+  it("is a terminal only where it says so", () => {
+    expect([createIo(host()).stdin.isTTY, createMemoryIo({ tty: true }).stdin.isTTY]).toEqual([false, true]);
+  });
+
+  it("has no byte order mark, and is not UTF-16", async () => {
+    expect(await createMemoryIo({ stdin: "\ufeffa" }).stdin.text()).toBe("a");
+    const io = createIo(host({ stdin: Readable.from([Buffer.from("\ufeffa", "utf16le")]) }));
+    await expect(io.stdin.text()).rejects.toMatchObject({ code: "usage", message: expect.stringContaining("stdin") });
+  });
   it("is read to its end", async () => {
     expect(await createMemoryIo({ stdin: "grüße\n" }).stdin.text()).toBe("grüße\n");
   });

@@ -16,6 +16,12 @@ describe("a filter", () => {
   it("names the flags it stands for, and all of them must hold", () => {
     const filter = buildFilter({ status: "active", sessionType: "mcp", title: "*" }, NOW);
     expect(filter?.flags).toEqual(["--status", "--session-type", "--title"]);
+    expect(filter?.text).toBe("--status active, --session-type mcp, --title *");
+    const times = buildFilter({ seenAfter: "7d", seenBefore: "1h" }, NOW);
+    expect([times?.flags, times?.text]).toEqual([
+      ["--seen-after", "--seen-before"],
+      "--seen-after 7d, --seen-before 1h",
+    ]);
     expect(filter?.matches(device({ status: "active", session_type: "mcp", title: "" }))).toBe(true);
     expect(filter?.matches(device({ status: "active", session_type: "api", title: "" }))).toBe(false);
     expect(filter?.matches(device({ status: "revoked", session_type: "mcp", title: "" }))).toBe(false);
@@ -95,14 +101,23 @@ describe("times", () => {
     "1e3d",
     "Infinity",
     "2026",
+    "x2026-01-31",
+    "2026-01-31x",
+    "x7d",
+    "7dx",
   ])("%j is none", (text) => {
-    expect(() => parseTime(text, "--seen-after", NOW)).toThrow(
-      expect.objectContaining({
-        class: "usage",
-        message: expect.stringContaining("--seen-after"),
-        hint: expect.stringContaining("7d"),
-      }),
-    );
+    for (const [flag, name] of [
+      ["seenAfter", "--seen-after"],
+      ["seenBefore", "--seen-before"],
+    ] as const) {
+      expect(() => buildFilter({ [flag]: text }, NOW)).toThrow(
+        expect.objectContaining({
+          class: "usage",
+          message: `${name} ${JSON.stringify(text)} is not a time`,
+          hint: "give a time ago such as 30m, 12h, 7d or 2w, or a date such as 2026-01-31 or 2026-01-31T08:00:00Z",
+        }),
+      );
+    }
   });
 
   it("--seen-after includes the moment itself, --seen-before does not", () => {
@@ -177,6 +192,16 @@ describe("a value that nothing has", () => {
     ],
   ])("is no slip: %s", (_what, flags, items) => {
     expect(remarks(flags, items)).toEqual([]);
+  });
+
+  it("names the first twenty values that the list has, and knows the one that was asked for", () => {
+    const many = Array.from({ length: 25 }, (_, nth) => ({ status: `s-${String(nth).padStart(2, "0")}` }));
+    const [text = ""] = remarks({ status: "green" }, many) ?? [];
+    expect(text.match(/"s-\d\d"/g)).toEqual(many.slice(0, 20).map(({ status }) => `"${status}"`));
+    expect(remarks({ status: "s-24" }, many)).toEqual([]);
+    const filter = buildFilter({ status: "gren" }, NOW);
+    filter?.matches(device({ status: "green" }));
+    expect(filter?.mistyped()).toEqual(['--status "gren": nothing has this status; did you mean "green"?']);
   });
 
   it("is reported escaped, whatever the service sends", () => {

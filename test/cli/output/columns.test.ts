@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type ColumnSet, selectColumns } from "../../../src/cli/output/columns.js";
+import { type ColumnSet, DEVICE, DOMAIN, POOL, rowColumns, selectColumns } from "../../../src/cli/output/columns.js";
 
 const SET: ColumnSet = {
   columns: [{ path: "id", header: "ID", kind: "name" }],
@@ -17,6 +17,7 @@ describe("--columns", () => {
     ["first_seen.at", [{ path: "first_seen.at", header: "first_seen.at", kind: "time" }]],
     ["last_seen.city", [{ path: "last_seen.city", header: "last_seen.city" }]],
     ["last_seen.weather", [{ path: "last_seen.weather", header: "last_seen.weather" }]],
+    ["last_seen.cityy.x", [{ path: "last_seen.cityy.x", header: "last_seen.cityy.x" }]],
     ["title.at.x", [{ path: "title.at.x", header: "title.at.x" }]],
   ])("%j names columns", (flag, columns) => {
     expect(selectColumns(flag, SET)).toEqual(columns);
@@ -33,4 +34,20 @@ describe("--columns", () => {
   ])("%j is refused", (flag, message, hint) => {
     expect(() => selectColumns(flag, SET)).toThrow(expect.objectContaining({ code: "usage", message, hint }));
   });
+});
+
+it("the columns of the lists are these", () => {
+  expect({ POOL, DOMAIN, DEVICE }).toMatchSnapshot();
+});
+
+it("rows of a command have no fields to select", () => {
+  const [a, b] = [
+    { path: "a", header: "A" },
+    { path: "b", header: "B" },
+  ];
+  expect(rowColumns([a], [b])).toEqual({ columns: [a], wideColumns: [a, b], fields: [] });
+  expect(rowColumns([a])).toEqual({ columns: [a], wideColumns: [a], fields: [] });
+  expect(() => selectColumns("x", rowColumns([a]))).toThrow(
+    expect.objectContaining({ message: '--columns: there is no field "x"', hint: "fields: " }),
+  );
 });

@@ -1,11 +1,14 @@
-import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { EventEmitter, once } from "node:events";
+import { openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { describe, expect } from "vitest";
-import { heldMessages } from "../../../src/cli/output/pager.js";
+import { heldMessages, type PagerFlags, withPager } from "../../../src/cli/output/pager.js";
+import { processSignals } from "../../../src/cli/runtime/signals.js";
 import { benchTest } from "../../helpers/bench-test.js";
 import { allIds, collect, linesOf, runCli, startCli, temporaryFolder, until } from "../../helpers/cli.js";
 import { createMemoryIo, type MemoryIoOptions } from "../../helpers/memory-io.js";
+import { startRun } from "../run-support.js";
 
 const it = benchTest()
   .extend("args", ({ bench }) => [...bench.devices, "-o", "id"])
@@ -36,6 +39,7 @@ describe("the pager of output to a terminal", () => {
     ["AGENTAUTH_NO_INPUT", [], { AGENTAUTH_NO_INPUT: "1" }],
     ["CI", [], { CI: "true" }],
     ["TERM=dumb", [], { TERM: "dumb" }],
+    ["-o ndjson", ["-o", "ndjson", "--jq", ".id"], {}],
     ["an empty AGENTAUTH_PAGER", [], { AGENTAUTH_PAGER: "" }],
     ["AGENTAUTH_PAGER=cat", [], { AGENTAUTH_PAGER: "cat" }],
   ])("is not started with %s", async ([_what, flags, env], { bench, run }) => {
@@ -177,5 +181,91 @@ describe("messages", () => {
     expect(await held.io.stdin.text()).toBe("typed");
     held.io.with({ quiet: true }).say("nothing");
     expect(io.err()).toBe("");
+  });
+});
+
+/** A run on a terminal whose outputs are files that the pager inherits. */
+async function page(
+  env: Record<string, string>,
+  work: (say: (text: string) => Promise<void>) => Promise<void>,
+  flags: Partial<PagerFlags> = {},
+) {
+  const folder = temporaryFolder();
+  const [out, err] = ["out", "err"].map((name) => join(folder, name));
+  const stream = (path = "") => Object.assign(new PassThrough(), { fd: openSync(path, "w") });
+  const [stdout, stderr] = [stream(out), stream(err)];
+  let releases = 0;
+  const all = { PATH: process.env["PATH"], TERM: "xterm", NO_COLOR: "1", ...env };
+  const own = { stdin: new PassThrough(), stdout, stderr, env: { ...all, AGENTAUTH_API_TOKEN: "a-secret" } };
+  const acquireProcess = () => ({
+    ...own,
+    release: () => void releases++,
+    exit: () => {
+      throw new Error("nothing exits here");
+    },
+  });
+  const signals = processSignals(new EventEmitter());
+  const { context, io } = startRun({ tty: true, env: all }, {}, { acquireProcess, signals });
+  await withPager(context, { format: "table", ...flags }, ({ io: paged }) => work((text) => paged.stdout.write(text)));
+  const read = (path = "") => readFileSync(path, "utf8");
+  return { pager: { out: read(out), err: read(err) }, out: io.out(), err: io.err(), releases };
+}
+
+describe("the process of the pager", () => {
+  const PAGER = `sh -c 'cat; echo "$LESS $LESSCHARSET $AGENTAUTH_API_TOKEN."; echo to stderr >&2'`;
+
+  it.for([
+    ["table", "FRX"],
+    ["wide", "RSX"],
+  ] as const)("has our files, the settings of less, and none of our secrets (%s)", async ([format, less]) => {
+    const result = await page({ PAGER }, (say) => say("text\n"), { format });
+    expect(result).toEqual({
+      ...{ pager: { out: `text\n${less} utf-8 .\n`, err: "to stderr\n" }, out: "", err: "", releases: 1 },
+    });
+  });
+
+  it("keeps the settings that the user has for less", async () => {
+    const { pager } = await page({ PAGER, LESS: "X", LESSCHARSET: "latin1" }, (say) => say("text\n"));
+    expect(pager.out).toBe("text\nX latin1 .\n");
+  });
+
+  it("is less where no variable names one, and AGENTAUTH_PAGER before PAGER", async () => {
+    const own = { AGENTAUTH_PAGER: "sh -c 'cat; echo own'", PAGER: "false" };
+    expect((await page(own, (say) => say("a\n"))).pager.out).toBe("a\nown\n");
+    const missing = await page({ PATH: "/nowhere", AGENTAUTH_LOG: "info" }, (say) => say("a\n"));
+    expect(missing).toMatchObject({ out: "a\n", releases: 1 });
+  });
+
+  it("is not started for no text, nor without a terminal for the input", async () => {
+    const none = await page({ PAGER }, (say) => say(""));
+    expect(none).toEqual({ pager: { out: "", err: "" }, out: "", err: "", releases: 0 });
+    for (const flags of [{ pager: false }, { input: false }, { format: "ndjson" }] as const) {
+      expect(await page({ PAGER }, (say) => say("a\n"), flags)).toMatchObject({ out: "a\n", releases: 0 });
+    }
+    for (const env of [{ CI: "1" }, { TERM: "dumb" }, { AGENTAUTH_NO_INPUT: "1" }]) {
+      expect(await page({ PAGER, ...env }, (say) => say("a\n"))).toMatchObject({ out: "a\n", releases: 0 });
+    }
+    expect(await page({ PAGER, CI: "false" }, (say) => say("a\n"))).toMatchObject({ out: "", releases: 1 });
+  });
+
+  it.for([
+    ["cat", "a\n", 1],
+    ["", "a\n", 1],
+    ["cat -", "", 1],
+    ["sh -c cat", "", 1],
+  ] as const)("is none for the command %j: %j", async ([command, out, releases]) => {
+    expect(await page({ PAGER: "false", AGENTAUTH_PAGER: command }, (say) => say("a\n"))).toMatchObject({
+      out,
+      releases,
+    });
+  });
+
+  it("gets the failure of the work after it has ended", async () => {
+    const failure = new Error("the work failed");
+    const failing = page({ PAGER }, async (say) => {
+      await say("a\n");
+      throw failure;
+    });
+    await expect(failing).rejects.toBe(failure);
   });
 });

@@ -1,6 +1,10 @@
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect } from "vitest";
+import { agentMode, isNewSession } from "../../../src/cli/runtime/agent-mode.js";
 import { benchTest } from "../../helpers/bench-test.js";
 import { linesOf, runCli, temporaryFolder } from "../../helpers/cli.js";
+import { createMemoryIo } from "../../helpers/memory-io.js";
 
 const NOTE = (name: string) =>
   `for an AI agent (${name}): JSON, no prompt, no browser; AGENTAUTH_AGENT=0 turns that off`;
@@ -71,5 +75,125 @@ describe("where an AI agent runs the program", () => {
     }
     const text = await runCli(["devices", "list", "-o", "table"], { env: CLAUDE });
     expect(text.stderr).toMatch(/^error: .*no pool is named\nhint: /);
+  });
+});
+
+describe("an AI agent", () => {
+  /** The name in the announcement; undefined where no agent is found. */
+  const nameOf = (env: Record<string, string>, isTTY: boolean) => {
+    const io = createMemoryIo();
+    agentMode({ AGENTAUTH_HOME: temporaryFolder(), ...env }, { isTTY })?.announce(io);
+    return /^for an AI agent \((.*)\): /.exec(io.err())?.[1];
+  };
+
+  it.for<[string, Record<string, string>]>([
+    ["claude", { CLAUDECODE: "1" }],
+    ["claude", { CLAUDE_CODE: "1" }],
+    ["gemini", { GEMINI_CLI: "1" }],
+    ["codex", { CODEX_SANDBOX: "1" }],
+    ["codex", { CODEX_THREAD_ID: "1" }],
+    ["opencode", { OPENCODE: "1" }],
+    ["auggie", { AUGMENT_AGENT: "1" }],
+    ["junie", { JUNIE_DATA: "/x" }],
+    ["junie", { JUNIE_SHIM_PATH: "/x" }],
+    ["copilot", { COPILOT_AGENT: "\n" }],
+    ["copilot", { COPILOT_CLI: "1" }],
+    ["copilot", { AI_AGENT: "github_copilot_vscode_agent" }],
+    ["copilot", { AI_AGENT: "GITHUB_COPILOT_CLOUD_AGENT" }],
+    ["github_copilot_cli_agent", { AI_AGENT: "github_copilot_cli_agent" }],
+    ["x_github_copilot_vscode_agent", { AI_AGENT: "x_github_copilot_vscode_agent" }],
+    ["github_copilot_vscode_agent_2", { AI_AGENT: "github_copilot_vscode_agent_2" }],
+    ["cursor", { CURSOR_AGENT: "1" }],
+    ["mine", { AI_AGENT: "Mine", CLAUDECODE: "1" }],
+    ["AGENTAUTH_AGENT is set", { AGENTAUTH_AGENT: "00", CLAUDECODE: "1" }],
+  ])("is %s, on a terminal too, with %j", ([name, env]) => {
+    expect([nameOf(env, false), nameOf(env, true)]).toEqual([name, name]);
+  });
+
+  it.for<[string, Record<string, string>]>([
+    ["replit", { REPL_ID: "1" }],
+    ["pi", { PATH: "/bin:/home/ann/.pi/agent/bin" }],
+    ["pi", { PATH: "C:\\ann\\.pi\\agent" }],
+    ["goose", { GOOSE_PROVIDER: "x" }],
+    ["goose", { AI_AGENT: "goose" }],
+    ["devin", { EDITOR: "/opt/devin/vi" }],
+    ["kiro", { TERM_PROGRAM: "kiro" }],
+  ])("is %s where no user has a terminal, with %j", ([name, env]) => {
+    expect([nameOf(env, false), nameOf(env, true)]).toEqual([name, undefined]);
+  });
+
+  it.for<Record<string, string>>([
+    {},
+    { PATH: "/bin:/home/ann/api/agent", EDITOR: "vi", TERM_PROGRAM: "iTerm.app", CI: "1" },
+    ...["0", "false", "No", "OFF"].map((off) => ({ AGENTAUTH_AGENT: off, AI_AGENT: "mine", CLAUDECODE: "1" })),
+  ])("is none with %j", (env) => {
+    expect([nameOf(env, false), nameOf(env, true)]).toEqual([undefined, undefined]);
+  });
+
+  it("is announced once a run", () => {
+    const io = createMemoryIo();
+    const mode = agentMode({ AGENTAUTH_HOME: "/nowhere/at-all", AI_AGENT: "mine" }, { isTTY: false });
+    mode?.announce(io);
+    mode?.announce(io);
+    expect(io.err()).toBe(`${NOTE("mine")}\n`);
+  });
+});
+
+describe("a session of an AI agent", () => {
+  const HOUR = 3_600_000;
+  const NAMES = [
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_SESSION_ID",
+    "CODEX_THREAD_ID",
+    "GEMINI_SESSION_ID",
+    "CURSOR_TRACE_ID",
+  ];
+
+  it.for([...NAMES, "COPILOT_AGENT_SESSION_ID", "OPENCODE_SESSION_ID"])("lasts a day where %s names it", (name) => {
+    const env = { AGENTAUTH_HOME: temporaryFolder() };
+    const isNew = (id: string, now: number) => isNewSession("claude", { ...env, [name]: id }, now);
+    expect([isNew("1", 0), isNew("1", 24 * HOUR - 1), isNew("2", 5), isNew("1", 24 * HOUR)]).toEqual([
+      ...[true, false, true, true],
+    ]);
+  });
+
+  it("lasts an hour of the same agent otherwise, and none of the future", () => {
+    const env = { AGENTAUTH_HOME: temporaryFolder() };
+    const isNew = (agent: string, now: number) => isNewSession(agent, env, now);
+    expect([isNew("a", HOUR), isNew("a", 2 * HOUR - 1), isNew("b", HOUR)]).toEqual([true, false, true]);
+    expect([isNew("a", 2 * HOUR), isNew("a", 2 * HOUR - 1), isNew("a", 2 * HOUR)]).toEqual([true, true, false]);
+  });
+
+  it("is one of the latest twenty, in a private file", () => {
+    const env = { AGENTAUTH_HOME: temporaryFolder() };
+    for (let nth = 0; nth < 22; nth++) isNewSession(`agent ${nth}`, env, nth);
+    const path = join(env.AGENTAUTH_HOME, "agent-sessions.json");
+    const seen = JSON.parse(readFileSync(path, "utf8"));
+    expect(Object.values(seen)).toEqual(Array.from({ length: 20 }, (_, nth) => 21 - nth));
+    expect(Object.keys(seen)).toEqual(expect.arrayContaining([expect.stringMatching(/^[\da-f]{16}$/)]));
+    expect([readFileSync(path, "utf8").endsWith("}\n"), statSync(path).mode & 0o777]).toEqual([true, 0o600]);
+    expect([isNewSession("agent 2", env, 22), isNewSession("agent 0", env, 22)]).toEqual([false, true]);
+  });
+
+  it("is new each time where the folder is missing or the file cannot be used", () => {
+    const missing = { AGENTAUTH_HOME: join(temporaryFolder(), "missing") };
+    const damaged = { AGENTAUTH_HOME: temporaryFolder() };
+    writeFileSync(join(damaged.AGENTAUTH_HOME, "agent-sessions.json"), "[", { mode: 0o600 });
+    const blocked = { AGENTAUTH_HOME: temporaryFolder() };
+    mkdirSync(join(blocked.AGENTAUTH_HOME, "agent-sessions.json"));
+    for (const env of [missing, blocked]) {
+      expect([isNewSession("a", env, 0), isNewSession("a", env, 1)]).toEqual([true, true]);
+    }
+    expect([isNewSession("a", damaged, 0), isNewSession("a", damaged, 1)]).toEqual([true, false]);
+    writeFileSync(join(damaged.AGENTAUTH_HOME, "agent-sessions.json"), "[1]", { mode: 0o600 });
+    expect([isNewSession("a", damaged, 0), isNewSession("a", damaged, 1)]).toEqual([true, false]);
+  });
+
+  it("keeps nothing else that the file had", () => {
+    const env = { AGENTAUTH_HOME: temporaryFolder() };
+    const path = join(env.AGENTAUTH_HOME, "agent-sessions.json");
+    writeFileSync(path, JSON.stringify({ a: "text", b: 3 }), { mode: 0o600 });
+    isNewSession("a", env, 5);
+    expect(Object.values(JSON.parse(readFileSync(path, "utf8")))).toEqual([5, 3]);
   });
 });

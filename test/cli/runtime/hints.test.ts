@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { flagText } from "../../../src/cli/flags/flag-name.js";
-import { cliHint, type HintContext } from "../../../src/cli/runtime/hints.js";
-import { loginCommandWith } from "../../../src/cli/runtime/pasted-commands.js";
+import { addDiagnosis, cliHint, type HintContext, listTools } from "../../../src/cli/runtime/hints.js";
+import { loginCommand, loginCommandWith, urlToPaste } from "../../../src/cli/runtime/pasted-commands.js";
 import { AgentAuthError, type ErrorClass } from "../../../src/errors.js";
 import { LOGIN_HINT } from "../../../src/oauth/grant/grant-requirements.js";
 import type { ConfigureOption, ConfigureRemedy, PolicyOption, Remedy } from "../../../src/remedy.js";
@@ -97,6 +97,15 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
   clientId: [
     {
       code: "invalid_client",
+      expected: "name the client of the workload with --client-id: the issuer requires one",
+    },
+    {
+      code: "issuer_changed",
+      expected:
+        "use a client of the other authorization server with --client-id; if the client has moved: agentauth client forget <client_id>",
+    },
+    {
+      code: "invalid_client",
       about: { clientId: "c 1" },
       expected: 'check --client-id "c 1"; the issuer may want it to prove itself, by a secret or a key',
     },
@@ -164,6 +173,18 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
       expected: "have it issued for this issuer; if it is for another one, check the MCP server and --issuer",
     },
     { code: "issuer_mismatch", expected: "check --issuer, AGENTAUTH_ISSUER or the issuer of the profile" },
+    { code: "issuer_changed", expected: "check --issuer, AGENTAUTH_ISSUER or the issuer of the profile" },
+    {
+      code: "issuer_changed",
+      about: { value: "https://as.example/{tenant}" },
+      expected:
+        "if you trust this server, and its issuer is the right one, add --issuer 'https://as.example/{tenant}', with the id of your own tenant in place of {tenant}, to expect that issuer for it",
+    },
+    {
+      code: "issuer_unbound",
+      expected:
+        "if this is the issuer of the client, add --issuer <url> (or set it for the profile: agentauth config set issuer <url>); --trust-named-issuer takes whatever the server names, once",
+    },
     {
       code: "issuer_unbound",
       about: { value: "https://as.example/a%20b", profile: "default" },
@@ -427,4 +448,188 @@ it("names the command that works at a server without a login", () => {
   expect(hintOf({ action: "connect", server: `${SERVER}?a=b c` })).toBe(
     `agentauth mcp tools '${SERVER}?a=b c' works without one`,
   );
+});
+
+describe("the hint of a login", () => {
+  const login = { action: "login", server: SERVER } as const;
+  const flags = [
+    ["--proxy", "p"],
+    ["--client-id", "c"],
+  ];
+  const AGAIN = "--login-timeout <seconds> gives more time";
+
+  it.each<[string, Remedy, HintContext | undefined, string]>([
+    [
+      "that took too long",
+      { ...login, option: "loginTimeoutMs" },
+      { flags },
+      `run agentauth login ${SERVER} again; ${AGAIN}`,
+    ],
+    [
+      "at an identity provider that took too long",
+      { ...login, option: "loginTimeoutMs", idp: true },
+      { flags },
+      `run agentauth login --idp ${SERVER} --proxy p again; ${AGAIN}`,
+    ],
+    [
+      "that took too long at an issuer with an approval",
+      { ...login, option: "loginTimeoutMs", authorizationParams: { prompt: "consent" } },
+      { flags },
+      `run agentauth login ${SERVER} again; ${AGAIN}; if the page wanted an approval: agentauth login ${SERVER} --authorize-param prompt=consent --proxy p --client-id c`,
+    ],
+    [
+      "whose scopes were refused",
+      { ...login, option: "scope" },
+      { flags },
+      `agentauth login ${SERVER} --scope "<scopes>" asks for others`,
+    ],
+    [
+      "that needs a client",
+      { ...login, option: "clientId" },
+      { flags: [["--proxy", "p"]] },
+      `name one with --client-id, or log in first: agentauth login ${SERVER} --proxy p`,
+    ],
+    ["of an agent", login, { isForAgent: true }, `agentauth login ${SERVER} --no-wait --json`],
+  ])("%s", (_what, remedy, context, expected) => {
+    expect(hintOf(remedy, {}, context)).toBe(expected);
+  });
+
+  it.each([
+    [{ dpop: "auto" }, "--dpop auto"],
+    [{ resourceMetadata: "https://mcp.example/meta" }, "--resource-metadata https://mcp.example/meta"],
+    [{ resourceMetadata: "https://mcp.example/$(id)" }, "--resource-metadata <url>"],
+    [{ scope: "" }, ""],
+    [{ scope: "a.b:c/d-e" }, "--scope a.b:c/d-e"],
+    [{ profile: "work", account: "ann" }, "--profile work --account-hint ann"],
+    [{ authorizationParams: { a: "1", b: "2" } }, "--authorize-param a=1 --authorize-param b=2"],
+  ] as const)("names what a login cannot find out: %j", (more, words) => {
+    expect(loginCommand({ ...login, ...more })).toBe(`agentauth login ${SERVER} ${words}`.trimEnd());
+  });
+
+  it("has each flag once, and each parameter of the request", () => {
+    const given = [
+      ["--scope", "x"],
+      ["--authorize-param", "a=2"],
+      ["--authorize-param", "b=3"],
+      ["--proxy", "p"],
+    ];
+    const remedy = { ...login, scope: "y", authorizationParams: { a: "1" } };
+    expect(loginCommand(remedy, { flags: given })).toBe(
+      `agentauth login ${SERVER} --scope y --authorize-param a=1 --authorize-param b=3 --proxy p`,
+    );
+    const added = [{ action: "configure", option: "redirectHost", value: "localhost" }] as const;
+    expect(
+      loginCommandWith(SERVER, added, {
+        flags: [
+          ["--redirect-host", "127.0.0.1"],
+          ["--proxy", "p"],
+        ],
+      }),
+    ).toBe(`agentauth login ${SERVER} --proxy p --redirect-host localhost`);
+  });
+
+  it("has at an identity provider no flag that is for a server", () => {
+    const names =
+      "account-hint client-id client-secret-file dpop issuer key-id private-key resource resource-metadata scope trust-named-issuer";
+    const given = [...names.split(" ").map((name) => [`--${name}`, "x"]), ["--proxy", "p"], ["--idp-client-id", "i"]];
+    expect(loginCommand({ ...login, idp: true }, { flags: given })).toBe(
+      `agentauth login --idp ${SERVER} --proxy p --idp-client-id i`,
+    );
+    const words = given.flat().join(" ");
+    expect(loginCommand(login, { flags: given })).toBe(`agentauth login ${SERVER} ${words}`);
+  });
+
+  it("has what a remedy names beside a login", () => {
+    const remedy = {
+      action: "allow",
+      option: "dpop",
+      login: { scope: "a", resourceMetadata: "https://mcp.example/m" },
+    };
+    expect(loginCommandWith(SERVER, [remedy as Remedy])).toBe(
+      `agentauth login ${SERVER} --dpop auto --scope a --resource-metadata https://mcp.example/m`,
+    );
+  });
+});
+
+it.each([
+  ["https://a.example/b-c_d.e~f@g:1/{h}[i]", true],
+  ["http://a.example", true],
+  [`https://a.example/${"x".repeat(500 - 18)}`, true],
+  [`https://a.example/${"x".repeat(500 - 17)}`, false],
+  ["ftp://a.example", false],
+  ["x https://a.example", false],
+  ["https://a.example/?b=c", false],
+  ["https://a.example/b\nc", false],
+])("a URL of a server is in a command to paste unless a shell acts on it: %j", (url, isPasted) => {
+  expect(urlToPaste(url)).toBe(isPasted ? url : "<url>");
+});
+
+it("the command that lists tools names the server as one word", () => {
+  expect(listTools("https://a.example/$x")).toBe("agentauth mcp tools 'https://a.example/$x'");
+});
+
+describe("the hint where the library has none", () => {
+  const later = "call again later, or allow more attempts with --retries <n>";
+
+  it.each<[string, ErrorClass, string | undefined]>([
+    ["timeout", "unavailable", "--timeout <seconds> allows more time, --retries <n> more attempts"],
+    [
+      "proxy_failed",
+      "unavailable",
+      "check --proxy, or HTTPS_PROXY in the environment; NO_PROXY names hosts to reach without it",
+    ],
+    ["store_unavailable", "unavailable", "call again later; agentauth doctor examines the store"],
+    [
+      "grant_not_saved",
+      "store",
+      "agentauth tries to store it for half a minute before it exits; then run the command again",
+    ],
+    ["unusable_items", "partial", "agentauth api GET <path> --paginate prints the items as the service sends them"],
+    ["list_changed", "partial", "run the command again; without --strict a list that changes is reported as a warning"],
+    ["server_error", "unavailable", later],
+    ["constructor", "unavailable", later],
+    ["constructor", "remote", undefined],
+  ])("for %s (%s)", (code, kind, expected) => {
+    expect(hintOf(undefined, { code, kind })).toBe(expected);
+    expect(hintOf(undefined, { code, kind, hint: "as it says" })).toBe("as it says");
+  });
+
+  it.each([
+    [
+      "tls_failed",
+      "https://a.example:8443/x?secret",
+      "agentauth doctor https://a.example:8443 shows who issued the certificate",
+    ],
+    [
+      "connection_reset",
+      "https://a.example/x",
+      "agentauth doctor https://a.example shows whether the server requires a client certificate",
+    ],
+    ["tls_failed", "http://a.example/x", undefined],
+    ["tls_failed", undefined, undefined],
+    ["dns_failed", "https://a.example/x", undefined],
+    ["constructor", "https://a.example/x", undefined],
+  ])("of a failure with TLS names doctor: %s at %s", (code, url, command) => {
+    const failure = (hint?: string) => addDiagnosis(new AgentAuthError(code, "m", { class: "remote", url, hint })).hint;
+    expect([failure(), failure("try again")]).toEqual([
+      command,
+      command === undefined ? "try again" : `try again; ${command}`,
+    ]);
+  });
+});
+
+describe("a placeholder of a hint", () => {
+  const hint = "see <mcp_url>, <host>, <other> and <constructor>";
+  const filled = (operands: HintContext["operands"]) => hintOf(undefined, { hint }, operands && { operands });
+
+  it.each<[HintContext["operands"], string]>([
+    [undefined, hint],
+    [{ url: SERVER, host: "cursor", other: "x" }, `see ${SERVER}, cursor, <other> and <constructor>`],
+    [{ url: "-x", host: ["a"] }, "see -- -x, <host>, <other> and <constructor>"],
+    [{ url: "a b", host: "" }, "see 'a b', <host>, <other> and <constructor>"],
+    [{ url: `${SERVER}?secret`, host: "u:p@h" }, hint],
+    [{ url: `${SERVER}#secret` }, hint],
+  ])("is the operand that was typed, unless that may have a secret: %j", (operands, expected) => {
+    expect(filled(operands)).toBe(expected);
+  });
 });
