@@ -21,7 +21,7 @@ const ONE_OF_SEVERAL = /(?:[^",]|"(?:[^"\\]|\\[\s\S])*(?:"|\\?$))+/g;
  */
 export function mimeTypeOf(header: string | null): MimeType | undefined {
   let found: MimeType | undefined;
-  for (const [value] of (header ?? "").matchAll(ONE_OF_SEVERAL)) {
+  for (const [value] of header?.matchAll(ONE_OF_SEVERAL) ?? []) {
     const parsed = parseMimeType(value);
     if (parsed === undefined || parsed.essence === "*/*") continue;
     const charset = found?.essence === parsed.essence ? found.parameters.get("charset") : undefined;

@@ -106,7 +106,7 @@ const SEPARATOR = /,(?=\s*(?:\d+\s*(?:,|$)|[A-Z][a-z]{2},))/;
  * `Date` of the response so that a wrong clock here does not matter. Undefined when absent or malformed.
  */
 export function retryAfter(headers: Headers, epochNow: number): number | undefined {
-  const value = headers.get("retry-after")?.trim();
+  const value = headers.get("retry-after");
   if (!value) return undefined;
   const now = httpDate(headers.get("date") ?? "") ?? epochNow;
   let longest: number | undefined;

@@ -1,4 +1,5 @@
-import { describe } from "vitest";
+import { describe, expect, it } from "vitest";
+import { mimeTypeOf, serializeMimeType } from "../../src/http/multipart.js";
 import { decode, type FetchClasses, type StandardCase, testStandard } from "../helpers/fetch-classes.js";
 
 const entries = (form: FormData) =>
@@ -236,6 +237,8 @@ describe("a multipart body", () => {
     ["ends after its first line", "--boundary\r\n"],
     ["has a boundary twice in a line", "--boundary--boundary--\r\n", undefined, [24, 26]],
     ["has a line feed after a delimiter", "--boundary\n--boundary--\r\n"],
+    ["has text after a delimiter", lines("--boundary x", DISPOSITION, "", "value", "--boundary--"), undefined, EVERY],
+    ["has text before the line end of its last delimiter", "--boundary-- x\r\n", undefined, EVERY],
     ["has dashes after a delimiter", "--boundary- ---boundary--\r\n"],
     ["has the boundary that another has", "--boundary--\r\n", "boundary--"],
     ["has no boundary", part(DISPOSITION), ""],
@@ -280,4 +283,36 @@ describe("a multipart body", () => {
       [["a", "b\ufffd"]],
     ],
   ]);
+});
+
+describe("the media type of a header", () => {
+  it.each<[string | null, string]>([
+    [null, ""],
+    ["", ""],
+    ["text", ""],
+    ["text/", ""],
+    ["/plain", ""],
+    ["te xt/plain", ""],
+    ["text/pl ain", ""],
+    ["Text/Plain", "text/plain"],
+    ["\t text/plain \n", "text/plain"],
+    ["text/plain;charset=UTF-8", "text/plain;charset=UTF-8"],
+    ["text/plain; CHARSET=utf-8 \t ", "text/plain;charset=utf-8"],
+    ["text/plain;a=1;A=2", "text/plain;a=1"],
+    ["text/plain;a=;b", "text/plain"],
+    ['text/plain;a=""', 'text/plain;a=""'],
+    ['text/plain;a="b\\"c\\\\";d=1', 'text/plain;a="b\\"c\\\\";d=1'],
+    ['text/plain;a="b;c"junk;d=1', 'text/plain;a="b;c";d=1'],
+    ['text/plain;a="b', "text/plain;a=b"],
+    ["text/plain;a b=1;c=2", "text/plain;c=2"],
+    ["text/plain;a=\u20ac", "text/plain"],
+    ["text/plain;a=\u00e9", 'text/plain;a="\u00e9"'],
+    ["text/plain, */*", "text/plain"],
+    ["text/plain, text", "text/plain"],
+    ["text/plain;charset=a, text/html", "text/html"],
+    ["text/plain;charset=a, text/plain", "text/plain;charset=a"],
+    ["text/plain;charset=a, text/plain;b=1", "text/plain;b=1;charset=a"],
+    ["text/plain;charset=a, text/plain;charset=b", "text/plain;charset=b"],
+    ['text/plain;a="b,c"', 'text/plain;a="b,c"'],
+  ])("%j is %j", (header, type) => expect(serializeMimeType(mimeTypeOf(header))).toBe(type));
 });

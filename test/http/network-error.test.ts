@@ -137,8 +137,11 @@ describe("a failure of the network", () => {
     loop.cause = loop;
     for (const what of [new Error("odd"), "text", undefined, null, 7, loop, {}]) {
       const error = networkError(what, "no url");
-      expect(error.code).toBe("network_failed");
+      expect(error).toMatchObject({ code: "network_failed", retryable: true });
+      expect([error.hint, error.remedy]).toEqual([undefined, undefined]);
       expect(error.cause).toBe(what);
+      const reason = what instanceof Error ? ` (${what.message})` : "";
+      expect(error.message).toBe(`: the request could not be sent${reason}`);
     }
   });
 
@@ -152,6 +155,27 @@ describe("a failure of the network", () => {
     const mask = (text: string) => text.replaceAll("canary", "***");
     const made = (message: string) => new AgentAuthError("network_failed", message, { class: "unavailable" });
     expect(maskError(made("sent canary"), mask).message).toBe("sent ***");
+    const everywhere = new AgentAuthError("canary" as never, "canary", {
+      class: "remote",
+      status: 418,
+      url: "https://canary.example/",
+      requestId: "canary",
+      hint: "a canary",
+      remedy: { action: "configure", option: "ca", value: "canary" },
+      retryable: true,
+    });
+    expect(maskError(everywhere, mask).toJSON()).toEqual(
+      JSON.parse(JSON.stringify(everywhere).replaceAll("canary", "***")),
+    );
+    for (const more of [
+      { url: "https://canary.example/" },
+      { requestId: "canary" },
+      { hint: "a canary" },
+      { remedy: { action: "configure", option: "ca", value: "canary" } },
+    ] as const) {
+      const masked = maskError(new AgentAuthError("bad_json", "m", { class: "refused", ...more }), mask);
+      expect(masked).toMatchObject(JSON.parse(JSON.stringify(more).replaceAll("canary", "***")));
+    }
     const clean = made("sent");
     expect(maskError(clean, mask)).toBe(clean);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseStrictJson } from "../../src/http/strict-json.js";
+import { deleteNulls, isJsonObject, parseStrictJson } from "../../src/http/strict-json.js";
 import { fc } from "../helpers/properties.js";
 
 describe("strict JSON", () => {
@@ -63,4 +63,19 @@ describe("strict JSON", () => {
     expect(Object.keys(value)).toEqual(["__proto__", "constructor"]);
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
   });
+});
+
+it("an object of JSON is neither null nor a list", () => {
+  expect([{}, { a: 1 }, null, [], [{}], "a", 1, true, undefined].map(isJsonObject)).toEqual([
+    ...[true, true],
+    ...Array(7).fill(false),
+  ]);
+});
+
+it("members that are null are deleted, all or those that are named", () => {
+  const made = () => ({ a: null, b: null, c: 0, d: undefined });
+  const object = made();
+  expect(deleteNulls(object)).toBe(object);
+  expect(Object.keys(object)).toEqual(["c", "d"]);
+  expect(Object.keys(deleteNulls(made(), ["b", "c"]))).toEqual(["a", "c", "d"]);
 });

@@ -51,6 +51,23 @@ describe("a transport", () => {
     expect(signals).toEqual([expect.any(AbortSignal), expect.any(FollowingController)]);
   });
 
+  it("follows redirects within the origin, and returns them where it is told to", async () => {
+    const server = await startServer((response, { url }) =>
+      url === "/new" ? sendJson(response, { at: url }) : response.writeHead(307, { location: "/new" }).end(),
+    );
+    const to = (redirects?: "manual") =>
+      createTransport({ ...(redirects && { redirects }) })(new Request(server.origin));
+    expect([await to(), await to("manual")]).toMatchObject([{ status: 200, json: { at: "/new" } }, { status: 307 }]);
+  });
+
+  it("reports the query of a request decoded, and as it is where it cannot be", async () => {
+    const queries: unknown[] = [];
+    const onEvent = (event: HttpEvent) => void (event.type === "request" && queries.push(event.query));
+    const transport = createTransport({ fetch: async () => Response.json({}), onEvent });
+    for (const query of ["", "?a=%20b", "?a=%zz"]) await transport(new Request(`${address}${query}`));
+    expect(queries).toEqual(["", "?a= b", "?a=%zz"]);
+  });
+
   it("makes an error of what a fetch throws without a promise", async () => {
     const fetch: typeof globalThis.fetch = () => {
       throw new TypeError("not even begun");
