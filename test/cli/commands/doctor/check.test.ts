@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -39,6 +40,7 @@ import {
 } from "../../../../src/cli/commands/doctor/network-checks.js";
 import { LOGIN_CHECKS, ONLINE_CHECKS } from "../../../../src/cli/commands/doctor/online-checks.js";
 import { smallestList } from "../../../../src/cli/commands/doctor/service-reply.js";
+import { SETTINGS_CHECKS } from "../../../../src/cli/commands/doctor/settings-checks.js";
 import { checkKeychain, STORE_CHECKS } from "../../../../src/cli/commands/doctor/store-checks.js";
 import type { KnownSettings, Subject } from "../../../../src/cli/commands/doctor/subject.js";
 import { redactReport } from "../../../../src/cli/commands/doctor/text.js";
@@ -50,6 +52,7 @@ import { hasOpenssl, makeAuthority } from "../../../helpers/certificates.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
 import { madeGrant } from "../../../helpers/grant.js";
 import { ON_LINUX, ON_WINDOWS } from "../../../helpers/systems.js";
+import { onSystem } from "../../../platform/support.js";
 import { at, look } from "./support.js";
 
 const NO_CONFIG = { schema: 1, profile: "default", profiles: {} } as const;
@@ -239,8 +242,65 @@ describe("the home folder", () => {
     const home = join(temporaryFolder(), "a b");
     mkdirSync(home);
     chmodSync(home, mode);
-    const hint = state === "ok" ? undefined : `chmod 700 '${home}'`;
-    expect(look(HOME_CHECKS.home, { home: at(home) })).toMatchObject({ state, ...(hint && { hint }) });
+    const verb = state === "failed" ? "changed" : "read";
+    const said = { found: `${home} (default) can be ${verb} by others`, hint: `chmod 700 '${home}'` };
+    expect(look(HOME_CHECKS.home, { home: at(home) })).toEqual(
+      state === "ok" ? ok(`${home} (default)`) : { state, ...said },
+    );
+  });
+
+  it.runIf(process.getuid?.() === 0)("of another user is a failure", () => {
+    const home = temporaryFolder();
+    chownSync(home, 4711, 4711);
+    expect(look(HOME_CHECKS.home, { home: at(home) })).toEqual(
+      failed(`${home} (default) belongs to another user`, `chown "$USER" ${home}`),
+    );
+  });
+});
+
+describe("the home folder on Windows", () => {
+  const ME = "S-1-5-21-1-2-3-1001";
+
+  it.each<[string, string | undefined, (where: string) => CheckFinding]>([
+    ["its user alone", `${ME}\r\n${ME}\r\n`, (where) => ok(`${where}, readable by you and the system alone`)],
+    [
+      "others too",
+      [ME, "S-1-5-32-545", "S-1-1-0"].join("\r\n"),
+      (where) => ({
+        state: "warning",
+        found: `${where} can be read by other accounts: S-1-5-32-545, S-1-1-0`,
+        hint: expect.stringMatching(/^icacls .* \/inheritance:r \/grant:r /),
+      }),
+    ],
+    [
+      "whoever it does not say",
+      undefined,
+      (where) => ok(`${where}; who can read it is not checked: its list of access cannot be read`),
+    ],
+  ])("is read by %s", (_whom, answer, finding) => {
+    onSystem({ name: "win32", run: () => answer }, "powershell");
+    const home = temporaryFolder();
+    expect(look(HOME_CHECKS.home, { home: at(home) })).toEqual(finding(`${home} (default)`));
+  });
+
+  it("has programs with endings", () => {
+    onSystem({ name: "win32" });
+    const folder = temporaryFolder();
+    for (const name of ["one.EXE", "two.CMD", "three.BAT", "four"]) writeFileSync(join(folder, name), "");
+    const isFound = (program: string, more = {}) =>
+      look(MACHINE_CHECKS.browser, { env: { PATH: folder, BROWSER: program, ...more } }).state === "ok";
+    expect(["one", "two", "three", "four", "five"].map((name) => isFound(name))).toEqual([
+      true,
+      true,
+      false,
+      true,
+      false,
+    ]);
+    expect(["one", "three", "four"].map((name) => isFound(name, { PATHEXT: ".COM;.BAT" }))).toEqual([
+      false,
+      true,
+      true,
+    ]);
   });
 });
 
@@ -877,6 +937,38 @@ describe("the login at an MCP server", () => {
     expect(asked).toEqual([url]);
     expect(await look(LOGIN_CHECKS.login, { ...parts, url: undefined } as Partial<Subject>)).toBeUndefined();
   });
+});
+
+describe("the issuer of an MCP server", () => {
+  const discovered = (result: object) => {
+    const parts = {
+      url: "https://mcp.example/mcp/",
+      server: { agent: async () => ({ discover: async () => result }) },
+    };
+    return look(ONLINE_CHECKS.discovery, parts as unknown as Partial<Subject>);
+  };
+
+  it("is named with the number of requests, and need not be", async () => {
+    const found = { server: "https://mcp.example/mcp", issuer: { issuer: "https://as.example" } };
+    expect(await discovered({ found, trace: [1, 2, 3] })).toEqual(
+      ok("the issuer of https://mcp.example/mcp is https://as.example (3 requests)"),
+    );
+    const open = new AgentAuthError("login_not_required", "no", { class: "remote" });
+    expect(await discovered({ error: open, trace: [] })).toEqual(ok("https://mcp.example/mcp/ requires no login"));
+    const failure = new AgentAuthError("not_found", "no", { class: "remote" });
+    await expect(discovered({ error: failure, trace: [] })).rejects.toBe(failure);
+  });
+});
+
+it("an API token that is empty is a failure, and another one is hidden from then on", () => {
+  const redactor = new Redactor();
+  const tokenOf = (text: string) => {
+    const known = { settings: { apiToken: { source: "--token", read: () => text } } };
+    return look(SETTINGS_CHECKS.api_token, { known, context: { redactor } } as unknown as Partial<Subject>);
+  };
+  expect(tokenOf("")).toEqual(failed("the token from --token is empty", "agentauth config set api_token -"));
+  expect(tokenOf("planted-token")).toEqual(ok("can be read (--token)"));
+  expect(redactor.redact("planted-token")).not.toContain("planted");
 });
 
 describe("what a service replies", () => {

@@ -236,7 +236,10 @@ describe.skipIf(!hasOpenssl("certificates of servers"))("doctor at a server with
   const own = { cert: authority.path("own.pem"), key: authority.path("own.key") };
   const foundAt = async (files: typeof mine | undefined, args: readonly string[], of: "server" | "service") => {
     const answer = (_request: unknown, response: ServerResponse) => void response.writeHead(404).end();
-    const options = files && { cert: readFileSync(files.cert), key: readFileSync(files.key) };
+    const options = files && {
+      ...{ cert: readFileSync(files.cert), key: readFileSync(files.key) },
+      ...(files === asking && { requestCert: true, rejectUnauthorized: true }),
+    };
     const server = options ? createTlsServer(options, answer) : createServer(answer);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     try {
@@ -249,6 +252,7 @@ describe.skipIf(!hasOpenssl("certificates of servers"))("doctor at a server with
       await new Promise((resolve) => server.close(resolve));
     }
   };
+  const asking = { ...mine };
   const trust = ["--ca-file", authority.ca];
 
   it.each<[string, typeof mine | undefined, readonly string[], string, string]>([
@@ -256,6 +260,13 @@ describe.skipIf(!hasOpenssl("certificates of servers"))("doctor at a server with
     ["not trusted", mine, [], "failed", '"ca of a test, Testers", which is not trusted'],
     ["its own", own, [], "failed", 'TLS failed: the certificate for "own" is self-signed and not trusted'],
     ["expired", ended, trust, "failed", 'TLS failed: the certificate was issued by "ca of a test, Testers" ('],
+    [
+      "refused",
+      asking,
+      trust,
+      "failed",
+      "<address>: the server ended the TLS handshake, as one that requires a client certificate does (",
+    ],
     ["none", undefined, [], "skipped", "no TLS connection to <address>"],
   ])("says whose it is: %s", async (_what, files, args, state, words) => {
     for (const of of ["server", "service"] as const) {

@@ -261,7 +261,14 @@ describe("online", () => {
 
   it.each([
     ["json", (value: string) => JSON.parse(value)],
-    ["field:direction", (value: string) => ({ field: value.split(":")[0], direction: value.split(":")[1] })],
+    [
+      "field:direction",
+      (value: string) => {
+        const [, field, direction] = /^(\w+):(\w+)$/.exec(value) ?? [];
+        if (field === undefined) throw new Error("that is read by another service");
+        return { field, direction };
+      },
+    ],
     ["none that is known", undefined],
   ])("finds the encoding of a service that reads %s", async (encoding, read) => {
     const requested: (string | null)[] = [];
@@ -375,6 +382,11 @@ function linesOf({ checks, settings }: DoctorReport): string[] {
 }
 
 const FRESH: Situation = {};
+const ENGINE = {
+  AGENTAUTH_STORE: "redis",
+  AGENTAUTH_STORE_URL: "redis://127.0.0.1:1",
+  AGENTAUTH_STORE_KEYS: "none",
+};
 const ALL_SETTINGS = {
   profile: "work",
   profiles: {
@@ -403,6 +415,9 @@ it.each<[string, Situation]>([
   ["a service that is down", { env: { AGENTAUTH_BASE_URL: "http://127.0.0.1:9" }, flags: { online: true } }],
   ["an MCP server that is down", { flags: { url: "http://127.0.0.1:9/mcp" } }],
   ["all settings", { config: ALL_SETTINGS, env: { ...ALL_VARIABLES }, flags: { url: "http://127.0.0.1:9/mcp" } }],
+  ["settings without a profile", { config: {} }],
+  ["an engine that is not there", { env: ENGINE }],
+  ["the same in any network", { flags: { url: "http://127.0.0.1:9/mcp", allowPrivateNetwork: true } }],
   ["an API token that is empty", { config: CONFIG, env: { WORK_TOKEN: "" } }],
   ["a service without a token", { env: { AGENTAUTH_BASE_URL: "https://env.example" } }],
 ])("whatever failed or is to be known says what helps: %s", async (_what, situation) => {

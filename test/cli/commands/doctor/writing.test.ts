@@ -1,7 +1,9 @@
-import { readdirSync, renameSync } from "node:fs";
+import { constants, readdirSync, renameSync } from "node:fs";
+import { join } from "node:path";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { checkWriting } from "../../../../src/cli/commands/doctor/home-checks.js";
+import { checkWriting, HOME_CHECKS } from "../../../../src/cli/commands/doctor/home-checks.js";
 import { temporaryFolder } from "../../../helpers/folder.js";
+import { at, look } from "./support.js";
 
 const spy = vi.hoisted(() => ({ before: (_name: string, _args: readonly unknown[]) => {} }));
 
@@ -58,4 +60,22 @@ describe("writing", () => {
     spy.before = () => {};
     expect(readdirSync(home)).toEqual([]);
   });
+});
+
+it("a home that is not there is a failure where it cannot be made", () => {
+  const folder = temporaryFolder();
+  failing("accessSync", "EACCES");
+  const home = join(folder, "below", "home");
+  expect(look(HOME_CHECKS.home, { home: at(home) })).toEqual({
+    state: "failed",
+    found: `${home} (default) does not exist, and ${folder} is not writable`,
+    hint: "set AGENTAUTH_HOME to a folder that you can write to",
+  });
+  const asked: unknown[] = [];
+  spy.before = (name, [, mode]) => void (name === "accessSync" && asked.push(mode));
+  expect(look(HOME_CHECKS.home, { home: at(home) })).toEqual({
+    state: "ok",
+    found: `${home} (default), does not exist yet: created on first use`,
+  });
+  expect(asked).toEqual([constants.W_OK | constants.X_OK]);
 });

@@ -75,6 +75,41 @@ describe("agentauth devices report", () => {
     expect(both.notes).toContain("ended at --limit 5: the pool has more devices");
   });
 
+  it("sends the order that is asked for, and warns of no value that a device has", async ({ bench, report }) => {
+    const sorted = await bench.run([...report, "--sort", "last_seen:desc", "--limit", "5"]);
+    expect([sorted.code, sorted.stderr]).toEqual([0, ""]);
+    expect(JSON.stringify(bench.sandbox.requests.findLast(({ path }) => path === "/api/v1/device")?.query)).toMatch(
+      /last_seen.*desc/,
+    );
+    const nothing = await bench.run([...report, "--offset", "500"]);
+    expect([nothing.code, nothing.stderr, /^0 devices /m.test(nothing.stdout)]).toEqual([0, "", true]);
+    bench.sandbox.faults.add({ kind: "unknown-enum", times: 0 });
+    const unusual = await bench.run([...report, "--status", "paused", "--limit", "3"]);
+    expect([unusual.stderr, /^3 devices /m.test(unusual.stdout)]).toEqual(["", true]);
+  });
+
+  it("takes the format of the profile, unless that is one for rows", async ({ bench, report }) => {
+    const env = { AGENTAUTH_HOME: temporaryFolder() };
+    for (const [format, start] of [
+      ["yaml", /^type: device_report\n/],
+      ["json", /^\{"type":"device_report",/],
+      ["csv", /^Devices of pool /],
+      ["plain", /^Devices of pool /],
+    ] as const) {
+      await runCli(["config", "set", "output", format], { env });
+      expect((await bench.run([...report, "--limit", "3"], { env })).stdout).toMatch(start);
+    }
+    const named = await bench.run([...report, "--limit", "3", "-o", "plain"]);
+    expect(named.stdout).toMatch(/^Devices of pool /);
+    const filtered = await bench.run([...report, "--limit", "3", "-o", "table", "--jq", ".devices.counted"]);
+    expect([filtered.code, filtered.stdout, filtered.stderr]).toMatchSnapshot();
+    const both = await bench.run([...report, "--html", "-", "--jq", "."]);
+    expect([both.code, both.stderr]).toEqual([
+      2,
+      "error: --html - and an output format both write to standard output\nhint: give a file for --html, or leave out -o, --json and --jq\n",
+    ]);
+  });
+
   it("names the pool by its title, which it can do without", async ({ bench, numbers, report }) => {
     const { ids, data } = bench.sandbox;
     const title = data.pools(ids.domain).find(({ id }) => id === ids.pool)?.title;
@@ -157,6 +192,8 @@ describe("agentauth devices report --html", () => {
     ]);
     const forced = await bench.run([...report, "--force"]);
     expect([forced.code, forced.stdout, forced.stderr]).toMatchSnapshot();
+    const printed = await bench.run([...report, "--force", "--html", "-"]);
+    expect([printed.code, printed.stdout, printed.stderr]).toEqual([forced.code, forced.stdout, forced.stderr]);
   });
 });
 
@@ -170,9 +207,16 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
     expect(stdout).toMatch(/^note: the list ended early: 90 devices of the 500 of the pool could be read$/m);
     expect(stdout).not.toContain("ended at --limit");
     bench.sandbox.faults.clear();
+    expect(stderr).toContain(`continue with: agentauth devices report --pool ${report.at(-1)} --page-size`);
     const rest = await pasteHint(stderr, bench.env);
     expect(rest.code).toBe(0);
     expect(rest.stdout).toMatch(/^410 devices /m);
+  });
+
+  it("names how many are left of a limit", async ({ bench, report }) => {
+    bench.sandbox.faults.add({ ...broken, after: 3 });
+    const { code, stderr } = await bench.run([...report, ...untilBroken, "--limit", "200"]);
+    expect([code, stderr]).toEqual([7, expect.stringMatching(/ --offset 90 --limit 110\n$/)]);
   });
 
   it("counts no device without an id, and says how many there are", async ({ bench, report }) => {
@@ -181,7 +225,8 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
     expect([code, /^470 devices /m.test(stdout)]).toEqual([7, true]);
     expect(stdout).toMatch(/^note: 30 devices without an id are not counted$/m);
     expect(stderr).toContain("30 of the devices");
-    expect(stderr).toContain(`-f pool_id=${bench.sandbox.ids.pool} --paginate prints them`);
+    const command = `agentauth api GET /api/v1/device -f pool_id=${bench.sandbox.ids.pool} --paginate`;
+    expect(stderr).toContain(`${command} prints them`);
   });
 
   it("as JSON and as a page as well, and the rest goes into another file", async ({ bench, report }) => {
@@ -230,7 +275,8 @@ describe("a report on a pool whose list changes or repeats itself", () => {
     bench.sandbox.faults.add({ kind: "insert", count: 1, times: 1 });
     const { code, stdout, stderr } = await bench.run([...report, ...oneByOne]);
     expect(code).toBe(0);
-    expect(stderr).toContain("warning: the list changed while it was read; the report says so");
+    expect(stderr).toBe("warning: the list changed while it was read; the report says so\n");
+    expect(stdout).toMatch(/^INCOMPLETE: /m);
     expect(stdout.replace(/\s+/g, " ")).toContain(
       "note: the list changed while it was read: devices that were added or removed may be missing",
     );
@@ -255,6 +301,22 @@ describe("a report on a pool whose list changes or repeats itself", () => {
     const env = { AGENTAUTH_BASE_URL: origin, AGENTAUTH_API_TOKEN: "token-of-a-test" };
     const { stdout, stderr } = await runCli(["devices", "report", "--pool", "p", "--page-size", "1"], { env });
     expect(stdout).toMatch(/^1 device /m);
-    expect(stderr).toContain("twice; each is counted once");
+    expect(stderr).toBe("warning: the service listed 1 item twice; each is counted once\n");
+  });
+
+  it("names no number that the service does not say", async () => {
+    const { origin } = await startServer((response, { url }) => {
+      if (new URL(url, "http://x").searchParams.get("pagination[offset]") === "1") return sendJson(response, {}, 400);
+      const pagination = { page_offset: 0, page_size: 1, next_page_offset: 1 };
+      sendJson(response, { status: "success", summaries: [{ id: "dev_1" }], pagination });
+    });
+    const env = { AGENTAUTH_BASE_URL: origin, AGENTAUTH_API_TOKEN: "token-of-a-test" };
+    const args = ["devices", "report", "--pool", "p", "--page-size", "1", "-o", "json"];
+    const { code, stdout } = await runCli(args, { env });
+    expect(code).toBe(7);
+    expect(JSON.parse(stdout)).toMatchObject({
+      ...{ complete: false, devices: { counted: 1, read: 1, total: null } },
+      notes: ["the list ended early: 1 device could be read"],
+    });
   });
 });
