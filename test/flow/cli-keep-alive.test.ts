@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import { expect } from "vitest";
 import { fileStore } from "../../src/node/index.js";
+import { until } from "../helpers/cli.js";
 import { flowTest } from "./support.js";
 
 const it = flowTest();
@@ -33,8 +35,10 @@ it("warns of a login that its issuer has ended, and exits with 5 where it does n
 });
 
 it.for([
-  [["--every", "1s"], "must be a time such as 90m, 24h or 7d"],
-  [["--jitter", "2"], "must be a number from 0.1 to 0.9"],
+  [["--every", "1s"], '--every "1s" must be a time such as 90m, 24h or 7d, at least 10s and at most 90d\n'],
+  ...["2", "0.91", "0.09", "x", "0.5x", "1e-1"].map(
+    (share) => [["--jitter", share], `--jitter "${share}" must be a number from 0.1 to 0.9\n`] as const,
+  ),
   [["--per-issuer", "0"], "must be a whole number of at least 1"],
   [["--once", "--tenant", "acme"], "has no tenants"],
 ] as const)("refuses %j", async ([flags, message], { me }) => {
@@ -48,4 +52,22 @@ it("refuses the store in memory", async ({ me }) => {
   const { code, stderr } = await me.run(["store", "keep-alive", "--once"], { env: { AGENTAUTH_STORE: "memory" } });
   expect([code, stderr]).toEqual([2, expect.stringContaining("the store is memory")]);
   expect(await fileStore(me.home).list()).toEqual([]);
+});
+
+it.for([
+  [["SIGTERM"], 0],
+  [["SIGINT"], 130],
+  [["SIGHUP"], 129],
+  [["SIGHUP", "SIGTERM"], 129],
+] as const)("ends at %j with %i, and says what it did", async ([signals, code], { me }) => {
+  await me.logIn();
+  const { child, out, err } = me.start(["store", "keep-alive", "-o", "json"]);
+  const closed = once(child, "close");
+  await until(() => err() !== "");
+  for (const signal of signals) child.kill(signal);
+  expect([(await closed)[0], JSON.parse(out()), err()]).toEqual([
+    code,
+    { refreshed: 0, needs_login: 0, failed: 0 },
+    `keeping the logins in ${me.home} alive: each is refreshed once in 24h\n`,
+  ]);
 });

@@ -32,7 +32,10 @@ describe("client document", () => {
   it("prints the document that docs/ has, with the address where it is published", async () => {
     const { code, stderr, document } = await print("--client-metadata-url", String(OURS["client_id"]));
     expect([code, document]).toEqual([0, OURS]);
-    expect(stderr).toContain("publish it yourself at");
+    const url = OURS["client_id"];
+    expect(stderr).toBe(
+      `publish it yourself at "${url}", as application/json; then: agentauth client document --check ${url}\n`,
+    );
     expect(document).toMatchObject({ redirect_uris: DOCUMENT_REDIRECTS, application_type: "native" });
   });
 
@@ -48,6 +51,10 @@ describe("client document", () => {
       redirect_uris: [uri],
       application_type: "web",
     });
+    const both = await print(...URL_FLAG, "--redirect-uri", uri, "--redirect-uri", "http://127.0.0.1/callback");
+    expect(both.document).toMatchObject({ client_name: "agentauth", application_type: "native" });
+    const yaml = await runCli(["client", "document", ...URL_FLAG, "-o", "yaml", "-q"]);
+    expect([yaml.stdout, yaml.stderr]).toMatchSnapshot();
   });
 
   it.each([
@@ -116,7 +123,20 @@ describe("client document --check", () => {
     ["a secret", { client_secret: "x" }, "secrets"],
     ["the expiry of a secret", { client_secret_expires_at: 0 }, "secrets"],
     ["a private key", { jwks: { keys: [{ kty: "OKP", d: "x" }] } }, "keys"],
+    ["a private exponent", { jwks: { keys: [{ kty: "oct", k: "x" }] } }, "keys"],
+    ["a private key beside a public one", { jwks: { keys: [{ kty: "OKP", x: "x" }, { d: "" }] } }, "keys"],
+    ["a secret with its expiry", { client_secret: "x", client_secret_expires_at: 0 }, "secrets"],
+    ["a name that is none", { client_name: 7 }, "client_name"],
+    ["a client_id that is none", { client_id: 7 }, "client_id"],
+    [
+      "an authentication with a secret",
+      { token_endpoint_auth_method: "client_secret_post" },
+      "token_endpoint_auth_method",
+    ],
+    ["a redirect address with a fragment", { redirect_uris: ["https://client.example/cb#x"] }, "redirect_uris"],
+    ["a redirect address that is none", { redirect_uris: ["https://client.example/cb", "x"] }, "redirect_uris"],
     ["a logo in the clear", { logo_uri: "http://client.example/logo" }, "links"],
+    ["a policy that is no address", { tos_uri: "https://client.example/tos", policy_uri: 7 }, "links"],
   ])("refuses a document with %s, and names the member", async (_what, members, member) => {
     const { code, stderr, bad } = await check({ ...document, ...members });
     expect([code, bad.map((row) => row.check)]).toEqual([3, [member]]);
@@ -144,13 +164,77 @@ describe("client document --check", () => {
     expect([bad[0]?.found, stderr]).toMatchSnapshot();
   });
 
-  it("accepts a media type that ends in +json", async () => {
-    expect((await check(document, { "content-type": "application/cimd+json; charset=utf-8" })).code).toBe(0);
+  it.each([
+    ["application/cimd+json; charset=utf-8", 0],
+    ["Application/JSON", 0],
+    ["application/json ;charset=utf-8", 0],
+    ["application/a.b-c+json", 0],
+    ["application/jsonp", 3],
+    ["text/application/json", 3],
+    ["application/+json", 3],
+    ["application/json x", 3],
+    ["", 3],
+  ])("takes the media type %s: %i", async (type, code) => {
+    expect((await check(document, { "content-type": type })).code).toBe(code);
+  });
+
+  it("names every rule that is broken, and takes what breaks none", async () => {
+    const both = await check({ ...document, client_name: "", client_secret: "x", jwks: { keys: [{ d: "x" }] } });
+    expect([both.code, both.bad.map((row) => row.check)]).toEqual([3, ["client_name", "secrets", "keys"]]);
+    expect(JSON.parse(both.stderr).error.message).toMatch(/: client_name: must be a name; also: secrets, keys$/);
+    for (const jwks of [{ keys: [{ kty: "OKP", x: "x" }] }, { keys: "x" }, "x", { keys: [7, null] }]) {
+      const links = { logo_uri: "https://client.example/logo", uri_of: "http://x.example" };
+      expect(await check({ ...document, jwks, ...links })).toMatchObject({ code: 0, bad: [] });
+    }
+  });
+
+  it("asks for JSON in its own name, once unless --retries says more, and fails where nobody answers", async () => {
+    const asked: unknown[] = [];
+    const site = () => nock("https://client.example").get("/agentauth/client.json");
+    site().reply(503, "", { "retry-after": "0" });
+    const once = await runCli(["client", "document", "--check", PAGE, "--json"]);
+    expect(JSON.parse(once.stdout).at(-1)).toEqual({
+      state: "failed",
+      check: "status",
+      found: "must be 200, and is 503",
+    });
+    site().replyWithError(Object.assign(new Error("reset"), { code: "ECONNRESET" }));
+    const broken = await runCli(["client", "document", "--check", PAGE, "--json"]);
+    expect([broken.code, broken.stdout]).toEqual([5, ""]);
+    site().reply(503, "", { "retry-after": "0" });
+    site().reply(function reply() {
+      asked.push(this.req.headers);
+      return [200, JSON.stringify(document), { "content-type": "application/json" }];
+    });
+    const again = await runCli(["client", "document", "--check", PAGE, "--json", "--retries", "1"]);
+    expect([again.code, asked]).toEqual([
+      0,
+      [expect.objectContaining({ accept: "application/json", "user-agent": expect.stringContaining("agentauth-cli") })],
+    ]);
+  });
+
+  it("refuses an address that no issuer asks, and sends nothing there", async () => {
+    const { code, stdout, stderr } = await runCli([
+      "client",
+      "document",
+      "--check",
+      "http://client.example/x",
+      "--json",
+    ]);
+    expect([code, JSON.parse(stdout).map((row: Row) => `${row.state} ${row.check}`)]).toEqual([3, ["failed address"]]);
+    expect([JSON.parse(stdout)[0].found, JSON.parse(stderr).error.hint]).toMatchSnapshot();
+  });
+
+  it("is a table too", async () => {
+    nock("https://client.example").get("/agentauth/client.json").reply(200, document);
+    expect((await runCli(["client", "document", "--check", PAGE, "-o", "table"])).stdout).toMatchSnapshot();
   });
 
   it.each([
     ["no fixed ports", { redirect_uris: ["http://127.0.0.1/callback", "http://localhost/callback"] }, "redirect_uris"],
+    ["one fixed port less", { redirect_uris: DOCUMENT_REDIRECTS.slice(0, -1) }, "redirect_uris"],
     ["no refresh tokens", { grant_types: undefined }, "grant_types"],
+    ["no refresh tokens in a list", { grant_types: ["authorization_code"] }, "grant_types"],
   ])("warns of %s", async (_what, members, member) => {
     const { code, bad } = await check({ ...document, ...members });
     expect([code, bad]).toEqual([0, [{ state: "warning", check: member, found: expect.stringContaining("lacks") }]]);
@@ -176,5 +260,6 @@ it.skipIf(!openssl)("client document --check refuses a document on this machine,
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/client.json`;
   const { code, stdout } = await runCli(["client", "document", "--check", url, "--json", "--ca-file", authority.ca]);
   const bad = (JSON.parse(stdout) as Row[]).filter(({ state }) => state !== "ok");
-  expect([code, bad]).toEqual([3, [{ state: "failed", check: "host", found: expect.stringContaining("loopback") }]]);
+  const found = "must be a public address, and is a loopback one";
+  expect([code, bad]).toEqual([3, [{ state: "failed", check: "host", found }]]);
 });

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import type { Grant } from "../../../../src/oauth/model/grant.js";
 import { fixedText } from "../../../helpers/fixed-text.js";
 import { machineTest } from "../desk.js";
 
@@ -27,6 +28,15 @@ it("list is of one profile, and of every profile with --all", async ({ desk, use
   expect(own).toMatchObject({ code: 0, stdout: "[]\n", stderr: "no client is bound to an issuer in profile work\n" });
   const all = await user.run(["client", "list", "--all", "--json", "--profile", "work"]);
   expect(JSON.parse(all.stdout)).toMatchObject([{ client_id: clientId, profile: "default" }]);
+  for (const format of ["table", "csv"]) {
+    const shown = await user.run(["client", "list", "-o", format]);
+    const fixed = [
+      [clientId, "<client>"],
+      [desk.sandbox.machine?.issuer ?? "", "<issuer>"],
+    ] as const;
+    const text = fixed.reduce((all, [from, to]) => all.replaceAll(from, to), shown.stdout);
+    expect(text.replace(/\d{4}-[-\dT:.]+Z/g, "<time>").replace(/ +/g, " ")).toMatchSnapshot(format);
+  }
   const none = await desk.user().run(["client", "list", "--all"]);
   expect(none).toMatchObject({ code: 0, stdout: "", stderr: "no client is bound to an issuer\n" });
 });
@@ -43,6 +53,9 @@ it("list sorts by client", async ({ user }) => {
     await user.store.saveBinding(binding, undefined);
   }
   expect((await user.run(["client", "list", "--jq", ".[].client_id"])).stdout).toBe("a\nb\n");
+  const removed = await user.run(["client", "forget", "b", "-o", "table"]);
+  expect(removed.stdout).toMatchSnapshot();
+  expect((await user.run(["client", "list", "--jq", ".[].client_id"])).stdout).toBe("a\n");
 });
 
 it("forget removes a binding, and says where a stored login still has it", async ({ desk, user, clientId, bind }) => {
@@ -54,8 +67,19 @@ it("forget removes a binding, and says where a stored login still has it", async
     0,
     [{ client_id: clientId, removed: true, profile: "default" }],
   ]);
-  expect(first.stderr).toContain(`the client "${clientId}" is no longer bound to an issuer in profile default\n`);
-  expect(first.stderr).toContain(`run client forget again: agentauth logout ${desk.url}\n`);
+  const [{ issuer }] = (await user.store.list()) as [Grant];
+  expect(first.stderr.split("\n")).toEqual([
+    `the client "${clientId}" is no longer bound to an issuer in profile default`,
+    `warning: a stored login still binds this client to "${issuer}"; log out first, then run client forget again: agentauth logout ${desk.url}`,
+    "",
+  ]);
+  const other = await user.run(["client", "forget", "other"]);
+  expect(other.stderr).toBe('the client "other" was not bound to an issuer in profile default\n');
+  const registered = desk.user();
+  await registered.logIn();
+  const [{ client }] = (await registered.store.list()) as [Grant];
+  const dynamic = await registered.run(["client", "forget", "--", client.clientId]);
+  expect(dynamic.stderr).toBe(`the client "${client.clientId}" was not bound to an issuer in profile default\n`);
 });
 
 it("forget of a client that is not bound says so, and prints nothing without a format", async ({ user }) => {

@@ -5,6 +5,7 @@ import { AgentAuthError } from "../../../../src/errors.js";
 import type { Grant } from "../../../../src/oauth/model/grant.js";
 import type { GrantStore } from "../../../../src/oauth/model/grant-store.js";
 import { linesOf, runCli, temporaryFolder } from "../../../helpers/cli.js";
+import { madeGrant } from "../../../helpers/grant.js";
 import { writeGrantFile } from "../../../helpers/grant-files.js";
 import { startRun } from "../../run-support.js";
 import { deskTest } from "../desk.js";
@@ -17,6 +18,57 @@ it("lists the stored logins, and exits with 0 where one can be used", async ({ d
   expect([code, JSON.parse(stdout)]).toEqual([0, [expect.objectContaining({ server: desk.url, state: "valid" })]]);
   expect(stderr).toMatch(/^profile default \(default\), store file \(default\): \S+, readable by you alone\n$/);
   expect((await user.run(["status", desk.url, "-o", "table"])).stdout).toContain(desk.url);
+});
+
+it("has a column for each field, as it was approved", async ({ user }) => {
+  const work = { profile: "work", account: "ann", overrides: ["allowPrivateNetwork"] } as const;
+  await user.store.save(madeGrant(), undefined);
+  const show = async (...args: string[]) => {
+    const { code, stdout, stderr } = await user.run(["status", ...args]);
+    expect([
+      code,
+      `\n${stdout}`.replaceAll(user.home, "<home>"),
+      stderr.replaceAll(user.home, "<home>"),
+    ]).toMatchSnapshot(args.join(" "));
+  };
+  for (const format of ["table", "wide", "csv", "json"]) await show("-o", format);
+  await user.store.save(madeGrant({ ...work, overrides: [...work.overrides] }), undefined);
+  for (const format of ["table", "wide"]) await show("--all", "-o", format);
+  await show("--all", "-o", "table", "--account-hint", "ann");
+});
+
+it("names a login that was started, for the server, the account and the profile that it is for", async ({
+  desk,
+  user,
+}) => {
+  const started = await user.run([
+    "login",
+    desk.url,
+    "--no-wait",
+    "--flow",
+    "paste",
+    "--account-hint",
+    "ann",
+    "--json",
+  ]);
+  const { login_id: id } = JSON.parse(started.stdout);
+  const shown = async (...args: string[]) => {
+    const { code, stdout, stderr } = await user.run(["status", ...args, "--json"]);
+    const ids = (JSON.parse(stdout) as { login_id: string }[]).map(({ login_id }) => login_id);
+    const said = stderr.match(/^a login with the flow paste is pending until [-\dT:.]+Z: (.*)$/m)?.[1];
+    expect(said).toBe(ids.length === 0 ? undefined : `agentauth login ${desk.url} --wait ${id} --account-hint ann`);
+    return [code, ...ids];
+  };
+  expect(await shown()).toEqual([4, id]);
+  expect(await shown(desk.url, "--account-hint", "ann")).toEqual([4, id]);
+  expect(await shown(desk.url, "--account-hint", "bob")).toEqual([4]);
+  expect(await shown("https://other.example/mcp")).toEqual([4]);
+  await user.run(["config", "set", "pool", "p", "--profile", "work"]);
+  expect(await shown("--profile", "work")).toEqual([4]);
+  expect(await shown("--profile", "work", "--all")).toEqual([4, id]);
+  const table = (await user.run(["status", "-o", "table"])).stdout.split("\n");
+  expect(table[0]).toMatch(/ACCOUNT +LOGIN ID +FLOW$/);
+  expect(table[1]).toMatch(new RegExp(`ann +${id} +paste$`));
 });
 
 it("lists the logins of all profiles by name, whatever order the store has", async ({ user }) => {
@@ -35,14 +87,19 @@ it("exits with 4 for a server without a login, and names the command that logs i
   const other = "https://other.example/mcp";
   const { code, stdout, stderr } = await user.run(["status", other, "--json"]);
   expect([code, stdout]).toEqual([4, "[]\n"]);
-  expect(stderr).toContain(`Not logged in at ${other}. Run: agentauth login ${other}\n`);
+  expect(stderr).toMatch(/^profile default \(default\), store file \(default\): .*\n/);
+  expect(stderr.split("\n").slice(1)).toEqual([`Not logged in at ${other}. Run: agentauth login ${other}`, ""]);
 });
 
 it("exits with 4 where the issuer rejected the only login, and says why", async ({ user }) => {
   await user.logIn();
   await user.change(() => ({ retired: { at: Date.now(), reason: "invalid_grant" } }));
   const { code, stderr } = await user.run(["status"]);
-  expect([code, stderr]).toEqual([4, expect.stringContaining("the issuer rejected the login (invalid_grant)")]);
+  const server = (await user.store.list())[0]?.server;
+  expect([code, stderr.split("\n").slice(1)]).toEqual([
+    4,
+    [`log in again at ${server}: the issuer rejected the login (invalid_grant)`, ""],
+  ]);
 });
 
 it.for<[string, number, string]>([
@@ -55,7 +112,15 @@ it.for<[string, number, string]>([
     lostRefresh: { at: Date.now(), code: "network_failed", generation },
   }));
   const { code, stderr } = await user.run(["status"]);
-  expect([code, stderr]).toEqual([0, expect.stringContaining(words)]);
+  const [{ server, lostRefresh }] = (await user.store.list()) as [Grant];
+  const at = new Date(lostRefresh?.at ?? 0).toISOString();
+  expect([code, stderr.split("\n").slice(1)]).toEqual([
+    0,
+    [
+      `warning: the answer to the refresh of the token for "${server}" was lost at ${at}: ${words}, and an issuer that rotates refresh tokens may require a new login`,
+      "",
+    ],
+  ]);
 });
 
 it("exits with 8 where the only login cannot be read, and warns beside one that can", async ({ user }) => {
@@ -132,6 +197,12 @@ it("lists the logins of an engine in its order, a page at a time, and says the s
     const store = { location: "the engine", connections, read } as unknown as GrantStore;
     Object.assign(context, { store: async () => store, storeChoice: () => ({ value: "redis", source: "default" }) });
     const code = await runStatus({ all: true, output: "ndjson" }, context);
+    const table = startRun({}, { all: true });
+    Object.assign(table.context, { store: async () => store, storeChoice: context.storeChoice });
+    expect(await runStatus({ all: true, output: "table" }, table.context)).toBe(code);
+    if (grants.some((grant) => !(grant instanceof Error))) {
+      expect(table.io.out()).toMatch(/^PROFILE +SERVER +STATE +EXPIRES +REFRESHABLE +GRANT +SCOPE +ISSUER +ACCOUNT\n/);
+    }
     const logins = linesOf(io.out()).map((line) => JSON.parse(line) as { profile: string; stored_in: string });
     return { code, logins: logins.map((one) => `${one.profile} in ${one.stored_in}`), said: io.err() };
   };

@@ -1,10 +1,16 @@
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { runLogins } from "../../../../src/cli/commands/store/logins.js";
+import { exportStore, importStore } from "../../../../src/cli/commands/store/transfer.js";
+import type { Grant } from "../../../../src/oauth/model/grant.js";
+import type { GrantStore } from "../../../../src/oauth/model/grant-store.js";
+import { Secret } from "../../../../src/redact.js";
 import { fileStore } from "../../../../src/store/file/file.js";
 import { runCli, temporaryFolder } from "../../../helpers/cli.js";
 import { fixedText } from "../../../helpers/fixed-text.js";
 import { madeClient, madeGrant, plainGrant } from "../../../helpers/grant.js";
+import { startRun } from "../../run-support.js";
 
 const FORM = "http://127.0.0.1/callback";
 const BINDING = {
@@ -47,7 +53,12 @@ describe("store keys", () => {
     expect(ring).toEqual({ current: "k1", keys: { k1: expect.any(String) }, name_key: expect.any(String) });
     const again = await runCli(["store", "keys", keys], { env: { AGENTAUTH_HOME: home } });
     expect([again.code, again.stdout]).toEqual([2, ""]);
-    expect(again.stderr).toContain(`the file ${keys} exists already`);
+    expect(again.stderr).toBe(`error: the file ${keys} exists already\nhint: name another one, or move it away\n`);
+    const made = await runCli(["store", "keys", join(home, "more.json")], { env: { AGENTAUTH_HOME: home } });
+    expect([made.stdout, fixedText(made.stderr)]).toEqual([
+      "",
+      "the key ring is in <folder>/more.json; to use it: export AGENTAUTH_STORE_KEYS=file:<folder>/more.json\n",
+    ]);
     expect(JSON.parse(readFileSync(keys, "utf8"))).toEqual(ring);
   });
 
@@ -91,6 +102,20 @@ describe("store logins", () => {
       for (const server of ["https://mcp.example/mcp", "https://other.example/mcp"]) expect(stdout).toContain(server);
       expect(stdout).not.toMatch(/token-1|secret-1/);
     }
+    for (const format of ["wide", "csv", "yaml"]) {
+      const { stdout } = await run([
+        "store",
+        "logins",
+        "-o",
+        format,
+        "--limit",
+        "1",
+        "--server",
+        "https://mcp.example/mcp",
+      ]);
+      expect(stdout).toMatchSnapshot(format);
+    }
+    expect((await run(["store", "logins", "-o", "table"])).stdout.split("\n")[0]).toMatchSnapshot("headings");
     const { stdout } = await run(["store", "logins", "--json"]);
     expect(JSON.parse(stdout)).toEqual([
       expect.objectContaining({ profile: expect.any(String), state: "valid", refreshable: true, reason: null }),
@@ -113,6 +138,40 @@ describe("store logins", () => {
     await store.save(madeGrant({ profile: "ended", server: "https://ended.example/mcp", retired }), undefined);
     const { code, stdout } = await over(home, keys)(["store", "logins", "-o", "ndjson", ...args]);
     expect([code, lines(stdout).length]).toEqual([0, count]);
+  });
+
+  it("reads no page beyond a limit, and up to a hundred at once", async () => {
+    const asked: unknown[] = [];
+    const item = { profile: "p", server: "https://mcp.example/mcp", account: null, state: "valid" };
+    async function* connections(query: { onUnusable: unknown; limit: number }) {
+      const { onUnusable: _, ...others } = query;
+      asked.push(others);
+      for (let page = 0; page < 3; page++) {
+        asked.push(page);
+        yield { items: [item, item], cursor: undefined };
+      }
+    }
+    const printed = async (flags: object) => {
+      asked.length = 0;
+      const { context, io } = startRun({}, flags);
+      const store = async () => ({ location: "there", connections, for: () => undefined });
+      const without = context.with.bind(context);
+      Object.assign(context, { store, with: (to: object) => Object.assign(without(to), { store }) });
+      const code = await runLogins({ output: "ndjson", ...flags }, context);
+      return [code, lines(io.out()).length, ...asked];
+    };
+    const none = { profile: undefined, tenant: undefined, server: undefined, state: undefined };
+    expect(await printed({})).toEqual([undefined, 6, { ...none, limit: 100 }, 0, 1, 2]);
+    expect(await printed({ limit: 4 })).toEqual([undefined, 4, { ...none, limit: 4 }, 0, 1]);
+    expect(await printed({ limit: 3, tenant: "acme", state: "expired" })).toEqual([
+      ...[undefined, 3],
+      ...[{ ...none, tenant: "acme", state: "expired", limit: 3 }, 0, 1],
+    ]);
+    expect(await printed({ needsLogin: true, profile: "a user", server: "https://mcp.example/mcp" })).toEqual([
+      ...[undefined, 6],
+      { ...none, profile: "a user", server: "https://mcp.example/mcp", state: "needs_login", limit: 100 },
+      ...[0, 1, 2],
+    ]);
   });
 
   it.each([
@@ -191,6 +250,10 @@ describe("store export and store import", () => {
       'skipped the login at "https://mcp.example/mcp" of profile default: the store has a newer one',
     );
     expect(stderr).toContain('skipped the binding of "my-service": it is bound to "https://another.example"');
+    expect(JSON.parse(stdout).skipped_records).toEqual([
+      { record: 'binding of "my-service"', reason: 'it is bound to "https://another.example"' },
+      { record: 'login at "https://mcp.example/mcp" of profile default', reason: "the store has a newer one" },
+    ]);
     expect((await copy.read(newer))?.signedInAt).toBe(newer.signedInAt);
     // A generation is never used twice, although the generations of the imported login begin at 1.
     const older = await copy.read({ profile: "work", account: "ann", server: "https://other.example/mcp" });
@@ -241,6 +304,7 @@ describe("store export and store import", () => {
     const { code, stdout, stderr } = await over(target, keys)(["store", "import", path]);
     expect([code, stdout]).toEqual([8, ""]);
     expect(stderr).toMatch(reason);
+    expect(fixedText(stderr)).toMatchSnapshot();
     expect(await fileStore(target).list()).toEqual([]);
   });
 
@@ -292,7 +356,10 @@ describe("store export and store import", () => {
     const env = { AGENTAUTH_HOME: home, AGENTAUTH_STORE_KEYS: "none" };
     const plain = await runCli(["store", "export", path], { env });
     expect(plain.code).toBe(0);
-    expect(plain.stderr).toContain(`the tokens in ${path} are not sealed`);
+    expect(plain.stderr).toBe(`warning: store_keys is none: the tokens in ${path} are not sealed\n`);
+    const lines = readFileSync(path, "utf8").trimEnd().split("\n");
+    expect(lines.map((line) => JSON.parse(line).kind)).toEqual(["binding", "client", "grant", "grant", "export-end"]);
+    expect(lines.at(-1)).toBe('{"kind":"export-end","records":4}');
     const target = temporaryFolder();
     const read = await runCli(["store", "import", path], { env: { ...env, AGENTAUTH_HOME: target } });
     expect(read.code).toBe(0);
@@ -300,12 +367,76 @@ describe("store export and store import", () => {
   });
 });
 
+describe("a store that other processes change at the same time", () => {
+  const GRANT = madeGrant({ profile: "work", account: "ann", generation: 2 });
+  const exported = async () => {
+    const path = join(temporaryFolder(), "logins.ndjson");
+    const from = {
+      list: async () => [GRANT],
+      listClients: async () => [madeClient({ redirectUri: undefined })],
+      listBindings: async () => [],
+    };
+    const report = await exportStore(from as unknown as GrantStore, { path, ring: "none", onUnusable() {} });
+    expect(report).toEqual({ path, sealed: false, logins: 1, clients: 1, bindings: 0 });
+    return path;
+  };
+  const importedInto = async (store: object) =>
+    importStore(store as GrantStore, { path: await exported(), ring: "none" });
+  const NO_CLIENT = { record: 'client "client-1"', reason: "it has no redirect address" };
+  const NONE = { logins: 0, clients: 0, bindings: 0, unchanged: 0, skipped_records: [NO_CLIENT] };
+
+  it("is tried again five times, with what it has by then", async () => {
+    const saved: unknown[] = [];
+    const store = {
+      read: async () => (saved.length === 0 ? undefined : { ...GRANT, signedInAt: 1, generation: 6 + saved.length }),
+      save: async (grant: Grant, before: number | undefined) => {
+        saved.push([grant.generation, before]);
+        return false;
+      },
+    };
+    const record = 'login at "https://mcp.example/mcp" of profile work, account "ann"';
+    const skipped = [NO_CLIENT, { record, reason: "other processes change it at the same time" }];
+    expect(await importedInto(store)).toEqual({ ...NONE, skipped_records: skipped });
+    expect(saved).toEqual([
+      [2, undefined],
+      [8, 7],
+      [9, 8],
+      [10, 9],
+      [11, 10],
+    ]);
+  });
+
+  it.each<[string, Partial<Grant>, string]>([
+    ["the same login", {}, "unchanged"],
+    ["the same login, refreshed", { generation: 3 }, "unchanged"],
+    ["the same login before", { generation: 1 }, "imported"],
+    ["another one of the same time and generation", { tokens: otherTokens() }, "newer"],
+    ["another one of the same time, later", { tokens: otherTokens(), generation: 3 }, "newer"],
+    ["another one of the same time, earlier", { tokens: otherTokens(), generation: 1 }, "imported"],
+    ["a later one", { signedInAt: GRANT.signedInAt + 1, generation: 1 }, "newer"],
+    ["an earlier one", { signedInAt: GRANT.signedInAt - 1, generation: 9 }, "imported"],
+  ])("has %s", async (_what, over, outcome) => {
+    const store = { read: async () => ({ ...GRANT, ...over }), save: async () => true };
+    const { logins, unchanged, skipped_records } = await importedInto(store);
+    expect([logins, unchanged, skipped_records.length - 1]).toEqual(
+      ["imported", "unchanged", "newer"].map((one) => Number(one === outcome)),
+    );
+  });
+});
+
 it("reseals nothing where the key ring is none", async () => {
   const engine = { AGENTAUTH_STORE: "redis", AGENTAUTH_STORE_URL: "redis://127.0.0.1:1" };
   const env = { AGENTAUTH_HOME: temporaryFolder(), AGENTAUTH_STORE_KEYS: "none", ...engine };
   const { code, stderr } = await runCli(["store", "reseal"], { env });
-  expect([code, stderr]).toEqual([2, expect.stringContaining("store_keys is none: nothing is sealed")]);
+  expect([code, stderr]).toEqual([
+    2,
+    "error: store_keys is none: nothing is sealed\nhint: agentauth store keys <path>\n",
+  ]);
 });
+
+function otherTokens(): Grant["tokens"] {
+  return { ...madeGrant().tokens, accessToken: new Secret("access-token-2") };
+}
 
 function byServer(one: { server: string }, other: { server: string }): number {
   return one.server < other.server ? -1 : 1;
