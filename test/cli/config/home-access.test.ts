@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { accessOf, homeAccess, repairHome } from "../../../src/cli/config/home-access.js";
+import { ACCESS_TEXT, accessOf, homeAccess, repairHome } from "../../../src/cli/config/home-access.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
 import { folder } from "../../store/stores.js";
 
@@ -39,6 +39,15 @@ describe.skipIf(ON_WINDOWS)("the repair of a folder that others can read", () =>
     expect([repairHome(link), modeOf(linked)]).toEqual([false, 0o755]);
   });
 
+  it.each(
+    "config.json sandbox.json agent-sessions.json grants clients bindings claims pending tokens logins run".split(" "),
+  )("knows %s for one of ours", (name) => {
+    const path = folder();
+    mkdirSync(join(path, name));
+    chmodSync(path, 0o755);
+    expect([repairHome(path), modeOf(path)]).toEqual([true, 0o700]);
+  });
+
   it("does nothing where there is no folder", () => {
     expect(repairHome(join(folder(), "absent"))).toBe(false);
   });
@@ -53,6 +62,33 @@ describe.skipIf(ON_WINDOWS)("who can get at a folder", () => {
     [{ uid: mine + 1, mode: 0o700 }, "foreign"],
   ] as const)("%j: %s", (stat, access) => {
     expect(accessOf(stat)).toBe(access);
+  });
+
+  it.each([
+    [{ uid: 0, mode: 0o700 }, "private"],
+    [{ uid: mine, mode: 0o720 }, "writable"],
+    [{ uid: mine, mode: 0o702 }, "writable"],
+    [{ uid: mine, mode: 0o710 }, "readable"],
+    [{ uid: mine, mode: 0o701 }, "readable"],
+    [{ uid: mine, mode: 0o704 }, "readable"],
+  ] as const)("%j: %s, by each of its bits", (stat, access) => {
+    expect(accessOf(stat)).toBe(access);
+  });
+
+  it("is known of one that is there, and of one that is not", () => {
+    const path = home(0o700);
+    expect([homeAccess(path), homeAccess(join(path, "absent"))]).toEqual(["private", "absent"]);
+  });
+
+  it("is said in words", () => {
+    expect(ACCESS_TEXT).toEqual({
+      private: "readable by you alone",
+      unchecked: "agentauth doctor shows who can read it",
+      readable: "can be read by others",
+      writable: "can be changed by others",
+      foreign: "belongs to another user",
+      absent: "does not exist yet",
+    });
   });
 
   it("is not known of one out of reach", () => {

@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { PassThrough } from "node:stream";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { createPendingSaves } from "../../../src/cli/runtime/pending-saves.js";
 import { listenForSignals } from "../../../src/cli/runtime/signals.js";
 import { memoryStore } from "../../../src/store/memory.js";
@@ -105,6 +105,43 @@ it("while the process is acquired no signal is heard, and the closing of the ter
   expect(host.listenerCount("SIGHUP")).toBe(1);
   host.emit("SIGHUP");
   expect(interruption.exitCode()).toBe(129);
+});
+
+it("a reader that has stopped reading delays the end for five seconds, and not beyond the end of the run", () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  try {
+    const stuck = setup();
+    stuck.host.emit("SIGTERM");
+    vi.advanceTimersByTime(5000);
+    expect(stuck.exits).toEqual([]);
+    stuck.host.stdout.write(Buffer.alloc(1_000_000));
+    vi.advanceTimersByTime(4999);
+    expect(stuck.exits).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(stuck.exits).toEqual([143]);
+    const ended = setup();
+    ended.host.stdout.write(Buffer.alloc(1_000_000));
+    ended.host.emit("SIGINT");
+    ended.interruption.stop();
+    vi.advanceTimersByTime(20_000);
+    expect(ended.exits).toEqual([]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+it("the error of what was ended names the signal", () => {
+  const { host, interruption } = setup();
+  host.emit("SIGHUP");
+  expect(interruption.signal.reason).toMatchObject({ code: "aborted", class: "aborted", message: "ended by SIGHUP" });
+});
+
+it("who acquires the process gets its streams and its environment, and may end it", () => {
+  const { host, interruption, exits } = setup();
+  const own = interruption.acquireProcess();
+  expect([own.stdin, own.stdout, own.stderr, own.env]).toEqual([host.stdin, host.stdout, host.stderr, host.env]);
+  own.exit(5);
+  expect(exits).toEqual([5]);
 });
 
 it("hears Ctrl-Break of a console of Windows, and of no other system", () => {

@@ -27,6 +27,65 @@ it("names the way to an id that begins with a dash, and not for a mistyped flag"
   expect((await reported("devices get --zzzzzz")).hint).toBe(see);
 });
 
+/** Command lines that the parser refuses, of each kind of complaint. */
+it.each([
+  "devices list --limit x",
+  "devices list --limit 0",
+  "devices list -o tabel",
+  "devices list --output zzzzzzzz",
+  "mcp config curser https://a.example/mcp",
+  "mcp config zzzzzzzz https://a.example/mcp",
+  "devices list --limit",
+  "devices get",
+  "device list",
+  "zzzzzzzz",
+  "devices lst",
+  "devices list --lmit 5",
+  "devices list --lmit=5",
+  "devices list --api-token x",
+  "auth",
+  "auth status",
+  "auth token https://a.example/mcp",
+  "auth login https://a.example/mcp?secret",
+  "auth logout",
+  "call https://a.example/mcp tool",
+  "curl https://a.example/mcp",
+  "devices show d",
+  "domains show d",
+  "pools show p",
+  "init",
+  "list",
+  "ls",
+  "refresh https://a.example/$x",
+  "token --json",
+  "token https://a.example/mcp --output json",
+  "token https://a.example/mcp -o json",
+  "tools",
+  "version",
+  "whoami",
+  "constructor",
+  "-x",
+  "-xy",
+])("%s", async (line) => {
+  expect(await reported(line)).toMatchSnapshot();
+});
+
+it("has the complaint of the parser as its cause, unless that repeats what was typed as a flag", () => {
+  const of = (message: string) => usageErrorOf(Object.assign(new Error(message), { code: "x" }) as never);
+  expect(of("error: something else\nmore")).toMatchObject({
+    ...{ code: "usage", class: "usage", message: "something else", hint: "see agentauth --help" },
+    cause: expect.objectContaining({ message: "error: something else\nmore" }),
+  });
+  expect(of("error: unknown option '--zzz=secret'").cause).toBeUndefined();
+  expect(of("error: unknown option '--zzz=secret'").message).toBe("unknown option '--zzz'");
+  expect(of("error: unknown command 'zzz'\n(Did you mean zz?)").hint).toBe("did you mean zz?");
+});
+
+it("a value is quoted in its complaint, and cut", async () => {
+  const { message } = await reported(`devices list --limit ${"x".repeat(200)}`);
+  expect(message).toBe(`--limit "${"x".repeat(80)}…" must be a whole number of at least 1`);
+});
+
 describe("an unexpected argument", () => {
   it.each([
     ["devices list extra", "did you mean --pool extra?"],

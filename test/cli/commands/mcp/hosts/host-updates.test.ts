@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, expect, it } from "vitest";
-import { MCP_HOSTS } from "../../../../src/cli/clients/mcp-hosts/hosts.js";
-import { NAME, read, startUser, URL_OF_SERVER, write } from "./host-support.js";
+import { MCP_HOSTS } from "../../../../../src/cli/clients/mcp-hosts/hosts.js";
+import { NAME, read, startUser, URL_OF_SERVER, write } from "../host-support.js";
 
 const ARGS = `args = ["mcp", "proxy", "${URL_OF_SERVER}"]`;
 const NEW_ARGS = `args = ["mcp", "proxy", "${URL_OF_SERVER}", "--account-hint", "bob"]`;

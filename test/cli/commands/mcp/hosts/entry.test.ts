@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type EntryFlags, entryOf, originOf } from "../../../../src/cli/commands/mcp/hosts/entry.js";
-import type { CommandContext } from "../../../../src/cli/runtime/context.js";
+import { type EntryFlags, entryOf, originOf } from "../../../../../src/cli/commands/mcp/hosts/entry.js";
+import type { CommandContext } from "../../../../../src/cli/runtime/context.js";
 
 const URL_OF_SERVER = "https://mcp.example/mcp";
 const WINDOWS = ["C:\\Program Files\\nodejs\\node.exe", "C:\\npm\\agentauth\\bin\\agentauth.cjs"] as const;

@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { MCP_HOSTS } from "../../../../src/cli/clients/mcp-hosts/hosts.js";
-import { COMMANDS } from "../../../../src/cli/commands/all.gen.js";
-import { buildProgram } from "../../../../src/cli/program.js";
-import { createPendingSaves } from "../../../../src/cli/runtime/pending-saves.js";
-import { processSignals } from "../../../../src/cli/runtime/signals.js";
-import { usageErrorOf } from "../../../../src/cli/runtime/usage-error.js";
-import { isAgentAuthError } from "../../../../src/errors.js";
-import { systemClock } from "../../../../src/http/deadline.js";
-import { Redactor } from "../../../../src/redact.js";
-import { temporaryFolder } from "../../../helpers/folder.js";
-import { createMemoryIo } from "../../../helpers/memory-io.js";
+import { MCP_HOSTS } from "../../../../../src/cli/clients/mcp-hosts/hosts.js";
+import { COMMANDS } from "../../../../../src/cli/commands/all.gen.js";
+import { buildProgram } from "../../../../../src/cli/program.js";
+import { createPendingSaves } from "../../../../../src/cli/runtime/pending-saves.js";
+import { processSignals } from "../../../../../src/cli/runtime/signals.js";
+import { usageErrorOf } from "../../../../../src/cli/runtime/usage-error.js";
+import { isAgentAuthError } from "../../../../../src/errors.js";
+import { systemClock } from "../../../../../src/http/deadline.js";
+import { Redactor } from "../../../../../src/redact.js";
+import { temporaryFolder } from "../../../../helpers/folder.js";
+import { createMemoryIo } from "../../../../helpers/memory-io.js";
 
 const URL_OF_SERVER = "https://mcp.example.com/mcp";
 

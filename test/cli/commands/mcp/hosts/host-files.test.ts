@@ -12,10 +12,11 @@ import fs, {
 import { syncBuiltinESMExports } from "node:module";
 import { dirname, join, posix, win32 } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { isOutside, readHostFile, writeHostFile } from "../../../../src/cli/clients/mcp-hosts/settings-file.js";
-import { fixedText } from "../../../helpers/fixed-text.js";
-import { temporaryFolder } from "../../../helpers/folder.js";
-import { NAME, read, startUser, URL_OF_SERVER, write } from "./host-support.js";
+import { originOf, printableUrl } from "../../../../../src/cli/commands/mcp/hosts/entry.js";
+import { isOutside, readHostFile, writeHostFile } from "../../../../../src/cli/clients/mcp-hosts/settings-file.js";
+import { fixedText } from "../../../../helpers/fixed-text.js";
+import { temporaryFolder } from "../../../../helpers/folder.js";
+import { NAME, read, startUser, URL_OF_SERVER, write } from "../host-support.js";
 
 const { fsyncSync, renameSync } = fs;
 afterEach(() => {
@@ -475,6 +476,9 @@ describe("agentauth mcp list", () => {
     expect(text).not.toContain("secret-");
     expect(text).not.toContain("\u001b");
     expect(fixedText(text)).toMatchSnapshot();
+    for (const format of ["table", "wide", "csv"]) {
+      expect(fixedText((await me.run("list", "-o", format)).stdout)).toMatchSnapshot();
+    }
     expect((await me.run("list", "-o", "id")).stdout.split("\n")).toContain("mine");
   });
 
@@ -495,6 +499,54 @@ describe("agentauth mcp list", () => {
       stdout: "[]",
       stderr: "no MCP host has a server in its settings here\n",
     });
+  });
+});
+
+describe("what agentauth mcp list prints of an address", () => {
+  it.each([
+    ["https://a.example:8443/mcp", "https://a.example:8443/mcp"],
+    ["https://u:p@a.example/#x", "https://a.example/"],
+    ["https://a.example/?a b=1&c=2", "https://a.example/?a%20b=***&c=***"],
+    [`https://a.example/${"a1".repeat(10)}/x`, "https://a.example/***/x"],
+    [`https://a.example/${"a1".repeat(9)}b/x`, `https://a.example/${"a1".repeat(9)}b/x`],
+    [`https://a.example/${"ab".repeat(10)}/x`, `https://a.example/${"ab".repeat(10)}/x`],
+    [`https://a.example/${"12".repeat(10)}/x`, `https://a.example/${"12".repeat(10)}/x`],
+    [`https://a.example/A1-._~+=${"A1".repeat(8)}`, "https://a.example/***"],
+    [`https://a.example/!${"a1".repeat(10)}`, `https://a.example/!${"a1".repeat(10)}`],
+    [`https://a.example/${"a1".repeat(10)}!`, `https://a.example/${"a1".repeat(10)}!`],
+    ["nowhere", "***"],
+  ])("%s is %s", (url, printed) => {
+    expect(printableUrl(url)).toBe(printed);
+  });
+});
+
+describe("what an entry is for", () => {
+  const AT = URL_OF_SERVER;
+  const PROXY = ["mcp", "proxy", AT];
+  const helper = (headersHelper: unknown, url: unknown = AT) => ({ url, headersHelper });
+
+  it.each<[string, unknown, string | undefined, boolean]>([
+    ["our command", { command: "x", args: PROXY }, AT, true],
+    ["Node and our script", { command: "node", args: ["a.js", ...PROXY] }, AT, true],
+    ["npx", { command: "npx", args: ["--yes", "agentauth", ...PROXY] }, AT, true],
+    ["npx of Windows", { command: "cmd", args: ["/c", "npx", "--yes", "agentauth", ...PROXY] }, AT, true],
+    ["a command of goose", { cmd: "x", args: PROXY }, AT, true],
+    ["a command in one list", { command: ["x", ...PROXY] }, AT, true],
+    ["five words before it", { command: "a", args: ["b", "c", "d", ...PROXY] }, undefined, false],
+    ["another verb", { command: "x", args: ["mcp", "call", AT] }, undefined, false],
+    ["another group", { command: "x", args: ["http", "proxy", AT] }, undefined, false],
+    ["no address", { command: "x", args: ["mcp", "proxy"] }, undefined, false],
+    ["a word that is none", { command: "x", args: ["mcp", "proxy", 5] }, undefined, false],
+    ...["url", "serverUrl", "httpUrl", "uri"].map((field): [string, unknown, string, boolean] => [field, { [field]: AT }, AT, false]),
+    ["the first address", { serverUrl: 5, httpUrl: "a", uri: "b" }, "a", false],
+    ["our headers", helper(`x token ${AT} --format headers-json`), AT, true],
+    ["a helper of our name", helper("/opt/agentauth x"), AT, true],
+    ["another helper", helper("/opt/agentauthx token"), AT, false],
+    ["a helper that is no text", helper(5), AT, false],
+    ["our headers for no address", helper(`x token ${AT} --format headers-json`, 5), undefined, false],
+    ["no map", [AT], undefined, false],
+  ])("by %s", (_what, entry, url, isByAgentauth) => {
+    expect(originOf(entry)).toEqual({ url, isByAgentauth });
   });
 });
 

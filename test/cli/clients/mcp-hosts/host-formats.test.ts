@@ -30,6 +30,14 @@ describe.each(Object.entries(MCP_HOSTS))("the row of %s", (name, host) => {
 });
 
 describe("the files of hosts", () => {
+  it.each(PLATFORMS)("are all that they read, the preferred one first, on %s", (platform) => {
+    const files = Object.entries(MCP_HOSTS).map(([name, host]) => [
+      name,
+      ...HOST_SCOPES.flatMap((scope) => filesOf(host, scope, machine(platform))),
+    ]);
+    expect(files).toMatchSnapshot();
+  });
+
   it("follow the variables that move them, if these are absolute paths", () => {
     const file = (host: keyof typeof MCP_HOSTS, platform: string, env: HostMachine["env"]) => {
       const row = MCP_HOSTS[host];

@@ -4,9 +4,9 @@ import { parse as parseJson } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
-import type { HostScope, McpHost } from "../../../../src/cli/clients/mcp-hosts/host.js";
-import { MCP_HOSTS, WRITABLE_HOSTS } from "../../../../src/cli/clients/mcp-hosts/hosts.js";
-import { NAME, read, startUser, URL_OF_SERVER, write } from "./host-support.js";
+import type { HostScope, McpHost } from "../../../../../src/cli/clients/mcp-hosts/host.js";
+import { MCP_HOSTS, WRITABLE_HOSTS } from "../../../../../src/cli/clients/mcp-hosts/hosts.js";
+import { NAME, read, startUser, URL_OF_SERVER, write } from "../host-support.js";
 
 function parse(language: McpHost["language"], text: string): Record<string, Record<string, unknown>> {
   if (language === "toml") return JSON.parse(JSON.stringify(parseToml(text)));

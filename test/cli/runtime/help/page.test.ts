@@ -1,0 +1,69 @@
+import { Option } from "commander";
+import { describe, expect, it } from "vitest";
+import { globalFlagRows, HelpedCommand, visibleCommands } from "../../../../src/cli/runtime/help/page.js";
+
+interface Parts {
+  /** Flags of the command's own. */
+  own?: number;
+  /** Further flags by their headings. */
+  more?: Record<string, string[]>;
+  prose?: number;
+  examples?: string[];
+  width?: number;
+  isFull?: boolean;
+}
+
+/** A program with a command `work` of these parts, and a group `set`. */
+function programOf({ own = 1, more = {}, prose = 0, examples = [], width = 80, isFull = false }: Parts = {}) {
+  const root = new HelpedCommand("agentauth", { width, isFull }).description("A program.").helpCommand(false);
+  root.addOption(new Option("--profile <name>", "Profile to use").helpGroup("Service:")).addHelpText("after", "\nsee help agents, help formats");
+  const work = root.command("work").description("Do the work").argument("<url>", "Where").argument("[words...]", "What");
+  for (let nth = 0; nth < own; nth++) work.option(`--own-${nth}`, `Own flag ${nth}`);
+  work.addOption(new Option("--secret", "Not shown").hideHelp());
+  work.addOption(new Option("-f, --format <format>", "Format").choices(["a", "b"]));
+  for (const [heading, flags] of Object.entries(more))
+    for (const flag of flags) work.addOption(new Option(flag, `About ${flag}`).helpGroup(heading));
+  work.addHelpText("after", `\n${"A line of prose:\n".repeat(prose)}\nExamples:\n${examples.map((line) => `  $ ${line}\n`).join("")}`);
+  work.addHelpText("after", () => "");
+  const set = root.command("set").description("Change settings").helpGroup("Settings:");
+  const one = set.command("one").description("Change one").argument("<key>", "Its name");
+  one.addHelpText("after", "\nExamples:\n  $ other set\n  $ agentauth set one x\n");
+  set.command("two").description("Change two").addHelpText("after", "\nExample:\n  $ agentauth set 2\n");
+  set.command("three").description("Change three");
+  root.command("hidden", { hidden: true }).description("Not listed");
+  return { root, work, set };
+}
+
+const RARE = { "Login:": ["--scope <s>", "--dpop <p>"], "Security policy:": ["--strict"], "The client:": ["--key <k>"] };
+const MANY = { ...RARE, "Machine grants:": Array.from({ length: 40 }, (_, nth) => `--grant-${nth}`) };
+
+describe("the help of a command", () => {
+  it.each<[string, Parts]>([
+    ["that has few flags", {}],
+    ["in a narrow window", { width: 40, more: RARE, examples: ["agentauth work https://a.example/ --own-0"] }],
+    ["that has its flags below headings", { more: RARE, examples: ["agentauth work a", "agentauth work b"] }],
+    ["that has too many: the rare ones by name", { more: MANY, own: 3 }],
+    ["that has far too many: the rare ones by heading", { more: MANY, own: 10, prose: 5 }],
+    ["that has no room for prose", { more: MANY, own: 20, prose: 25, examples: Array(9).fill("agentauth work") }],
+    ["that has everything", { more: MANY, own: 20, prose: 3, examples: Array(9).fill("agentauth work"), isFull: true }],
+  ])("%s", (_what, parts) => {
+    expect(programOf(parts).work.helpInformation()).toMatchSnapshot();
+  });
+
+  it("is for a group its commands, with an example of each", () => {
+    expect(programOf().set.helpInformation()).toMatchSnapshot();
+    expect(programOf({ isFull: true }).set.helpInformation()).toMatchSnapshot();
+  });
+
+  it("is for the program a screen, or all of it", () => {
+    expect(programOf().root.helpInformation()).toMatchSnapshot();
+    expect(programOf({ isFull: true, width: 60 }).root.helpInformation()).toMatchSnapshot();
+  });
+
+  it("lists neither hidden commands nor that of help", () => {
+    const { root, set } = programOf();
+    expect(visibleCommands(root).map((one) => one.name())).toEqual(["work", "set"]);
+    expect(visibleCommands(set).map((one) => one.name())).toEqual(["one", "two", "three"]);
+    expect(globalFlagRows(root)).toEqual([["--profile <name>", "Profile to use"], ["-h, --help", "display help for command"]]);
+  });
+});
