@@ -8,7 +8,7 @@ import {
   parseTree,
   printParseErrorCode,
 } from "#packages/jsonc";
-import { isMap, lineAt, lineBreakOf, lineStart, type SettingsLanguage, SettingsSyntaxError } from "./host.js";
+import { lineAt, lineBreakOf, lineStart, type SettingsLanguage, SettingsSyntaxError } from "./host.js";
 
 /**
  * JSON with comments and trailing commas, which stay: `modify` of the parser removes comments beside a member, and moves the
@@ -21,9 +21,7 @@ export const json: SettingsLanguage = {
     checkMap(text, root, "the settings");
     const servers = findNodeAtLocation(root, [key]);
     if (servers !== undefined) checkMap(text, servers, `"${key}"`);
-    const value: unknown = getNodeValue(root);
-    if (!isMap(value)) throw new SettingsSyntaxError("the settings must be an object");
-    return value;
+    return getNodeValue(root) as Record<string, unknown>;
   },
   print: (settings) => `${JSON.stringify(settings, null, 2)}\n`,
   add(text, key, name, entry) {

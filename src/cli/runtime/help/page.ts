@@ -82,11 +82,11 @@ function renderPage(command: Command, width: number, detail: Detail): string[] {
   const name = fullName(command);
   const groups = flagGroups(command, detail === "everything");
   const isAll = detail === "everything" || detail === "flags";
-  const shown = isAll ? groups : groups.map(commonFlags).filter(({ options }) => options.length > 0);
+  const shown = isAll ? groups : groups.map(commonFlags);
   const rest = isAll ? [] : groups.map(rareFlags).filter(({ options }) => options.length > 0);
   const shownExamples = examples.length > 0 ? examples : subcommands.flatMap(firstExample);
   const parts = [
-    fill(`Usage: ${name} ${command.usage()}`.trimEnd(), width, 4),
+    fill(`Usage: ${name} ${command.usage()}`, width, 4),
     fill(command.description(), width),
     addHeading(
       shownExamples.length === 1 ? "Example:" : "Examples:",
