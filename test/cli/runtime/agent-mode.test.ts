@@ -161,6 +161,7 @@ describe("a session of an AI agent", () => {
     const env = { AGENTAUTH_HOME: temporaryFolder() };
     const isNew = (agent: string, now: number) => isNewSession(agent, env, now);
     expect([isNew("a", HOUR), isNew("a", 2 * HOUR - 1), isNew("b", HOUR)]).toEqual([true, false, true]);
+    expect(isNew("b", HOUR)).toBe(false);
     expect([isNew("a", 2 * HOUR), isNew("a", 2 * HOUR - 1), isNew("a", 2 * HOUR)]).toEqual([true, true, false]);
   });
 

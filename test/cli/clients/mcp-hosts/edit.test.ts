@@ -2,7 +2,7 @@ import { parse } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
-import { changeServer, serversIn } from "../../../../src/cli/clients/mcp-hosts/edit.js";
+import { changeServer, hasValues, serversIn } from "../../../../src/cli/clients/mcp-hosts/edit.js";
 import type { McpHost } from "../../../../src/cli/clients/mcp-hosts/host.js";
 import { MCP_HOSTS } from "../../../../src/cli/clients/mcp-hosts/hosts.js";
 import { originOf, printableUrl } from "../../../../src/cli/commands/mcp/hosts/entry.js";
@@ -178,4 +178,117 @@ it("an entry names a server only by an address, and nothing else of it is printe
   expect(originOf(entry)).toEqual({ url: undefined, isByAgentauth: false });
   expect(originOf({ ...entry, args: ["mcp", "proxy", "https://mcp.example/mcp"] }).isByAgentauth).toBe(true);
   expect(printableUrl("a secret")).toBe("***");
+});
+
+/** The text with a server added, updated and removed; a refusal has its line. */
+async function changed(host: string, text: string, change: { name: string; entry?: object }): Promise<string> {
+  const row = MCP_HOSTS[host] as McpHost;
+  return changeServer(row, text, change as never).catch((error: Error & { line?: number }) => {
+    return `refused: ${error.message} (line ${error.line})`;
+  });
+}
+
+const ENV = { command: "agentauth", args: ["x"], env: { A: "b" } };
+
+describe.each([
+  [
+    "cursor",
+    [
+      "",
+      " \r\n",
+      "{}",
+      "{\n}",
+      '{ "a": 1 }',
+      '{\n\t"a": 1\n}\n',
+      '{"mcpServers": {}}',
+      '{\n  "mcpServers": {\n  },\n}',
+      '{"mcpServers": {"a": 1, }, "b": 2}',
+      '{"mcpServers": {"a": 1 /* x */ , /* y */ "b": 2}}',
+      '{\n    "mcpServers": {\n        "a": {}, // x\n        "own": { "command": "y", "keep": [1] }\n    }\n}',
+      '{\n    "mcpServers": {\n        "own": { "command": "y" }, // x\n        /* z */\n        "b": {}\n    }\n}',
+      '{"mcpServers": {"own": 1}}',
+      '{"mcpServers": {"a": 1, "own": {"env": {"MINE": "1"}}}}',
+      '{"mcpServers": {"own": {"command": "agentauth", "args": ["x"], "env": {"A": "b"}}}}',
+      '// a\r\n{\r\n  "mcpServers": {\r\n    "own": {},\r\n  }\r\n}\r\n',
+      "[]",
+      "1",
+      "{",
+      '{"mcpServers": 1}',
+      '{"a": 1,\n"a": 2}',
+    ],
+  ],
+  [
+    "goose",
+    [
+      "",
+      "# a\n",
+      "a: 1",
+      "extensions:\n",
+      "extensions: # b\nc: 1\n",
+      "extensions: {} # b\nc: 1\n",
+      "extensions: null\n",
+      "extensions: ~   # b\n",
+      "extensions: {a: 1}\n",
+      "extensions: 5\n",
+      "extensions:\n    a: {b: 1} # c\n",
+      "extensions:\n  a:\n    b: |\n      text\n\nc: 1\n",
+      "extensions:\n  own:\n    command: y # c\n    keep: 1\n  b:\n    c: 1\n",
+      "extensions:\n  own: # c\n    command: y\n    env:\n      MINE: '1' # d\n",
+      "extensions:\n  own: {command: y}\n",
+      "extensions:\n  own: 1\n  b:\n    c: 1\n",
+      "extensions:\n  own:\n",
+      '"extensions":\n  "own":\n    "command": y\n',
+      "extensions:\r\n  own:\r\n    command: y\r\n",
+      "{extensions: {}}\n",
+      "[a\n",
+      "a: 1\n a: 2\n",
+      "- a\n",
+    ],
+  ],
+  [
+    "codex",
+    [
+      "",
+      "a = 1",
+      "[mcp_servers.a]\nb = 1",
+      '[mcp_servers.own]\ncommand = "y" # c\nkeep = 1\n\n[mcp_servers.own.tools]\na = 1\n\n[z]\na = 1\n',
+      '[z]\na = 1\n\n  # d\n[mcp_servers.own] # c\ncommand = "y"\n',
+      '[z]\r\na = 1\r\n\r\n[mcp_servers.own]\r\ncommand = "y"\r\n',
+      '[mcp_servers.own.env]\nA = "c"\nMINE = "1"\n',
+      '[mcp_servers]\nown = { command = "y" }\n',
+      "[[mcp_servers.own]]\na = 1\n",
+      "mcp_servers = 1\n",
+      "a = \n",
+      "a = 1\na = 2\n",
+    ],
+  ],
+] as const)("settings of %s in each form", (host, texts) => {
+  it.each(texts)("%j", async (text) => {
+    const results = [
+      await changed(host, text, { name: "own", entry: ENV }),
+      await changed(host, text, { name: "own", entry: { command: "z" } }),
+      await changed(host, text, { name: "own" }),
+    ];
+    expect(results.map((result) => JSON.stringify(result).slice(1, -1))).toMatchSnapshot();
+  });
+});
+
+it.each<[unknown, object, object | undefined, boolean]>([
+  [{ a: 1, b: 2 }, { a: 1 }, undefined, true],
+  [{ a: 1 }, { a: 2 }, undefined, false],
+  [{ a: { b: 1, c: 2 } }, { a: { b: 1 } }, undefined, true],
+  [{ a: { b: 1 } }, { a: { b: 1, c: 2 } }, undefined, false],
+  [{ a: 5 }, { a: { b: 1 } }, undefined, false],
+  [{}, { enabled: true, disabled: false, timeout: 1, tools: [] }, undefined, true],
+  [{}, { a: 1 }, undefined, false],
+  [{ a: 1, o: 2 }, { a: 1 }, { o: "" }, false],
+  [{ a: 1, o: 2 }, { a: 1, o: 2 }, { o: "" }, true],
+  [{ a: 1, o: { mine: 1 } }, { a: 1 }, { o: { A: "" } }, true],
+  [{ a: 1, o: { mine: 1, A: 2 } }, { a: 1 }, { o: { A: "" } }, false],
+  [{ a: 1, o: { mine: 1 } }, { a: 1 }, { o: "" }, false],
+  [1, {}, undefined, false],
+  [[], {}, undefined, false],
+  [null, {}, undefined, false],
+])("%j has the values %j, beside those of other styles %j: %s", (stored, entry, otherStyles, expected) => {
+  expect(hasValues(stored, entry as never, otherStyles as never)).toBe(expected);
 });

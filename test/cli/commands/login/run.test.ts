@@ -94,6 +94,9 @@ it.for<[string, string[], string[], RegExp]>([
   const { code, stdout, stderr } = await user.run(["login", desk.url, "--wait", login_id, ...second]);
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
   expect(fixedText(stderr)).toMatchSnapshot();
+  const env = { AGENTAUTH_ERRORS: "json" };
+  const json = await user.run(["login", desk.url, "--wait", login_id, ...second], { env });
+  expect(JSON.parse(json.stderr).error).toMatchObject({ code: "usage", class: "usage", exit_code: 2 });
 });
 
 it("refuses to finish the login of another server, one that is not stored, and one that is damaged", async ({
@@ -158,6 +161,65 @@ it.for<[string, string[], number, RegExp]>([
   const { code, stdout, stderr } = await user.run(["login", desk.url, ...flags]);
   expect([code, stdout, stderr]).toEqual([exitCode, "", expect.stringMatching(words)]);
   expect(fixedText(stderr)).toMatchSnapshot();
+});
+
+it.for<[string, string[]]>([
+  ["a callback without its login", ["https://mcp.example/mcp", "--callback-url", "http://127.0.0.1:1/?code=c"]],
+  ["a callback of a login that begins", ["https://mcp.example/mcp", "--no-wait", "--callback-url", "x"]],
+  ["an identity provider and a server", ["https://mcp.example/mcp", "--idp", "https://idp.example"]],
+  [
+    "an identity provider and a grant",
+    ["--idp", "https://idp.example", "--grant", "client-credentials", "--client-id", "c"],
+  ],
+  ["the client of a server at an identity provider", ["--idp", "https://idp.example", "--client-id", "c"]],
+  ["an identity provider without an address", ["--idp", "idp"]],
+  ["a machine grant at an address with signs", ["https://mcp.example/mcp?a=$b", "--grant", "id-jag"]],
+  ["no server", []],
+])("refuses %s, and says what helps", async ([_what, args], { user }) => {
+  const { code, stdout, stderr } = await user.run(["login", ...args]);
+  expect([code, stdout]).toEqual([2, ""]);
+  expect(fixedText(stderr)).toMatchSnapshot();
+});
+
+/** What a run prints, without what no two logins have in common. */
+const shown = (text: string) =>
+  fixedText(text)
+    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "<time>")
+    .replace(/(--wait |"login_id":")[\w-]{12}/g, "$1<login_id>")
+    .replace(/(\?|&|\\u0026)(state|code_challenge|client_id|nonce)=[\w.~-]+/g, "$1$2=<$2>")
+    .replace(/"client_id":"[^"]+"/g, '"client_id":"<client_id>"')
+    .replace(/127\.0\.0\.1%3A\d+/g, "<address>")
+    // What a container adds.
+    .replace(/This looks like a container\..*?--flow device\.\n/s, "");
+
+it.for<[string, string[]]>([
+  ["a terminal", []],
+  ["JSON", ["--json"]],
+  ["-o json", ["-o", "json"]],
+  ["a paste", ["--flow", "paste"]],
+  ["a paste as JSON", ["--flow", "paste", "--json"]],
+])("prints the first step whole, for %s", async ([_what, flags], { desk, user }) => {
+  const { code, stdout, stderr } = await user.run(["login", desk.url, "--no-wait", "--login-timeout", "60", ...flags]);
+  expect([code, shown(`${stdout}---\n${stderr}`)]).toMatchSnapshot();
+});
+
+it("prints a login in one step whole, as text and as JSON", async ({ desk, user }) => {
+  for (const flags of [[], ["--json"], ["-o", "text"]]) {
+    const { code, stdout, stderr } = await login(user, [desk.url, "--browser", "none", ...flags]);
+    expect([code, shown(`${stdout}---\n${stderr}`).replaceAll(user.home, "<home>")]).toMatchSnapshot();
+  }
+});
+
+it("says when a started login can be finished until", async ({ desk, user }) => {
+  const now = Date.UTC(2030, 0, 1);
+  const clock = { now: () => performance.now(), epoch: () => now, sleep: async () => {} };
+  const until = async (...flags: string[]) => {
+    const { stdout } = await user.run(["login", desk.url, "--no-wait", "--json", ...flags], { clock });
+    return JSON.parse(stdout).expires_at;
+  };
+  expect([await until(), await until("--login-timeout", "60")]).toEqual([
+    ...["2030-01-01T00:10:00.000Z", "2030-01-01T00:01:00.000Z"],
+  ]);
 });
 
 it("refuses an address that is none", async ({ user }) => {

@@ -144,6 +144,73 @@ describe("mcp call", () => {
   });
 });
 
+describe("what mcp tools and mcp call print of a plain server", () => {
+  const tool = (name: string, more: object = {}) => ({ name, inputSchema: { type: "object" }, ...more });
+  const TOOLS = [
+    tool("a", { description: "First\nof all", title: "A", annotations: { readOnlyHint: true }, _meta: { x: 1 }, y: 2 }),
+    tool("b\u001b[31m"),
+    tool("access-token-1"),
+  ];
+  const CONTENT = [
+    { type: "text", text: "one\ntwo" },
+    { type: "image", data: "AA==", mimeType: "image/png" },
+  ];
+
+  it.each(["table", "wide", "plain", "json", "ndjson", "csv", "yaml", "id"])("as %s", async (format) => {
+    const { url, run } = await loggedInAt(({ id, method }, response) =>
+      sendResult(
+        response,
+        id,
+        method === "tools/list" ? { tools: TOOLS } : { content: CONTENT, structuredContent: { b: 1 } },
+      ),
+    );
+    const tools = await run(["mcp", "tools", url, "-o", format]);
+    const called = await run(["mcp", "call", url, "a", "--args", '{"x":1}', "-o", format]);
+    expect([tools.code, tools.stderr, called.code, called.stderr]).toEqual([0, "", 0, ""]);
+    expect(`${tools.stdout}---\n${called.stdout}`.replaceAll("\u001b", "<esc>")).toMatchSnapshot();
+  });
+
+  it("sends the arguments, and as the client that it is", async () => {
+    const calls: unknown[] = [];
+    const { call: callPlain } = await loggedInAt(({ id, method, params }, response) => {
+      calls.push([method, params]);
+      sendResult(response, id, { content: [] });
+    });
+    await callPlain("--args", '{"x":[1]}');
+    await callPlain();
+    expect(calls).toMatchObject([
+      ["tools/call", { name: "tool", arguments: { x: [1] } }],
+      ["tools/call", { name: "tool", arguments: {} }],
+    ]);
+  });
+});
+
+describe("the failures of mcp call, whole", () => {
+  const html =
+    (status: number, headers: Record<string, string> = {}): PlainAnswer =>
+    (_call, response) =>
+      response.writeHead(status, headers).end("<html>");
+
+  it.each<[string, PlainAnswer, string[]]>([
+    ["401", html(401), []],
+    ["401 of a machine", html(401), ["--grant", "client-credentials", "--client-id", "client-1"]],
+    ["403 with words", ({ id }, response) => sendError(response, id, -32_000, "not \u001b[31m allowed", 403), []],
+    ["404", html(404, { "x-request-id": "r-1" }), []],
+    ["429", html(429, { "retry-after": "7" }), []],
+    ["503 with words", ({ id }, response) => sendError(response, id, -32_000, "closed", 503), []],
+    ["an error of the protocol", ({ id }, response) => sendError(response, id, -32_602, `no\n${"x".repeat(400)}`), []],
+    ["a tool that fails", ({ id }, response) => sendResult(response, id, { content: [], isError: true }), []],
+    ["no response in time", () => undefined, ["--timeout", "1"]],
+    ["a connection that breaks", (_call, response) => response.destroy(), []],
+  ])("%s", async (_what, answer, flags) => {
+    const { url, run } = await loggedInAt(answer);
+    const env = { AGENTAUTH_ERRORS: "json", AGENTAUTH_CLIENT_SECRET: "machine-secret" };
+    const { code, stderr } = await run(["mcp", "call", url, "tool", "--retries", "0", "--no-login", ...flags], { env });
+    const { error } = JSON.parse(linesOf(stderr).at(-1) ?? "") as { error: object };
+    expect({ code, error: JSON.parse(fixedText(JSON.stringify(error))) }).toMatchSnapshot();
+  });
+});
+
 describe("mcp proxy", () => {
   it.for<[string[]]>([[[]], [["--scope", "mcp"]], [["-v"]]])(
     "passes a message on and its answer back: %j",

@@ -5,6 +5,8 @@ import { globalFlagRows, HelpedCommand, visibleCommands } from "../../../../src/
 interface Parts {
   /** Flags of the command's own. */
   own?: number;
+  /** Flags of the group `set`. */
+  ofGroup?: number;
   /** Further flags by their headings. */
   more?: Record<string, string[]>;
   prose?: number;
@@ -14,27 +16,49 @@ interface Parts {
 }
 
 /** A program with a command `work` of these parts, and a group `set`. */
-function programOf({ own = 1, more = {}, prose = 0, examples = [], width = 80, isFull = false }: Parts = {}) {
+function programOf({
+  own = 1,
+  ofGroup = 0,
+  more = {},
+  prose = 0,
+  examples = [],
+  width = 80,
+  isFull = false,
+}: Parts = {}) {
   const root = new HelpedCommand("agentauth", { width, isFull }).description("A program.").helpCommand(false);
-  root.addOption(new Option("--profile <name>", "Profile to use").helpGroup("Service:")).addHelpText("after", "\nsee help agents, help formats");
-  const work = root.command("work").description("Do the work").argument("<url>", "Where").argument("[words...]", "What");
+  root
+    .addOption(new Option("--profile <name>", "Profile to use").helpGroup("Service:"))
+    .addHelpText("after", "\nsee help agents, help formats");
+  const work = root
+    .command("work")
+    .description("Do the work")
+    .argument("<url>", "Where")
+    .argument("[words...]", "What");
   for (let nth = 0; nth < own; nth++) work.option(`--own-${nth}`, `Own flag ${nth}`);
   work.addOption(new Option("--secret", "Not shown").hideHelp());
   work.addOption(new Option("-f, --format <format>", "Format").choices(["a", "b"]));
   for (const [heading, flags] of Object.entries(more))
     for (const flag of flags) work.addOption(new Option(flag, `About ${flag}`).helpGroup(heading));
-  work.addHelpText("after", `\n${"A line of prose:\n".repeat(prose)}\nExamples:\n${examples.map((line) => `  $ ${line}\n`).join("")}`);
-  work.addHelpText("after", () => "");
+  work.addHelpText(
+    "after",
+    `\n${"A line of prose:\n".repeat(prose)}\nExamples:\n${examples.map((line) => `  $ ${line}\n`).join("")}`,
+  );
+  work.addHelpText("after", ({ command, error }) => (error ? "an error" : `\nThis was ${command.name()}.`));
   const set = root.command("set").description("Change settings").helpGroup("Settings:");
   const one = set.command("one").description("Change one").argument("<key>", "Its name");
   one.addHelpText("after", "\nExamples:\n  $ other set\n  $ agentauth set one x\n");
   set.command("two").description("Change two").addHelpText("after", "\nExample:\n  $ agentauth set 2\n");
   set.command("three").description("Change three");
+  for (let nth = 0; nth < ofGroup; nth++) set.addOption(new Option(`--g-${nth}`, "G").helpGroup("Login:"));
   root.command("hidden", { hidden: true }).description("Not listed");
   return { root, work, set };
 }
 
-const RARE = { "Login:": ["--scope <s>", "--dpop <p>"], "Security policy:": ["--strict"], "The client:": ["--key <k>"] };
+const RARE = {
+  "Login:": ["--scope <s>", "--dpop <p>"],
+  "Security policy:": ["--strict"],
+  "The client:": ["--key <k>"],
+};
 const MANY = { ...RARE, "Machine grants:": Array.from({ length: 40 }, (_, nth) => `--grant-${nth}`) };
 
 describe("the help of a command", () => {
@@ -53,6 +77,16 @@ describe("the help of a command", () => {
   it("is for a group its commands, with an example of each", () => {
     expect(programOf().set.helpInformation()).toMatchSnapshot();
     expect(programOf({ isFull: true }).set.helpInformation()).toMatchSnapshot();
+    expect(programOf({ ofGroup: 50 }).set.helpInformation()).toMatchSnapshot();
+  });
+
+  it("has its own flags first, in whatever order they were declared", () => {
+    const command = programOf().root.command("late").description("Late");
+    command.addOption(new Option("--scope <s>", "S").helpGroup("A: b:")).option("--own", "Own");
+    expect(command.helpInformation()).toMatchSnapshot();
+    for (let nth = 0; nth < 60; nth++)
+      command.addOption(new Option(`--x-${nth}`, "X").helpGroup("A: b:")).option(`--y-${nth}`, "Y");
+    expect(command.helpInformation()).toContain("More flags: a: b\n");
   });
 
   it("is for the program a screen, or all of it", () => {
@@ -64,6 +98,9 @@ describe("the help of a command", () => {
     const { root, set } = programOf();
     expect(visibleCommands(root).map((one) => one.name())).toEqual(["work", "set"]);
     expect(visibleCommands(set).map((one) => one.name())).toEqual(["one", "two", "three"]);
-    expect(globalFlagRows(root)).toEqual([["--profile <name>", "Profile to use"], ["-h, --help", "display help for command"]]);
+    expect(globalFlagRows(root)).toEqual([
+      ["--profile <name>", "Profile to use"],
+      ["-h, --help", "display help for command"],
+    ]);
   });
 });

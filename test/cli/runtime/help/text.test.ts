@@ -17,6 +17,7 @@ describe("text that is filled", () => {
     ["  one two", 9, 4, ["  one two"]],
     ["a longest-of-all b", 5, 0, ["a", "longest-of-all", "b"]],
     ["one  two", 10, 0, ["one  two"]],
+    ["one ", 10, 0, ["one "]],
   ])("%j in %i columns, the rest by %i", (text, width, hang, lines) => {
     expect(fill(text, width, hang)).toEqual(lines);
   });
@@ -31,14 +32,31 @@ describe("rows", () => {
 
   it.each<[string, [string, string][], number, string[]]>([
     ["none", [], 80, []],
-    ["side by side", [["-a", "one"], ["--long", about]], 60, ["  -a      one", `  --long  ${about}`]],
+    [
+      "side by side",
+      [
+        ["-a", "one"],
+        ["--long", about],
+      ],
+      60,
+      ["  -a      one", `  --long  ${about}`],
+    ],
     ["broken beside their terms", [["-a", `${about} ${about}`]], 40, [`  -a  ${about}`, `      ${about}`]],
     ["below their terms in a narrow window", [["--abcdef", about]], 41, ["  --abcdef", `      ${about}`]],
     ["side by side in a window just wide enough", [["--abcdef", about]], 42, [`  --abcdef  ${about}`]],
-    ["broken below their terms", [["--abcdef <x> <y>", about]], 20, ["  --abcdef <x> <y>", "      what it does,", "      in several", "      words"]],
+    [
+      "broken below their terms",
+      [["--abcdef <x> <y>", about]],
+      20,
+      ["  --abcdef <x> <y>", "      what it does,", "      in several", "      words"],
+    ],
     [
       "below a term that is too wide for a column",
-      [["-a", "one"], ["x".repeat(28), "two"], ["y".repeat(29), "three"]],
+      [
+        ["-a", "one"],
+        ["x".repeat(28), "two"],
+        ["y".repeat(29), "three"],
+      ],
       90,
       [`  -a${" ".repeat(28)}one`, `  ${"x".repeat(28)}  two`, `  ${"y".repeat(29)}`, `${" ".repeat(32)}three`],
     ],
@@ -54,11 +72,23 @@ describe("prose", () => {
     ["breaks it at the width", "one two\nthree", 7, ["one two", "three"]],
     ["ends a paragraph at a colon", "these:\nnext one", 80, ["these:", "next one"]],
     ["leaves an indented line", "one\n  two three", 8, ["one", "  two", "    three"]],
-    ["leaves columns", "one\nname   its meaning\nmore", 80, ["one", "name   its meaning", "more"]],
+    ["leaves columns", "one\nname  its meaning\nmore", 80, ["one", "name  its meaning", "more"]],
+    ["breaks columns that have no indentation", "name  its meaning", 10, ["name", "      its", "      meaning"]],
+    ["continues an indented line with a dash in it", "  a - bb cc", 9, ["  a - bb", "    cc"]],
     ["continues a point below its text", "  - one two three", 10, ["  - one", "    two", "    three"]],
-    ["continues a row below its last column", `  name   ${"word ".repeat(8).trim()}`, 40, [`  name   ${"word ".repeat(6).trim()}`, "         word word"]],
-    ["has a row below its name in a narrow window", `  name   ${"word ".repeat(6).trim()}`, 30, ["  name", "      word word word word word", "      word"]],
-    ["leaves a short row in a narrow window", "  name   word", 30, ["  name   word"]],
+    [
+      "continues a row below its last column",
+      `  name   ${"word ".repeat(8).trim()}`,
+      39,
+      [`  name   ${"word ".repeat(6).trim()}`, "         word word"],
+    ],
+    [
+      "has a row below its name in a narrow window",
+      `  name   ${"word ".repeat(6).trim()}`,
+      30,
+      ["  name", "      word word word word word", "      word"],
+    ],
+    ["leaves a short row in a narrow window", "  name   word", 13, ["  name   word"]],
     ["is empty", "", 80, [""]],
   ])("%s", (_what, text, width, lines) => {
     expect(wrapProse(text, width)).toEqual(lines);
@@ -72,7 +102,11 @@ describe("a command line to paste", () => {
     ["agentauth one two", 17, ["  $ agentauth \\", "      one two"]],
     ["agentauth one two", 21, ["  $ agentauth one two"]],
     ["agentauth one two", 20, ["  $ agentauth one \\", "      two"]],
-    [`a --x '{"b": "c d"}' "e f" g'h i'j`, 14, ["  $ a --x \\", `      '{"b": "c d"}' \\`, '      "e f" \\', "      g'h i'j"]],
+    [
+      `a --x '{"b": "c d"}' "e f" g'h i'j`,
+      14,
+      ["  $ a --x \\", `      '{"b": "c d"}' \\`, '      "e f" \\', "      g'h i'j"],
+    ],
     ["", 80, ["  $ "]],
   ])("%j in %i columns", (command, width, lines) => {
     expect(commandLine(command, width)).toEqual(lines);

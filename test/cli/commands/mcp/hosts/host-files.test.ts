@@ -12,8 +12,8 @@ import fs, {
 import { syncBuiltinESMExports } from "node:module";
 import { dirname, join, posix, win32 } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { originOf, printableUrl } from "../../../../../src/cli/commands/mcp/hosts/entry.js";
 import { isOutside, readHostFile, writeHostFile } from "../../../../../src/cli/clients/mcp-hosts/settings-file.js";
+import { originOf, printableUrl } from "../../../../../src/cli/commands/mcp/hosts/entry.js";
 import { fixedText } from "../../../../helpers/fixed-text.js";
 import { temporaryFolder } from "../../../../helpers/folder.js";
 import { NAME, read, startUser, URL_OF_SERVER, write } from "../host-support.js";
@@ -537,7 +537,12 @@ describe("what an entry is for", () => {
     ["another group", { command: "x", args: ["http", "proxy", AT] }, undefined, false],
     ["no address", { command: "x", args: ["mcp", "proxy"] }, undefined, false],
     ["a word that is none", { command: "x", args: ["mcp", "proxy", 5] }, undefined, false],
-    ...["url", "serverUrl", "httpUrl", "uri"].map((field): [string, unknown, string, boolean] => [field, { [field]: AT }, AT, false]),
+    ...["url", "serverUrl", "httpUrl", "uri"].map((field): [string, unknown, string, boolean] => [
+      field,
+      { [field]: AT },
+      AT,
+      false,
+    ]),
     ["the first address", { serverUrl: 5, httpUrl: "a", uri: "b" }, "a", false],
     ["our headers", helper(`x token ${AT} --format headers-json`), AT, true],
     ["a helper of our name", helper("/opt/agentauth x"), AT, true],
