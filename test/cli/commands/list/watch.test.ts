@@ -231,8 +231,13 @@ describe("--until", () => {
       code: "timeout",
       class: "unavailable",
       message: "--watch-timeout 1s expired, and --until does not hold",
-      hint: expect.stringContaining("--watch-timeout"),
+      hint: "allow more time with --watch-timeout, or leave it out to watch without a limit",
     });
+    const without = await bench.run([...bench.devices, "--watch=1", "--watch-timeout", "1", "-q"], { clock });
+    expect([without.code, without.stderr]).toEqual([
+      5,
+      "error: --watch-timeout 1s expired\nhint: allow more time with --watch-timeout, or leave it out to watch without a limit\n",
+    ]);
   });
 
   it("reports an invalid expression before it sends a request", async ({ bench }) => {
@@ -270,6 +275,12 @@ describe("between two readings", () => {
     const waits = [1, 2, 3, 4, 5].map((failures) => backoff(failures, 5000, failure, 0));
     expect(waits).toEqual([10_000, 20_000, 40_000, 60_000, 60_000]);
     expect(backoff(3, 300_000, failure, 0)).toBe(300_000);
+    const asked = (seconds: string) =>
+      new AgentAuthError("server_error", "x", {
+        class: "unavailable",
+        response: new Response(null, { headers: { "retry-after": seconds } }),
+      });
+    expect(["15", "5", "90"].map((seconds) => backoff(1, 5000, asked(seconds), 0))).toEqual([15_000, 10_000, 90_000]);
   });
 
   it("waits for Retry-After, however short the interval", async ({ bench }) => {
@@ -383,6 +394,30 @@ describe("flags that make no sense with --watch", () => {
     expect([code, stdout, requests]).toEqual([2, "", []]);
     expect(stderr).toContain(message);
     expect(stderr).toMatchSnapshot();
+  });
+
+  it.for<[string, string[]]>([
+    ["-o csv", ["--watch", "-o", "csv"]],
+    ["--json", ["--watch", "--json"]],
+    ["--brief", ["--watch", "--brief"]],
+    ["-o wide with --jq", ["--watch", "-o", "wide", "--jq", "."]],
+    ["--limit for events", ["--watch", "-o", "ndjson", "--limit", "3"]],
+    ["--limit for what jq sees", ["--watch", "--jq", ".", "--limit", "3"]],
+    ["a column that is none", ["--watch", "--columns", "nope"]],
+    ["an order that is none", ["--watch", "--sort", "id:up"]],
+  ])("%s on a terminal is one too", async ([_what, args], { bench }) => {
+    const options = { env: bench.env, tty: { stdout: true } };
+    const { code, stdout, stderr, requests } = await traceCli([...bench.devices, ...args], options);
+    expect([code, stdout, requests]).toEqual([2, "", []]);
+    expect(stderr).toMatchSnapshot();
+  });
+
+  it("-o wide in a pipe is one as -o table is", async ({ bench }) => {
+    const { code, stderr } = await bench.run([...bench.devices, "--watch", "-o", "wide"]);
+    expect([code, stderr]).toEqual([
+      2,
+      "error: -o wide with --watch needs a terminal to draw on\nhint: use -o ndjson (one event per line)\n",
+    ]);
   });
 });
 
@@ -502,6 +537,17 @@ describe("a table on a terminal", () => {
     expect(await run.end()).toBe(130);
     expect(run.out()).not.toContain(ESC);
     expect(run.err()).toContain("GET ");
+  });
+
+  it("asks for the order, the pages and the fields that are named", async () => {
+    const before = small.sandbox.requests.length;
+    const run = onTerminal(["--sort", "last_seen:desc", "--page-size", "2", "--columns", "id,status", "--no-header"]);
+    await run.until(() => run.drawings().length >= 2);
+    expect([await run.end(), run.err()]).toEqual([130, ""]);
+    expect(run.lines()[0]).toMatch(/^dev_\w+ +\w+$/);
+    const queries = small.sandbox.requests.slice(before).map(({ query }) => query);
+    expect(queries.every((query) => query["pagination[page_size]"] === "2")).toBe(true);
+    expect(JSON.stringify(queries[0])).toMatch(/last_seen.*desc/);
   });
 
   it("cannot be filtered with --jq", async () => {
