@@ -34,6 +34,35 @@ it("warns of a login that its issuer has ended, and exits with 5 where it does n
   expect(await me.run(once)).toMatchObject({ code: 0, stderr: expect.stringContaining("invalid_grant") });
 });
 
+it("warns once of an issuer that does not answer, whoever is logged in there", async ({ me, faults }) => {
+  await me.logIn();
+  const grant = await me.grant();
+  for (const profile of ["one", "two"]) await fileStore(me.home).save({ ...grant, profile }, undefined);
+  faults.add({ kind: "status", status: 503, path: "token", times: 0 });
+  const args = [
+    "store",
+    "keep-alive",
+    "--once",
+    "--every",
+    "10s",
+    "--per-issuer",
+    "1",
+    "--jitter",
+    "0.9",
+    "-o",
+    "json",
+  ];
+  const failures = async (...flags: string[]) => {
+    const { code, stdout, stderr } = await me.run([...args, "--retries", "0", ...flags]);
+    expect([code, JSON.parse(stdout)]).toEqual([5, { refreshed: 0, needs_login: 0, failed: 3 }]);
+    const told = stderr.match(/^(?:warning: )?the login at .* was not refreshed: /gm) ?? [];
+    return told.map((line) => line.startsWith("warning: "));
+  };
+  await age(me.home, 3600);
+  expect(await failures()).toEqual([true]);
+  expect(await failures("--verbose")).toEqual([true, false, false]);
+});
+
 it.for([
   [["--every", "1s"], '--every "1s" must be a time such as 90m, 24h or 7d, at least 10s and at most 90d\n'],
   ...["2", "0.91", "0.09", "x", "0.5x", "1e-1"].map(
@@ -71,3 +100,17 @@ it.for([
     `keeping the logins in ${me.home} alive: each is refreshed once in 24h\n`,
   ]);
 });
+
+/** Makes the tokens of every login look as old as this. */
+async function age(home: string, seconds: number): Promise<void> {
+  const store = fileStore(home);
+  for (const grant of await store.list()) {
+    const { tokens, generation } = grant;
+    const obtainedAt = (tokens.obtainedAt ?? 0) - seconds * 1000;
+    const expiresAt = (tokens.expiresAt ?? 0) - seconds * 1000;
+    await store.save(
+      { ...grant, tokens: { ...tokens, obtainedAt, expiresAt }, generation: generation + 1 },
+      generation,
+    );
+  }
+}

@@ -206,7 +206,7 @@ describe("client document --check", () => {
       asked.push(this.req.headers);
       return [200, JSON.stringify(document), { "content-type": "application/json" }];
     });
-    const again = await runCli(["client", "document", "--check", PAGE, "--json", "--retries", "1"]);
+    const again = await runCli(["client", "document", "--check", PAGE, "--json", "--retries", "1", "--timeout", "5"]);
     expect([again.code, asked]).toEqual([
       0,
       [expect.objectContaining({ accept: "application/json", "user-agent": expect.stringContaining("agentauth-cli") })],
@@ -223,6 +223,15 @@ describe("client document --check", () => {
     ]);
     expect([code, JSON.parse(stdout).map((row: Row) => `${row.state} ${row.check}`)]).toEqual([3, ["failed address"]]);
     expect([JSON.parse(stdout)[0].found, JSON.parse(stderr).error.hint]).toMatchSnapshot();
+  });
+
+  it("refuses an answer without a media type", async () => {
+    nock("https://client.example").get("/agentauth/client.json").reply(200, JSON.stringify(document));
+    const { code, stdout } = await runCli(["client", "document", "--check", PAGE, "--json"]);
+    expect([code, JSON.parse(stdout).filter(({ state }: Row) => state !== "ok")]).toEqual([
+      3,
+      [{ state: "failed", check: "content type", found: 'must be application/json, and is ""' }],
+    ]);
   });
 
   it("is a table too", async () => {

@@ -100,9 +100,18 @@ it("puts a token that is no access token in no header", async () => {
     runCli(["exchange", mcp.url, "--audience", API, "--requested-token-type", "saml2", "--format", format], {
       env: { AGENTAUTH_HOME: home },
     });
-  const { code, stdout, stderr } = await run("header");
-  expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining('is not an access token but "saml2"')]);
-  expect((await run("json")).code).toBe(0);
+  for (const format of ["header", "headers-json"]) {
+    const { code, stdout, stderr } = await run(format);
+    expect([code, stdout, stderr]).toEqual([
+      2,
+      "",
+      'error: the token is not an access token but "saml2", and cannot be sent in a header\nhint: use --format raw, or json\n',
+    ]);
+  }
+  const json = JSON.parse((await run("json")).stdout);
+  expect(json).toMatchObject({ token_type: "N_A", issued_token_type: `${TYPE}saml2` });
+  expect((await run("raw")).stdout).toMatch(/^access-as-\d+\n$/);
+  expect((await run("env")).stdout).toMatch(/^AGENTAUTH_TOKEN=access-as-\d+\n$/);
 });
 
 it("refuses the type of a subject token where none is given, without a login", async ({ desk }) => {

@@ -330,6 +330,24 @@ describe("devices get", () => {
     },
   );
 
+  it.for<[string, string]>([
+    ["", "error: the device id is empty\n"],
+    ["a\nb", "error: the device id has a control character or broken UTF-8 in it\n"],
+  ])("refuses the id %j, and sends nothing", async ([id, message], { bench }) => {
+    const before = bench.sandbox.requests.length;
+    const { code, stdout, stderr } = await bench.run(["devices", "get", id, "--pool", bench.sandbox.ids.pool]);
+    expect([code, stdout, bench.sandbox.requests.length]).toEqual([2, "", before]);
+    expect(stderr).toContain(message);
+  });
+
+  it("says what to name where no pool is named", async ({ bench }) => {
+    const { code, stderr } = await bench.run(["devices", "get", "dev 1"]);
+    expect([code, linesOf(stderr)]).toEqual([
+      2,
+      ["error: no pool is named", expect.stringMatching(/^hint: agentauth devices get 'dev 1' --pool <pool_id>/)],
+    ]);
+  });
+
   it("gives the whole device", async ({ bench }) => {
     const { data, ids } = bench.sandbox;
     const id = data.device(ids.pool, 7)?.id ?? "";

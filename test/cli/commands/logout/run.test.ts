@@ -36,7 +36,9 @@ it("has the session of an ID token ended, which it reports apart", async ({ desk
   const { stdout, stderr } = await user.run(["logout", desk.url, "--json"]);
   const row = { ...ROW, server: desk.url, session_ended: true, expires_at: expiresAt?.toISOString() };
   expect(JSON.parse(stdout)).toEqual([row]);
-  expect(stderr).toContain("accepted the request to end the session, but has no revocation endpoint");
+  expect(stderr).toBe(
+    `logged out of ${desk.url}; its issuer accepted the request to end the session, but has no revocation endpoint: the access token stays valid until ${expiresAt?.toISOString()}\n`,
+  );
 });
 
 it("--all logs out of every server", async ({ desk, user }) => {
@@ -55,6 +57,18 @@ it("prints a row of columns on request", async ({ desk, user }) => {
     `${desk.url},true,,,true,${expiresAt?.toISOString()},,default`,
     "",
   ]);
+});
+
+it("prints a table of what matters, and a wide one of the rest", async ({ desk, user }) => {
+  const tableOf = async (format: string) => {
+    const { expiresAt } = await user.logIn();
+    const { stdout } = await user.run(["logout", desk.url, "-o", format]);
+    return stdout
+      .replace(desk.url, "<server>")
+      .replace(expiresAt?.toISOString() ?? "", "<time>")
+      .replace(/ +/g, " ");
+  };
+  expect([await tableOf("table"), await tableOf("wide")]).toMatchSnapshot();
 });
 
 it("exits with 0 where the session is not ended, and warns of it", async ({ desk, faults, user }) => {

@@ -1,8 +1,10 @@
+import { once } from "node:events";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { FAULT_KINDS } from "../../../../src/sandbox/index.js";
-import { linesOf, runCli, temporaryFolder } from "../../../helpers/cli.js";
+import { collect, linesOf, runCli, startCli, temporaryFolder, until } from "../../../helpers/cli.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { type OwnSandbox, startOwnSandbox } from "./support.js";
 
@@ -72,10 +74,11 @@ describe("a sandbox in the test's process", () => {
 
   it("has a status", async ({ sandbox }) => {
     const text = await sandbox.run(["sandbox", "status"]);
-    expect(text).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining(`sandbox ready at ${sandbox.ready.base_url}`),
-    });
+    const { base_url, account_id, domain_id, pool_id, mcp_url } = sandbox.ready;
+    expect([text.code, text.stdout]).toEqual([
+      0,
+      `sandbox ready at ${base_url} (account ${account_id}, domain ${domain_id}, pool ${pool_id}, MCP server ${mcp_url})\n`,
+    ]);
     const json = await sandbox.run(["sandbox", "status", "-o", "json"]);
     const { ready, ...known } = sandbox.ready;
     expect([json.code, ready, JSON.parse(json.stdout)]).toEqual([0, true, { running: true, ...known }]);
@@ -138,6 +141,26 @@ describe("a sandbox in the test's process", () => {
   });
 });
 
+it.for<[string, string[]]>([
+  ["plain", []],
+  ["like another server", ["--like", "github"]],
+  ["like one that refuses logins", ["--like", "agent-native"]],
+])("says what to do next: %s", async ([_what, flags]) => {
+  const env = { AGENTAUTH_HOME: temporaryFolder() };
+  for (const format of ["text", "json"]) {
+    const child = startCli(["sandbox", "start", "--devices", "1", "--seed", "7", "-o", format, ...flags], { env });
+    const [out, err] = [collect(child.stdout), collect(child.stderr)];
+    const closed = once(child, "close");
+    await until(() => err().split("\n").length > 2 || child.exitCode !== null);
+    child.kill("SIGTERM");
+    expect((await closed)[0]).toBe(143);
+    const text = fixedText(`${out()}${err()}`)
+      .replace(/sandbox_[\w-]+/, "<token>")
+      .replace(/"pid":\d+/, '"pid":0');
+    expect(text).toMatchSnapshot(format);
+  }
+});
+
 describe("the end of a sandbox", () => {
   it("sandbox stop: both end with 0, nothing is left", async ({ small }) => {
     expect(await small.run(["sandbox", "stop"])).toMatchObject({
@@ -192,10 +215,24 @@ describe("the clock and the machine clients of a sandbox", () => {
     const now = Date.parse(shown.stdout.trim());
     const { code, stdout } = await small.run(["sandbox", "clock", "+2h"]);
     expect([code, Date.parse(stdout.trim()) - now]).toEqual([0, expect.any(Number)]);
-    expect(Date.parse(stdout.trim()) - now).toBeGreaterThanOrEqual(7_200_000);
-    for (const step of ["2h", "+2w", "-1h"]) {
+    let last = Date.parse(stdout.trim());
+    expect(last - now).toBeGreaterThanOrEqual(7_200_000);
+    for (const [step, ms] of [
+      ["+1s", 1000],
+      ["+2m", 120_000],
+      ["+1d", 86_400_000],
+    ] as const) {
+      const moved = Date.parse((await small.run(["sandbox", "clock", step])).stdout.trim());
+      expect(moved - last).toBeGreaterThanOrEqual(ms);
+      expect(moved - last).toBeLessThan(ms + 60_000);
+      last = moved;
+    }
+    for (const step of ["2h", "+2w", "-1h", "x+1h", "+1hx", "+1234567s"]) {
       const wrong = await small.run(["sandbox", "clock", "--", step]);
-      expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("is not a valid time step")]);
+      expect([wrong.code, wrong.stderr]).toEqual([
+        2,
+        `error: "${step}" is not a valid time step\nhint: use a time such as +90s, +30m, +1h or +2d; the clock only moves forward\n`,
+      ]);
       const asJson = await small.run(["sandbox", "clock", "--", step], { env: { AGENTAUTH_ERRORS: "json" } });
       expect(JSON.parse(asJson.stderr).error).toMatchObject({ code: "usage", class: "usage" });
     }
@@ -218,7 +255,7 @@ describe("the clock and the machine clients of a sandbox", () => {
     const state = JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>;
     writeFileSync(path, JSON.stringify({ ...state, control_token: "sandbox_control_of_another" }), { mode: 0o600 });
     const { code, stderr } = await small.run(["sandbox", "clock"]);
-    expect([code, stderr]).toEqual([2, expect.stringContaining("the sandbox rejected the request: ")]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: the sandbox rejected the request: ".+"\n$/)]);
   });
 
   it.each([["clock"], ["fault", "503"], ["fault", "--clear"]])(
@@ -233,7 +270,9 @@ describe("the clock and the machine clients of a sandbox", () => {
 
   it("without a sandbox, fault prints the kinds, and machine is refused", async () => {
     const env = { AGENTAUTH_HOME: temporaryFolder() };
-    expect((await runCli(["sandbox", "fault"], { env })).stdout).toMatch(/^Kinds of faults:\n/);
+    const { stdout } = await runCli(["sandbox", "fault"], { env });
+    const kinds = Object.entries(FAULT_KINDS).map(([kind, about]) => `  ${kind.padEnd(18)} ${about}\n`);
+    expect(stdout).toBe(`Kinds of faults:\n${kinds.join("")}`);
     expect((await runCli(["sandbox", "machine"], { env })).code).toBe(2);
   });
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect } from "vitest";
-import { runStatus } from "../../../../src/cli/commands/status/run.js";
+import { runStatus, sourcesLine } from "../../../../src/cli/commands/status/run.js";
 import { AgentAuthError } from "../../../../src/errors.js";
 import type { Grant } from "../../../../src/oauth/model/grant.js";
 import type { GrantStore } from "../../../../src/oauth/model/grant-store.js";
@@ -77,9 +77,12 @@ it("lists the logins of all profiles by name, whatever order the store has", asy
   if (first === undefined) throw new Error("no login is stored");
   const names = ["k", "b", "z", "a", "m", "c"];
   for (const profile of names) await user.store.save({ ...first, profile }, undefined);
+  for (const account of ["Bob", "Ann"]) await user.store.save({ ...first, profile: "k", account }, undefined);
   const { stdout } = await user.run(["status", "--all", "--json"]);
-  const listed = (JSON.parse(stdout) as { profile: string }[]).map(({ profile }) => profile);
-  expect(listed).toEqual([...names, "default"].sort());
+  const listed = (JSON.parse(stdout) as { profile: string; account: string | null }[]).map(
+    ({ profile, account }) => profile + (account ?? ""),
+  );
+  expect(listed).toEqual([...names, "kAnn", "kBob", "default"].sort());
 });
 
 it("exits with 4 for a server without a login, and names the command that logs in", async ({ user }) => {
@@ -224,4 +227,22 @@ it("lists the logins of an engine in its order, a page at a time, and says the s
   expect(broken).toMatchObject({ code: 8, said: expect.stringContaining("a login cannot be read") });
   expect(broken.said).not.toContain("Not logged in");
   expect((await statusOf(unusable, first)).code).toBe(0);
+});
+
+it("says of which issuer the logins are, and looks at those of a tenant", async ({ user }) => {
+  await user.run(["config", "set", "issuer", "https://issuer.example"]);
+  const { stderr } = await user.run(["status"]);
+  expect(stderr.split("\n")[0]).toBe(
+    `profile default (settings file), issuer https://issuer.example (profile default), store file (default): ${user.home}, readable by you alone`,
+  );
+  const { context } = startRun({ env: { AGENTAUTH_HOME: user.home } }, {});
+  expect(sourcesLine(context.settings(), context)).toBe(stderr.split("\n")[0]);
+  const other = context.with.bind(context);
+  const tenants: unknown[] = [];
+  const asked: typeof context.with = (changes) => {
+    tenants.push(changes.io?.env["AGENTAUTH_STORE_TENANT"]);
+    return other(changes);
+  };
+  expect(await runStatus({ tenant: "acme" }, Object.assign(context, { with: asked }))).toBe(4);
+  expect(tenants).toEqual(["acme"]);
 });

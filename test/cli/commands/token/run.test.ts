@@ -46,6 +46,26 @@ it("answers git and bazel for its own server, and no other", async ({ desk, toke
   const git = (stdin: string) => token(["--format", "git", "get"], { stdin });
   expect((await git(request(host))).stdout).toContain("authtype=Bearer\n");
   expect(await git(request("other.example"))).toMatchObject({ code: 0, stdout: "", stderr: "" });
+  const told = await token(["--format", "git", "get", "--verbose"], { stdin: request("other.example") });
+  expect([told.stdout, told.stderr]).toEqual([
+    "",
+    expect.stringContaining(`git asks for another server than ${desk.url}: nothing is printed\n`),
+  ]);
+  for (const text of [
+    "protocol=http\n\n",
+    `host=${host}\n\n`,
+    `protocol=https\nhost=${host}\n\n`,
+    `protocol=http\nhost=${host}/x\n\n`,
+    `protocol=http\nhost=u@${host}\n\n`,
+    `protocol=http\nhost=${host}\nhost=other.example\n\n`,
+    `\nprotocol=http\nhost=${host}\n\n`,
+    "",
+  ]) {
+    expect([text, (await git(text)).stdout]).toEqual([text, ""]);
+  }
+  const windows = await git(request(host).replaceAll("\n", "\r\n").replace("capability[]=authtype\r\n", ""));
+  expect(windows.stdout).toMatch(/^username=.*\npassword=/);
+  expect((await token(["--format", "git"], { stdin: "" })).stdout).not.toBe("");
   for (const operation of ["store", "erase"]) {
     expect(await token(["--format", "git", operation])).toMatchObject({ code: 0, stdout: "" });
   }
