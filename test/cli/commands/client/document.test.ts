@@ -183,7 +183,7 @@ describe("client document --check", () => {
     expect([both.code, both.bad.map((row) => row.check)]).toEqual([3, ["client_name", "secrets", "keys"]]);
     expect(JSON.parse(both.stderr).error.message).toMatch(/: client_name: must be a name; also: secrets, keys$/);
     for (const jwks of [{ keys: [{ kty: "OKP", x: "x" }] }, { keys: "x" }, "x", { keys: [7, null] }]) {
-      const links = { logo_uri: "https://client.example/logo", uri_of: "http://x.example" };
+      const links = { logo_uri: "https://client.example/logo", a_uri_of: "http://x.example" };
       expect(await check({ ...document, jwks, ...links })).toMatchObject({ code: 0, bad: [] });
     }
   });

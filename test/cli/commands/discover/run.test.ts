@@ -1,6 +1,8 @@
 import { expect } from "vitest";
 import { runDiscover } from "../../../../src/cli/commands/discover/run.js";
+import { fixedText } from "../../../helpers/fixed-text.js";
 import { startScene } from "../../../helpers/issuer.js";
+import { sendJson, startServer } from "../../../helpers/server.js";
 import { startRun } from "../../run-support.js";
 import { deskTest, startDesk } from "../desk.js";
 
@@ -12,6 +14,8 @@ it("prints every step, and what it found", async ({ desk, user }) => {
   const { code, stdout } = await user.run(["discover", desk.url]);
   const issuer = desk.sandbox.authUrl(desk.sandbox.ids.pool);
   expect(code).toBe(0);
+  const { pool } = desk.sandbox.ids;
+  expect(fixedText(stdout).replaceAll(pool, "<pool_id>")).toMatchSnapshot();
   expect(stdout).toMatch(/^[+-] challenge: (?:GET|POST) http/);
   expect(stdout).toContain(`\nissuer         ${issuer}\n`);
   expect(stdout).toContain("\nscopes         mcp reports:read\n");
@@ -48,6 +52,7 @@ it("exits with 3 where no issuer is found, and prints the steps until then", asy
   const json = await desk.user().run(["discover", desk.url, "--json"]);
   expect([text.code, text.stdout]).toEqual([3, expect.stringContaining("+ resource metadata: ")]);
   expect(text.stderr).toContain("publishes no metadata (RFC 8414)");
+  expect([fixedText(text.stdout), JSON.parse(fixedText(json.stdout)).error]).toMatchSnapshot();
   const { error, issuer } = JSON.parse(json.stdout) as { error: { message: string }; issuer?: unknown };
   expect([json.code, issuer, error.message]).toEqual([3, undefined, expect.stringContaining("RFC 8414")]);
 });
@@ -59,6 +64,29 @@ it("exits with 5 where the server cannot be reached", async ({ user }) => {
 
 it("refuses an address that is none", async ({ user }) => {
   expect(await user.run(["discover", "nowhere"])).toMatchObject({ code: 2, stdout: "" });
+});
+
+it("names what was found of an issuer with less, and of a server that requires no login", async ({ user }) => {
+  const { mcp, issuer } = await startScene();
+  delete issuer.metadata["registration_endpoint"];
+  mcp.metadata = { ...mcp.metadata, scopes_supported: undefined };
+  const text = await user.run(["discover", mcp.url]);
+  expect(text.stdout).toContain("\nregistration   (no dynamic registration)\nscopes         (not announced)\n");
+  expect(text.stdout).toMatch(new RegExp(`\nlog in with: agentauth login ${mcp.url} --client-id \\S+`));
+  const open = await startServer((response, request) => {
+    if (request.method !== "POST") return void response.writeHead(405).end();
+    const result = { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "x", version: "1" } };
+    sendJson(response, { jsonrpc: "2.0", id: JSON.parse(request.body).id, result });
+  });
+  const url = `${open.origin}/mcp`;
+  const free = await user.run(["discover", url]);
+  expect([free.code, free.stdout.split("\n").slice(-5)]).toEqual([
+    0,
+    ["", `${url} requires no login`, "", `list its tools with: agentauth mcp tools ${url}`, ""],
+  ]);
+  expect(JSON.parse((await user.run(["discover", url, "--json"])).stdout)).toMatchObject({
+    ...{ server: url, login_required: false, command: `agentauth mcp tools ${url}` },
+  });
 });
 
 it("names a resource that is a parent of the server", async () => {

@@ -27,12 +27,27 @@ describe("profiles", () => {
       ["default", "true", "", "settings file"],
       ["staging", "false", "https://staging.example", ""],
     ]);
-    expect((await run(["profile", "use", "staging"])).code).toBe(0);
+    for (const format of ["table", "csv"]) {
+      expect((await run(["profile", "list", "-o", format])).stdout).toMatchSnapshot(format);
+    }
+    expect(await run(["profile", "use", "staging"])).toMatchObject({
+      code: 0,
+      stderr: "using profile staging from now on\n",
+    });
     expect((await names()).map(([name, used]) => [name, used])).toEqual([
       ["default", "false"],
       ["staging", "true"],
     ]);
     expect((await run(["config", "get", "base_url"])).stdout).toBe("https://staging.example\n");
+    const same = await run(["profile", "use", "staging"], { env: { AGENTAUTH_PROFILE: "staging" } });
+    expect(same.stderr).toBe("using profile staging from now on\n");
+    await run(["profile", "use", "staging"]);
+    await set("pool", "p", "--profile", "other");
+    expect((await run(["profile", "delete", "other"])).code).toBe(0);
+    expect((await names()).map(([name, used]) => [name, used])).toEqual([
+      ["default", "false"],
+      ["staging", "true"],
+    ]);
     expect((await run(["profile", "delete", "staging"])).code).toBe(0);
     expect(await names()).toEqual([["default", "true", "", "settings file"]]);
     expect(readdirSync(join(home, "tokens"))).toEqual([]);
@@ -59,7 +74,7 @@ describe("profiles", () => {
     expect(await used(["--profile", "staging"])).toEqual([["staging: --profile"], ""]);
     expect(await used([], { AGENTAUTH_PROFILE: "stagin" })).toEqual([
       [],
-      expect.stringContaining('AGENTAUTH_PROFILE names the profile "stagin", which does not exist'),
+      'warning: AGENTAUTH_PROFILE names the profile "stagin", which does not exist\n',
     ]);
   });
 
@@ -67,7 +82,7 @@ describe("profiles", () => {
     await set("base_url", "https://staging.example", "--profile", "staging");
     expect(await run(["profile", "use", "stagin"])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("hint: did you mean staging?"),
+      stderr: 'error: unknown profile "stagin"\nhint: did you mean staging?\n',
     });
     expect(await run(["profile", "delete", "zzz"])).toMatchObject({
       code: 2,

@@ -312,6 +312,7 @@ describe("store export and store import", () => {
     ["another end", [{ kind: "export-end", records: 1 }], /line 1: it is no record of an export/],
     ["what is no record", [{ kind: "else", records: 0 }], /line 1: it is no record of an export/],
     ["a sealed record", [{ kind: "sealed" }], /line 1: it is sealed, and store_keys is none/],
+    ["a list", [[]], /line 1: it is no record of an export/],
   ])("change nothing for a file that is not sealed, and has %s", async (_what, lines, reason) => {
     const path = join(temporaryFolder(), "logins.ndjson");
     writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""), { mode: 0o600 });
@@ -319,6 +320,17 @@ describe("store export and store import", () => {
     const { code, stdout, stderr } = await runCli(["store", "import", path], { env });
     expect([code, stdout, stderr]).toEqual([8, "", expect.stringMatching(reason)]);
     expect(fixedText(stderr)).toMatchSnapshot();
+  });
+
+  it("change nothing for a file that is absent, or has a line that is none", async () => {
+    const path = join(temporaryFolder(), "logins.ndjson");
+    const env = { AGENTAUTH_HOME: temporaryFolder(), AGENTAUTH_STORE_KEYS: "none" };
+    const absent = await runCli(["store", "import", path], { env });
+    writeFileSync(path, '{"kind":"grant","access_token":"access-token-1"\n', { mode: 0o600 });
+    const broken = await runCli(["store", "import", path], { env });
+    for (const { code, stdout, stderr } of [absent, broken]) {
+      expect([code, stdout, fixedText(stderr)]).toMatchSnapshot();
+    }
   });
 
   it("refuse the keys of another ring, a file that others can read, and a file that is there", async () => {
