@@ -169,7 +169,7 @@ async function fetchDocument(
   try {
     return await send(new HttpRequest(url, { headers }), signal);
   } catch (error) {
-    if (isAgentAuthError(error) && (error.class === "refused" || error.code === "bad_json")) return error;
+    if (isAgentAuthError(error) && error.class === "refused") return error;
     throw error;
   }
 }
