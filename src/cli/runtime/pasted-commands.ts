@@ -28,7 +28,7 @@ export function urlToPaste(url: string): string {
 
 /** The value of a flag for a command to paste, where a server may have chosen it. */
 function valueToPaste(option: string, value: string): string {
-  return ["issuer", "resource", "resourceMetadata"].includes(option) ? urlToPaste(value) : value;
+  return ["issuer", "resource"].includes(option) ? urlToPaste(value) : value;
 }
 
 /** What the command of a login depends on beside its remedy. */
