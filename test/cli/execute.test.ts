@@ -2,6 +2,7 @@ import { EventEmitter } from "node:events";
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { run } from "../../src/cli/execute.js";
+import { PipeClosed } from "../../src/cli/io/io.js";
 import type { CommandContext, Host } from "../../src/cli/runtime/context.js";
 import type { CommandDeclaration } from "../../src/cli/runtime/declaration.js";
 import { AgentAuthError } from "../../src/errors.js";
@@ -67,6 +68,81 @@ describe("a command line", () => {
     const { stdout, env } = await runWork([], work, given);
     expect(stdout).toBe("******** env:ELSEWHERE");
     expect(Object.keys(env)).toEqual(["AGENTAUTH_HOME"]);
+  });
+
+  it("logs by its flags and by AGENTAUTH_LOG, and is quiet where it is to be", async () => {
+    const work = async ({ io }: CommandContext) => {
+      io.say("said");
+      io.verbose("step");
+      io.warn("careful");
+      return 0;
+    };
+    const [said, step, warned] = ["said\n", "step\n", "warning: careful\n"];
+    const runs: [string[], Record<string, string>, string][] = [
+      [[], {}, `${said}${warned}`],
+      [["-v"], {}, `${said}${step}${warned}`],
+      [["--verbose"], {}, `${said}${step}${warned}`],
+      [["--debug"], {}, `${said}${step}${warned}`],
+      [[], { AGENTAUTH_LOG: "info" }, `${said}${step}${warned}`],
+      [[], { AGENTAUTH_LOG: "debug" }, `${said}${step}${warned}`],
+      [["-q"], {}, warned],
+      [["--quiet"], {}, warned],
+      [["--", "-q", "-v"], {}, `${said}${warned}`],
+      [[], { FORCE_COLOR: "1" }, `${said}\u001b[33mwarning: \u001b[39mcareful\n`],
+      [["--no-color"], { FORCE_COLOR: "1" }, `${said}${warned}`],
+    ];
+    for (const [words, env, stderr] of runs)
+      expect([words, await runWork(words, work, env)]).toMatchObject([words, { stderr }]);
+  });
+
+  it("has its stack with --debug alone, and a bug of ours is reported as one", async () => {
+    const work = async () => {
+      throw new TypeError("x is no function");
+    };
+    const plain = await runWork([], work);
+    expect([plain.code, plain.stderr]).toEqual([
+      1,
+      "error: a bug in agentauth: TypeError: x is no function\nhint: run the command again with --debug to see where it happened\n",
+    ]);
+    expect((await runWork(["--debug"], work)).stderr).toContain("    at ");
+  });
+
+  it("ends with 0 where its reader has closed the pipe", async () => {
+    const closed = await runWork([], async () => {
+      throw new PipeClosed("gone");
+    });
+    expect([closed.code, closed.stdout, closed.stderr]).toEqual([0, "", ""]);
+  });
+
+  it("prints the help that is asked for, and that of a group without a command", async () => {
+    const work = async () => 0;
+    const asked = await runWork(["--help"], work);
+    expect([asked.code, asked.stdout.split("\n")[0], asked.stderr]).toEqual([
+      0,
+      expect.stringMatching(/^Usage: agentauth work/),
+      "",
+    ]);
+    const version = await runWork(["--version"], work);
+    expect([version.code, version.stdout, version.stderr]).toEqual([
+      0,
+      expect.stringMatching(/^\d+\.\d+\.\d+\S*\n$/),
+      "",
+    ]);
+    const wrong = await runWork(["--what"], work);
+    expect([wrong.code, wrong.stdout, wrong.stderr]).toEqual([
+      2,
+      "",
+      "error: unknown option '--what'\nhint: see agentauth work --help\n",
+    ]);
+  });
+
+  it("masks words that are secrets by mistake", async () => {
+    const token = `sandbox_${"a1".repeat(16)}`;
+    const work = async ({ io, redactor }: CommandContext) => {
+      await io.stdout.write(redactor.redact(`${token} hunter2-hunter2`));
+      return 0;
+    };
+    expect((await runWork([token], work)).stdout).toBe("******** hunter2-hunter2");
   });
 
   const failing = async () => {

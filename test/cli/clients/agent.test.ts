@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from "node:util";
 import { describe, expect } from "vitest";
 import { QUESTION, questionTest } from "../../flow/issuer-question-support.js";
 import { linesOf, type RunOptions, runCli } from "../../helpers/cli.js";
@@ -12,6 +13,7 @@ describe("a login by a client with a secret", () => {
     const { code, stderr } = await run([], { tty: true, stdin: "no\n" });
     expect([code, stderr]).toEqual([3, expect.stringContaining(QUESTION)]);
     expect(stderr).toContain(`--issuer ${scene.issuer.issuer}`);
+    expect(stripVTControlCharacters(fixedText(stderr))).toMatchSnapshot();
     expect(scene.issuer.to("/pool/authorize")).toEqual([]);
     expect(scene.issuer.to("/pool/token")).toEqual([]);
   });
@@ -41,5 +43,29 @@ describe("the steps of a login", () => {
   ])("are printed with %j and %j alone", async ([flags, more, steps], { args, env }) => {
     const { stderr } = await runCli([...args, ...flags], { env: { ...env, ...more }, tty: true, stdin: "no\n" });
     expect(linesOf(fixedText(stderr)).filter((line) => /^[+-] /.test(line))).toEqual(steps);
+  });
+});
+
+describe("the flags of a login", () => {
+  it("decide what is registered and requested", async ({ scene, env }) => {
+    const begin = async (...flags: string[]) => {
+      const args = ["login", scene.mcp.url, "--no-wait", "--json", ...flags];
+      const { code, stdout, stderr } = await runCli(args, { env: { AGENTAUTH_HOME: env.AGENTAUTH_HOME } });
+      expect([code, stderr]).toEqual([0, expect.any(String)]);
+      return new URL(JSON.parse(stdout).url).searchParams;
+    };
+    const registered = () => scene.issuer.to("/pool/register").map(({ body }) => JSON.parse(body));
+    const usual = await begin();
+    expect(registered()).toMatchObject([{ client_name: "agentauth" }]);
+    expect([usual.get("login_hint"), usual.get("prompt"), usual.get("dpop_jkt")]).toEqual([null, null, null]);
+    const flags = ["--account-hint", "ann", "--authorize-param", "prompt=consent", "--scope", "mcp", "--client-name", "My Agent"];
+    const own = await begin(...flags, "--resource", new URL(scene.mcp.url).origin);
+    expect(Object.fromEntries(own)).toMatchObject({
+      ...{ login_hint: "ann", prompt: "consent", scope: "mcp", resource: new URL(scene.mcp.url).origin },
+    });
+    expect(registered().at(-1)).toMatchObject({ client_name: "My Agent" });
+    expect((await begin("--resource", "none")).get("resource")).toBeNull();
+    expect((await begin("--client-id", "own-client", "--trust-named-issuer")).get("client_id")).toBe("own-client");
+    expect(scene.issuer.requests[0]?.headers["user-agent"]).toMatch(/^agentauth-cli/);
   });
 });

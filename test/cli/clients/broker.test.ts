@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { policyOfFlags } from "../../../src/cli/clients/broker.js";
+import { buildBroker, policyOfFlags } from "../../../src/cli/clients/broker.js";
+import { fileStore } from "../../../src/store/file/file.js";
+import { temporaryFolder } from "../../helpers/folder.js";
+import { madeGrant } from "../../helpers/grant.js";
+import { sendJson, startServer } from "../../helpers/server.js";
+import { startRun } from "../run-support.js";
 
 const CLIENT = { listen: "unix:/run/a.sock" };
 const policy = (...grants: string[]) => policyOfFlags(grants, CLIENT, "--grant");
@@ -57,4 +62,53 @@ describe("the policy that flags describe", () => {
       expect((error as { hint?: string }).hint).toEqual(hint);
     }
   });
+});
+
+it("a broker logs each request, uses the login of the account, and says once which login is needed", async () => {
+  const { origin, close } = await startServer((response, { headers }) => {
+    if (headers.authorization === undefined) response.writeHead(401, { "www-authenticate": "Bearer" }).end();
+    else sendJson(response, { jsonrpc: "2.0", id: 1, result: { tools: [], content: [] } });
+  });
+  const server = { url: `${origin}/mcp` };
+  const home = temporaryFolder();
+  const made = madeGrant({ server: server.url, resource: server.url, requestedScope: undefined });
+  const tokens = { ...made.tokens, refreshToken: undefined, expiresAt: Date.now() + 3_600_000, obtainedAt: Date.now() };
+  await fileStore(home).save({ ...made, tokens }, undefined);
+  const { context, io } = startRun({ env: { AGENTAUTH_HOME: home }, verbose: true, tty: true });
+  const clients = { job: { listen: "unix:/run/a.sock" } };
+  const grants = {
+    own: { server: server.url, tools: ["a"] },
+    ann: { server: server.url, account: "ann" },
+    scoped: { server: server.url, scope: "more" },
+  };
+  const asked: unknown[] = [];
+  const broker = await buildBroker({ grants, clients }, {}, context, (...args) => asked.push(args));
+  const send = async (name: string, tool?: string) => {
+    const call = tool === undefined ? { method: "tools/list" } : { method: "tools/call", params: { name: tool } };
+    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, ...call });
+    const response = await broker.fetch(new Request(`http://broker/${name}`, { method: "POST", headers, body }), "job");
+    await response.text();
+    return response.status;
+  };
+  expect([await send("own"), await send("own", "a"), await send("nobody")]).toEqual([200, 200, 404]);
+  await send("own", "b\u001b");
+  for (const name of ["ann", "ann", "scoped"]) expect(await send(name)).toBe(503);
+  const lines = io
+    .err()
+    .replaceAll(server.url, "<url>")
+    .replace(/in \d+ ms/g, "in - ms")
+    .split("\n");
+  expect(lines.filter((line) => line.includes("job: "))).toMatchSnapshot();
+  const [ofAnn, ofScope] = [
+    `agentauth login ${server.url} --account-hint ann`,
+    `agentauth login ${server.url} --scope more`,
+  ];
+  expect(asked).toEqual([
+    ["ann", grants.ann, ofAnn],
+    ["scoped", grants.scoped, ofScope],
+  ]);
+  expect(lines.filter((line) => line.includes("needs a login"))).toHaveLength(2);
+  expect(io.err()).toContain(`ann needs a login: ${ofAnn}\n`);
+  await close();
 });

@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { printedLogin, printedPendingLogin } from "../../../src/cli/clients/printed-login.js";
+import { printedLogin, printedPendingLogin, warnOfUnusable } from "../../../src/cli/clients/printed-login.js";
+import { AgentAuthError } from "../../../src/errors.js";
 import { describeLogin } from "../../../src/oauth/agent-inspection.js";
 import type { StoredLogin } from "../../../src/oauth/login/login-codec.js";
 import { Secret } from "../../../src/redact.js";
 import { madeGrant } from "../../helpers/grant.js";
+import { memoryContext } from "../commands/request/support.js";
 import { DEVICE_LOGIN } from "./device-login.js";
 
 const BROWSER_LOGIN = { ...DEVICE_LOGIN, flow: undefined } as unknown as StoredLogin;
@@ -48,4 +50,18 @@ it("a stored login is printed with its exceptions as flags", () => {
   const overrides = ["allowPrivateNetwork", "resource"] as const;
   const login = describeLogin(madeGrant({ overrides: [...overrides], resource: "none" }), 0, "here");
   expect(printedLogin(login)).toEqual({ ...login, exceptions: ["--allow-private-network", "--resource none"] });
+});
+
+it("stored logins that cannot be read are warned of, with what helps and without secrets", () => {
+  const context = memoryContext();
+  context.redactor.add("a-secret");
+  const error = (hint?: string) => new AgentAuthError("store_failed", "a-secret is wrong", { class: "store", hint });
+  const login = { action: "login", server: "https://mcp.example/mcp" } as const;
+  const lost = new AgentAuthError("store_failed", "lost", { class: "store", remedy: login });
+  warnOfUnusable([error(), error("move it away"), lost], context);
+  expect(context.io.err()).toBe(
+    "warning: a stored login cannot be used: ******** is wrong\n" +
+      "warning: a stored login cannot be used: ******** is wrong\nhint: move it away\n" +
+      "warning: a stored login cannot be used: lost\nhint: agentauth login https://mcp.example/mcp\n",
+  );
 });

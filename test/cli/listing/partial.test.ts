@@ -137,3 +137,28 @@ describe("a list that ends in the middle: exit 7", () => {
     expect(stderr).toContain("hint: nothing was printed, since --jq sees the whole array");
   });
 });
+
+describe("the short form of a list", () => {
+  it.for(["json", "ndjson", "plain", "csv"])("as %s says what it left out", async (format, { bench }) => {
+    const args = [...bench.devices, "--brief", "-o", format, "--limit", "2"];
+    const { code, stdout, stderr } = await bench.run(args);
+    const columns = "id,title,status,session_type,last_seen.at,last_seen.country_code,last_seen.city";
+    const next = `agentauth ${bench.devices.join(" ")} --brief -o ${format} --offset 2 --limit 2`;
+    expect(code).toBe(0);
+    if (format === "plain") expect(linesOf(stdout)[0]?.split("\t")).toHaveLength(7);
+    if (format === "csv") expect(linesOf(stdout)[0]?.trim()).toBe(columns);
+    if (!format.includes("json")) return expect(stderr).toBe(`shown 2 of 500; continue with: ${next}\n`);
+    expect(JSON.parse(stderr)).toEqual({
+      ...{ shown: 2, total: 500, columns, next: { offset: 2, command: next } },
+      message: "the short form, as with --brief; -o json prints everything, --limit or --columns what it names",
+    });
+  });
+
+  it("has fifty items and the columns that are named", async ({ bench }) => {
+    const { stdout, stderr } = await bench.run([...bench.devices, "--brief", "--json", "--columns", "id", "--quiet"]);
+    expect([JSON.parse(stdout).length, Object.keys(JSON.parse(stdout)[0])]).toEqual([50, ["id"]]);
+    expect(JSON.parse(stderr)).toMatchObject({ shown: 50, columns: "id", next: { offset: 50 } });
+    const last = await bench.run([...bench.devices, "--brief", "--json", "--offset", "490", "--quiet"]);
+    expect([JSON.parse(last.stdout).length, last.stderr]).toEqual([10, ""]);
+  });
+});

@@ -45,6 +45,52 @@ describe("an error", () => {
     ).toEqual(["code", "class", "message", "retryable", "exit_code"]);
   });
 
+  it("has the code that a signal decides, the request id, and the items that have no id", () => {
+    const style = { json: true, colors: plain, redactor: new Redactor(), exitCode: 130 };
+    const unusable = { count: 2, positions: [3, 4] };
+    const error = new AgentAuthError("unusable_items", "m", {
+      class: "partial",
+      unusable,
+      requestId: "r",
+      status: 0,
+      resume: 0,
+    });
+    expect(JSON.parse(formatError(error, style))).toEqual({
+      error: {
+        ...{ code: "unusable_items", class: "partial", message: "m", retryable: false, exit_code: 130 },
+        ...{ status: 0, request_id: "r", resume: 0, unusable },
+      },
+    });
+    expect(formatError(error, { ...style, json: false })).toBe("error: m (request r)\n");
+  });
+
+  it("has in its stack at most ten causes, each in its own dim lines", () => {
+    const { colors } = createMemoryIo({ tty: true }).stderr;
+    let error = new Error("cause 20");
+    for (let nth = 19; nth >= 0; nth--) error = new Error(`cause ${nth}\nand more`, { cause: error });
+    const text = formatError(error, { json: false, colors, redactor: new Redactor(), debug: true });
+    expect(text.match(/caused by Error: cause \d+/g)).toEqual(
+      Array.from({ length: 9 }, (_, nth) => `caused by Error: cause ${nth + 1}`),
+    );
+    const [, , ...stack] = text.trimEnd().split("\n");
+    for (const line of stack) expect([line.slice(0, 4), line.slice(-5)]).toEqual(["\u001b[2m", "\u001b[22m"]);
+    expect(text).not.toContain("caused by Error: cause 0");
+    const bare = Object.assign(new Error("bare"), { stack: undefined });
+    expect(tell(bare, { debug: true })).toContain("\nError: bare\n");
+  });
+
+  it("is the same error where it is ours, and has another one as its cause", () => {
+    const io = createMemoryIo();
+    const style = { io, json: false, redactor: new Redactor() };
+    expect(reportError(partial, style)).toBe(partial);
+    const thrown = new Error("oops");
+    expect(reportError(thrown, style)).toMatchObject({
+      ...{ code: "internal_error", class: "internal", cause: thrown },
+      hint: "run the command again with --debug to see where it happened",
+    });
+    expect(reportError("text", style).message).toBe("a bug in agentauth: text");
+  });
+
   it.each([
     [new TypeError("x is not a function"), "TypeError: x is not a function"],
     ["thrown text", "thrown text"],

@@ -325,6 +325,7 @@ describe("the hint for a remedy", () => {
       expect(hintOf({ action: "configure", option } as unknown as Remedy, { hint: "as it says" })).toBe("as it says");
     }
     expect(hintOf({ action: "other" } as unknown as Remedy, { hint: "as it says" })).toBe("as it says");
+    expect(hintOf({ action: "inspect", subject: "other" } as unknown as Remedy)).toBeUndefined();
   });
 
   it("takes the place of the remedy, so that nothing makes another one from it", () => {
@@ -332,6 +333,8 @@ describe("the hint for a remedy", () => {
       new AgentAuthError("login_required", "m", { class: "auth", remedy: { action: "login", server: SERVER } }),
     );
     expect(error.remedy).toBeUndefined();
+    const later = new AgentAuthError("x", "m", { class: "auth", hint: "later", remedy: { action: "retry" } });
+    expect([cliHint(later).hint, cliHint(later).remedy]).toEqual(["later", undefined]);
     expect(cliHint(error, { isForAgent: true })).toBe(error);
   });
 });
@@ -382,6 +385,17 @@ describe("an issuer that a server names", () => {
       );
     }
     expect(expectIssuer("https://as.example/{id}", OWN)).toContain(` --issuer 'https://as.example/{id}'`);
+  });
+
+  it("comes without a host where one of the addresses is none", () => {
+    for (const [issuer, claim] of [
+      ["https://as.example", "nowhere"],
+      ["nowhere", "https://as.example"],
+    ] as const) {
+      const hint = expectIssuer(issuer, claim);
+      expect(hint).toContain(issuer === "nowhere" ? "then go to as.example" : `${ADVICE} https://as.example to expect`);
+      if (issuer !== "nowhere") expect(hint).not.toContain("then go to");
+    }
   });
 
   it("comes with the host that its login goes to, if the document that has it is of another one", () => {
@@ -436,6 +450,7 @@ describe("the command that disables checks", () => {
       { action: "configure", option: "client" },
       { action: "configure", option: "redirectHost", value: "localhost" },
       { action: "allow", option: "dpop" },
+      { action: "configure", option: "account" },
       { action: "retry" },
     ];
     expect(loginCommandWith(SERVER, remedies)).toBe(
@@ -513,11 +528,14 @@ describe("the hint of a login", () => {
       ["--authorize-param", "b=3"],
       ["--proxy", "p"],
     ];
-    const remedy = { ...login, scope: "y", authorizationParams: { a: "1" } };
+    const remedy = { ...login, scope: "yy", authorizationParams: { a: "1" } };
     expect(loginCommand(remedy, { flags: given })).toBe(
-      `agentauth login ${SERVER} --scope y --authorize-param a=1 --authorize-param b=3 --proxy p`,
+      `agentauth login ${SERVER} --scope yy --authorize-param a=1 --authorize-param b=3 --proxy p`,
     );
-    const added = [{ action: "configure", option: "redirectHost", value: "localhost" }] as const;
+    const added: Remedy[] = [
+      { action: "configure", option: "redirectHost", value: "localhost" },
+      { action: "allow", option: "legacyDiscovery" },
+    ];
     expect(
       loginCommandWith(SERVER, added, {
         flags: [
@@ -525,7 +543,7 @@ describe("the hint of a login", () => {
           ["--proxy", "p"],
         ],
       }),
-    ).toBe(`agentauth login ${SERVER} --proxy p --redirect-host localhost`);
+    ).toBe(`agentauth login ${SERVER} --proxy p --redirect-host localhost --legacy-discovery`);
   });
 
   it("has at an identity provider no flag that is for a server", () => {

@@ -44,6 +44,19 @@ function programOf({
     `\n${"A line of prose:\n".repeat(prose)}\nExamples:\n${examples.map((line) => `  $ ${line}\n`).join("")}`,
   );
   work.addHelpText("after", ({ command, error }) => (error ? "an error" : `\nThis was ${command.name()}.`));
+  root.command("demo").description("Try it").helpGroup("Start:").argument("[what]", "What");
+  root
+    .command("login")
+    .description("Log in")
+    .helpGroup("Start:")
+    .argument("<mcp_url>", "Where")
+    .argument("<more>", "What");
+  root
+    .command("devices")
+    .description("Devices")
+    .helpGroup("Lists: of devices:")
+    .command("list")
+    .description("List them");
   const set = root.command("set").description("Change settings").helpGroup("Settings:");
   const one = set.command("one").description("Change one").argument("<key>", "Its name");
   one.addHelpText("after", "\nExamples:\n  $ other set\n  $ agentauth set one x\n");
@@ -96,7 +109,7 @@ describe("the help of a command", () => {
 
   it("lists neither hidden commands nor that of help", () => {
     const { root, set } = programOf();
-    expect(visibleCommands(root).map((one) => one.name())).toEqual(["work", "set"]);
+    expect(visibleCommands(root).map((one) => one.name())).toEqual(["work", "demo", "login", "devices", "set"]);
     expect(visibleCommands(set).map((one) => one.name())).toEqual(["one", "two", "three"]);
     expect(globalFlagRows(root)).toEqual([
       ["--profile <name>", "Profile to use"],

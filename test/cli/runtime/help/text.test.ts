@@ -118,6 +118,9 @@ it("the text of a command comes apart into prose and examples", () => {
     text: "One.\n\nTwo.\n\n   $ no\n x $ no",
     examples: ["a b", "c"],
   });
-  expect(readHelpText("The Examples: of x\n")).toEqual({ text: "The Examples: of x", examples: [] });
+  expect(readHelpText("The Examples: of x\nExample: y\n")).toEqual({
+    text: "The Examples: of x\nExample: y",
+    examples: [],
+  });
   expect(moreOf({ more: "x" } as never) + moreOf({} as never)).toBe("x");
 });
