@@ -58,7 +58,16 @@ describe("the flags of a login", () => {
     const usual = await begin();
     expect(registered()).toMatchObject([{ client_name: "agentauth" }]);
     expect([usual.get("login_hint"), usual.get("prompt"), usual.get("dpop_jkt")]).toEqual([null, null, null]);
-    const flags = ["--account-hint", "ann", "--authorize-param", "prompt=consent", "--scope", "mcp", "--client-name", "My Agent"];
+    const flags = [
+      "--account-hint",
+      "ann",
+      "--authorize-param",
+      "prompt=consent",
+      "--scope",
+      "mcp",
+      "--client-name",
+      "My Agent",
+    ];
     const own = await begin(...flags, "--resource", new URL(scene.mcp.url).origin);
     expect(Object.fromEntries(own)).toMatchObject({
       ...{ login_hint: "ann", prompt: "consent", scope: "mcp", resource: new URL(scene.mcp.url).origin },

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { formatToken, type TokenFormat, UNKNOWN_ASKER } from "../../../src/cli/clients/token-formats.js";
+import { checkHandOver, formatToken, type TokenFormat, UNKNOWN_ASKER } from "../../../src/cli/clients/token-formats.js";
 import { readCredentialRequest } from "../../../src/cli/commands/token/run.js";
 import type { TokenFlags } from "../../../src/cli/flags/agent.js";
 import { AccessToken } from "../../../src/oauth/model/grant.js";
@@ -36,7 +36,18 @@ describe("the forms of a token", () => {
       headers: { Authorization: ["Bearer abc"] },
       expires: "2033-05-18T03:33:20Z",
     });
-    expect(JSON.parse(print("json"))).toMatchObject({ access_token: "abc", expires_in: 100_000_000 });
+    const whole = {
+      ...{ access_token: "abc", token_type: "Bearer", expires_at: "2033-05-18T03:33:20.500Z", expires_in: 100_000_000 },
+      ...{ scope: "tools", resource: "https://mcp.example/mcp", issuer: "https://as.example/pool" },
+    };
+    expect(JSON.parse(print("json"))).toEqual(whole);
+    const expired = { ...whole, expires_at: new Date(NOW - 1).toISOString(), expires_in: 0 };
+    expect(JSON.parse(print("json", tokenOf("abc", NOW - 1)))).toEqual(expired);
+    const bound = { value: "abc", expiresAt: undefined, scope: undefined, issuer: "i", tokenType: "DPoP" };
+    expect(JSON.parse(formatToken("json", bound, { now: NOW, ...UNKNOWN_ASKER }))).toEqual({
+      ...{ access_token: "abc", token_type: "DPoP", expires_at: null, expires_in: null, scope: null, issuer: "i" },
+    });
+    for (const format of ["headers-json", "json", "k8s", "bazel"] as const) expect(print(format)).toMatch(/[^\n]\n$/);
   });
 
   it("set the variable in PowerShell and cmd.exe, and run nothing there", () => {
@@ -87,6 +98,25 @@ describe("the forms of a token", () => {
   it("as a variable, a token of the usual characters has no quotes, which files of variables would keep", () => {
     expect(print("env", tokenOf("aZ0.b_c~d+e/f-g=="))).toBe("AGENTAUTH_TOKEN=aZ0.b_c~d+e/f-g==\n");
   });
+});
+
+it("a token that is bound to a key is not handed over alone", () => {
+  const server = "https://mcp.example/mcp?a=$b";
+  expect(checkHandOver({ tokenType: "Bearer", server }, "exec")).toBeUndefined();
+  expect(() => checkHandOver({ tokenType: "DPoP", server }, "exec")).toThrow(
+    expect.objectContaining({
+      code: "usage",
+      message: `the token for "${server}" is bound to a key of this machine (DPoP, RFC 9449), and exec hands over the token alone`,
+      hint: `agentauth request '${server}' and agentauth mcp prove the key; token --format json says of what type the token is`,
+    }),
+  );
+  expect(() => print("cmd", tokenOf("a b"))).toThrow(
+    expect.objectContaining({
+      code: "usage",
+      message: "the token has characters that cmd.exe may interpret",
+      hint: "use --format raw, or agentauth exec",
+    }),
+  );
 });
 
 describe("what a credential helper is asked", () => {

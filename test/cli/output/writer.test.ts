@@ -6,7 +6,15 @@ import { parse } from "yaml";
 import type { OutputFlags } from "../../../src/cli/flags/output.js";
 import { createIo, PipeClosed } from "../../../src/cli/io/io.js";
 import { DEVICE, DOMAIN, POOL } from "../../../src/cli/output/columns.js";
-import { createWriter, printObject } from "../../../src/cli/output/writer.js";
+import {
+  createWriter,
+  formatOf,
+  isOutputGiven,
+  printObject,
+  printPages,
+  printResult,
+  printRows,
+} from "../../../src/cli/output/writer.js";
 import { FORMATS, type Format } from "../../../src/profile/settings.js";
 import { MASK } from "../../../src/redact.js";
 import { createMemoryIo } from "../../helpers/memory-io.js";
@@ -321,5 +329,82 @@ describe("one object", () => {
 
   it("keeps a key with a dot or a control character readable", async () => {
     expect(await show("plain", { "a.b": 1, "k\u001b": { "c\t": 2 } })).toBe("a.b\t1\nk\\e.c\\t\t2\n");
+  });
+});
+
+describe("the format of an output", () => {
+  const at = (flags: OutputFlags, output?: string, tty = false) =>
+    formatOf(
+      flags,
+      { output: output === undefined ? undefined : { value: output, source: "x" } },
+      createMemoryIo({ tty }),
+    );
+
+  it.each<[OutputFlags, string | undefined, boolean, Format]>([
+    [{ output: "csv", json: true, jq: "." }, "id", true, "csv"],
+    [{ json: true }, "id", true, "json"],
+    [{ jq: "." }, "id", true, "json"],
+    [{ jq: "" }, "id", true, "json"],
+    [{ json: false }, "id", true, "id"],
+    [{}, "id", false, "id"],
+    [{}, undefined, true, "table"],
+    [{}, undefined, false, "plain"],
+  ])("is with %j, the profile's %s, on a terminal (%s): %s", (flags, output, tty, format) => {
+    expect(at(flags, output, tty)).toBe(format);
+  });
+
+  it.each<[OutputFlags, boolean]>([
+    [{}, false],
+    [{ json: false }, false],
+    [{ showSecrets: true }, false],
+    [{ json: true }, true],
+    [{ jq: "" }, true],
+    [{ output: "id" }, true],
+  ])("is asked for by %j: %s", (flags, expected) => {
+    expect(isOutputGiven(flags)).toBe(expected);
+  });
+});
+
+describe("rows of a command", () => {
+  const SET = {
+    columns: [{ path: "a", header: "A" }],
+    wideColumns: [
+      { path: "a", header: "A" },
+      { path: "t", header: "T", kind: "time" as const },
+    ],
+    fields: [],
+  };
+  const run = (options: Parameters<typeof createMemoryIo>[0] = {}) => {
+    const io = createMemoryIo(options);
+    return { io, now: () => NOW, settings: () => ({ output: undefined }) };
+  };
+
+  it("are aligned with each other, however few they are", async () => {
+    const context = run(TERMINAL);
+    await printRows([{ a: "x", t: 1_700_000_000 }, { a: "longer" }], SET, { output: "wide" }, context);
+    expect(context.io.out()).toBe("A       T\nx       3d ago\nlonger  -\n");
+  });
+
+  it("are printed a page at a time, and what was read before a failure stays", async () => {
+    const context = run();
+    const pages = async function* () {
+      yield [{ a: 1 }];
+      yield [{ a: 2 }];
+      throw new Error("the third page failed");
+    };
+    await expect(printPages(pages(), SET, { output: "json" }, context)).rejects.toThrow("the third page failed");
+    expect(context.io.out()).toBe('[{"a":1},\n{"a":2}\n');
+    const whole = run();
+    await printPages([[{ a: 1 }], []], SET, { jq: ".[0].a" }, whole);
+    expect(whole.io.out()).toBe("1\n");
+  });
+
+  it("and a result follow the flags and the settings", async () => {
+    const io = createMemoryIo();
+    const context = { io, now: () => NOW, settings: () => ({ output: { value: "yaml", source: "x" } }) };
+    await printRows([{ a: 1 }], SET, {}, context as never);
+    await printResult({ a: { at: 0 } }, {}, context as never);
+    await printResult({ a: { at: 0 } }, { output: "plain" }, context as never);
+    expect(io.out()).toBe("- a: 1\na:\n  at: 0\na.at\t1970-01-01T00:00:00Z\n");
   });
 });
