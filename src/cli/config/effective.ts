@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Env } from "../../platform/system.js";
-import { isProfileKey, type Profile, TAKEOVERS } from "../../profile/profile-settings.js";
+import { type Profile, TAKEOVERS } from "../../profile/profile-settings.js";
 import { firstSet, type Settings, type Sourced } from "../../profile/settings.js";
 import {
   type Config,
@@ -85,7 +85,7 @@ function settingsFile(home: string): SettingsFile | undefined {
 
 function withPlace(
   row: EffectiveSetting,
-  { name, entries }: { name: string; entries: Profile },
+  { name }: { name: string },
   { profile }: Config,
   file: SettingsFile,
 ): EffectiveSetting {
@@ -94,6 +94,5 @@ function withPlace(
   if (key === "profile") {
     return source === "settings file" && profile === row.value ? { ...row, source: locationIn(file, "profile") } : row;
   }
-  const isWritten = isProfileKey(key) && entries[key] !== undefined && /^profile /.test(source);
-  return isWritten ? { ...row, source: `${source}: ${locationIn(file, "profiles", name, key)}` } : row;
+  return /^profile /.test(source) ? { ...row, source: `${source}: ${locationIn(file, "profiles", name, key)}` } : row;
 }
