@@ -3,6 +3,7 @@ import { describe, expect } from "vitest";
 import { QUESTION, questionTest } from "../../flow/issuer-question-support.js";
 import { linesOf, type RunOptions, runCli } from "../../helpers/cli.js";
 import { fixedText } from "../../helpers/fixed-text.js";
+import { startServer } from "../../helpers/server.js";
 
 const it = questionTest.extend("run", ({ args, env }) => (flags: readonly string[], options: RunOptions) => {
   return runCli([...args, ...flags], { ...options, env });
@@ -76,5 +77,19 @@ describe("the flags of a login", () => {
     expect((await begin("--resource", "none")).get("resource")).toBeNull();
     expect((await begin("--client-id", "own-client", "--trust-named-issuer")).get("client_id")).toBe("own-client");
     expect(scene.issuer.requests[0]?.headers["user-agent"]).toMatch(/^agentauth-cli/);
+  });
+
+  it("decide how long an answer may take, and how often it is asked for", async ({ env }) => {
+    const silent = await startServer(() => undefined);
+    const busy = await startServer((response) => response.writeHead(503).end());
+    const begin = (origin: string, ...flags: string[]) =>
+      runCli(["login", `${origin}/mcp`, "--no-wait", ...flags], { env: { AGENTAUTH_HOME: env.AGENTAUTH_HOME } });
+    const late = await begin(silent.origin, "--timeout", "0.2", "--retries", "0");
+    expect([late.code, late.stderr, silent.requests.length]).toEqual([5, expect.stringContaining("0.2 s"), 1]);
+    await begin(busy.origin, "--retries", "0");
+    const once = busy.requests.length;
+    await begin(busy.origin, "--retries", "1");
+    expect(busy.requests.length).toBeGreaterThan(2 * once);
+    await Promise.all([silent.close(), busy.close()]);
   });
 });

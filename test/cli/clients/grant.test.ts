@@ -115,6 +115,8 @@ describe("the machine grant that flags name", () => {
       "id-token-of-env",
       "********",
     ]);
+    const other = await grantOf({ idpClientSecretFile: "-" }, { env, stdin: "idp-piped\n" });
+    expect(other.idp.clientSecret).toBe("idp-piped");
     const piped = await grantOf({ idTokenFile: "-" }, { env: {}, stdin: "id-token-piped\n" });
     expect([piped.idp, await piped.idToken()]).toEqual([{ ...idp, clientSecret: undefined }, "id-token-piped"]);
   });
@@ -135,9 +137,13 @@ it.each([
     { idp: "https://idp.example", idpClientId: "i" },
     { issuer: "https://idp.example", clientId: "i", clientSecret: "s-secret" },
   ],
+  [
+    { idp: "https://idp.example", idpClientId: "i", idpClientSecretFile: "-" },
+    { issuer: "https://idp.example", clientId: "i", clientSecret: "piped-secret" },
+  ],
 ] as const)("the identity provider of %j", async (flags, expected) => {
   const env = { AGENTAUTH_IDP_CLIENT_SECRET: "s-secret" };
-  expect(await readIdp(flags, memoryContext({ env }))).toEqual(expected);
+  expect(await readIdp(flags, memoryContext({ env, stdin: "piped-secret\n" }))).toEqual(expected);
 });
 
 it("a secret without a variable comes from its file alone", async () => {

@@ -1,5 +1,7 @@
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { firstSteps } from "../../../src/cli/config/first-steps.js";
 import { linesOf, runCli, temporaryFolder } from "../../helpers/cli.js";
 
 const run = (args: readonly string[], home: string, env: Record<string, string> = {}) =>
@@ -25,5 +27,22 @@ describe("the first steps", () => {
     expect((await run([], home, { AGENTAUTH_BASE_URL: "https://agentauth.example" })).stderr).toBe("");
     await run(["config", "set", "pool", "p"], home);
     expect((await run([], home)).stderr).toBe("");
+  });
+
+  it("are two lines, unless there are settings or logins, or a folder of them that cannot be read", () => {
+    const steps =
+      "Nothing is set up here yet. Without an account: agentauth demo\nFor lists of a service: agentauth config set base_url <url>";
+    const of = (arrange: (home: string) => void, env: Record<string, string> = {}) => {
+      const home = temporaryFolder();
+      arrange(home);
+      return firstSteps({ AGENTAUTH_HOME: home, ...env });
+    };
+    expect(of(() => {})).toBe(steps);
+    expect(of(() => {}, { AGENTAUTH_BASE_URL: "" })).toBe(steps);
+    expect(of(() => {}, { AGENTAUTH_BASE_URL: "https://a.example" })).toBeUndefined();
+    expect(of((home) => mkdirSync(join(home, "grants")))).toBe(steps);
+    expect(of((home) => mkdirSync(join(home, "grants", "a"), { recursive: true }))).toBeUndefined();
+    expect(of((home) => writeFileSync(join(home, "grants"), ""))).toBeUndefined();
+    expect(of((home) => writeFileSync(join(home, "config.json"), "{}"))).toBeUndefined();
   });
 });

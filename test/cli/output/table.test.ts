@@ -47,6 +47,14 @@ describe("a table on a terminal", () => {
     );
   });
 
+  it("has nothing in bold but its heading, however many rows there are", async () => {
+    const io = { tty: true, columns: 80 };
+    const many = Array.from({ length: 450 }, (_, nth) => device({ id: `dev_${nth}` }));
+    const { out } = await print("table", many, { io });
+    expect(out.match(/^.*\[1m.*$/gm)).toHaveLength(1);
+    expect((await print("table", many, { io, flags: { noHeader: true } })).out).not.toContain("[1m");
+  });
+
   it("keeps columns in line for wide, emoji and combining characters", async () => {
     const titles = [
       "abc",

@@ -210,6 +210,20 @@ it("prints a login in one step whole, as text and as JSON", async ({ desk, user 
   }
 });
 
+it("fits its sentences to a terminal, and breaks no line to copy", async ({ desk, user }) => {
+  const env = { SSH_CONNECTION: "192.0.2.1 50000 192.0.2.2 22", NO_COLOR: "1", TERM: "dumb" };
+  const run = await login(user, [desk.url, "--browser", "none"], undefined, { tty: true, columns: 40, env });
+  const lines = run.stderr.split("\n");
+  expect([
+    run.code,
+    lines.filter((line) => !line.startsWith(" ") && line.length > 40 && line.includes(" for ")),
+  ]).toEqual([0, []]);
+  expect(lines.filter((line) => line.startsWith(" "))).toEqual([
+    expect.stringMatching(/^ {2}http\S+$/),
+    expect.stringMatching(/^ {2}ssh \S.*\S \S+$/),
+  ]);
+});
+
 it("says when a started login can be finished until", async ({ desk, user }) => {
   const now = Date.UTC(2030, 0, 1);
   const clock = { now: () => performance.now(), epoch: () => now, sleep: async () => {} };

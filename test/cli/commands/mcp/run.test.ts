@@ -226,6 +226,16 @@ describe("mcp proxy", () => {
     expect(JSON.stringify(messages)).toContain("agentauth login");
   });
 
+  it("asks nobody to log in, on a terminal either", async ({ desk }) => {
+    const run = desk.user().start(["mcp", "proxy", desk.url], { tty: true });
+    const [closed, err] = [once(run, "close"), collect(run.stderr)];
+    run.stdin?.write(`${JSON.stringify(INITIALIZE)}\n`);
+    await until(() => run.exitCode !== null || err().includes("/authorize?"));
+    run.stdin?.end();
+    await closed;
+    expect([run.exitCode, err()]).toEqual([4, expect.not.stringContaining("/authorize?")]);
+  });
+
   it("exits with 4 where the server rejects the token", async ({ faults, me, host }) => {
     faults.add({ kind: "status", status: 401, path: "mcp", times: 0 });
     const { code, stderr } = await host(me);
