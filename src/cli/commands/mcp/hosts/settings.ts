@@ -48,12 +48,10 @@ export async function openSettings(
   const machine = machineOf(context);
   const path = settingsPath(host, scope, machine);
   if (path !== undefined) return readSettings(host, path, scope, machine);
-  const others = HOST_SCOPES.filter((one) => settingsPath(host, one, machine) !== undefined);
+  const other = HOST_SCOPES.find((one) => settingsPath(host, one, machine) !== undefined);
   throw usageError(
     `${name} has no settings file for the scope ${scope} on ${machine.platform}`,
-    others.length > 0
-      ? `use --scope ${others.join(" or ")}`
-      : `agentauth mcp config ${name} <mcp_url> prints the entry`,
+    other === undefined ? `agentauth mcp config ${name} <mcp_url> prints the entry` : `use --scope ${other}`,
   );
 }
 
