@@ -1,7 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { withAgentDefaults } from "../../../src/cli/config/agent-defaults.js";
 import { linesOf, runCli, temporaryFolder } from "../../helpers/cli.js";
+import { declaredProgram } from "../../helpers/program.js";
+import { startRun } from "../run-support.js";
 
 const NOTE = "for an AI agent (AGENTAUTH_AGENT is set): JSON, no prompt, no browser; AGENTAUTH_AGENT=0 turns that off";
 const AGENT = { AGENTAUTH_AGENT: "1" };
@@ -40,4 +43,61 @@ it("leaves the browser to the flag that names one", async () => {
   expect(JSON.parse(linesOf(stderr).at(-1) ?? "").error.message).toBe(
     `the browser command "x '" has an unterminated '`,
   );
+});
+
+describe("what an agent gets that a flag does not name", () => {
+  /** The defaults of a command, and whether the mode was announced. */
+  function added(line: string, given: object, isRedirected = false) {
+    const command = line.split(" ").reduce((parent, name) => {
+      const found = parent.commands.find((one) => one.name() === name);
+      if (found === undefined) throw new Error(`there is no ${line}`);
+      return found;
+    }, declaredProgram());
+    let announced = 0;
+    const { context } = startRun();
+    const run = { ...context, io: { ...context.io, isRedirected: () => isRedirected } };
+    const { ...options } = withAgentDefaults(command, given, { announce: () => void announced++ }, run);
+    expect(announced).toBe("output" in options && !("output" in given) ? 1 : 0);
+    return options;
+  }
+  const JSON_FORM = { output: "json" };
+  const SHORT = { output: "json", brief: true };
+  const QUIET = { input: false };
+  const NO_BROWSER = { browser: "none", input: false };
+
+  it.each<[string, object, object]>([
+    ["devices list", {}, { ...QUIET, ...SHORT }],
+    ["devices list", { limit: 5 }, { ...QUIET, ...JSON_FORM }],
+    ["devices list", { output: "id" }, QUIET],
+    ["devices list", { json: true }, QUIET],
+    ["devices list", { jq: "." }, QUIET],
+    ["devices list", { columns: "id" }, QUIET],
+    ["devices list", { watch: 1000 }, { ...QUIET, output: "ndjson" }],
+    ["devices list", { until: "." }, { ...QUIET, output: "ndjson" }],
+    ["devices list", { watchTimeout: 1 }, { ...QUIET, output: "ndjson" }],
+    ["devices report", { html: "x" }, QUIET],
+    ["devices report", {}, { ...QUIET, ...JSON_FORM }],
+    ["devices get", {}, { ...QUIET, ...JSON_FORM }],
+    ["commands", {}, SHORT],
+    ["commands", { path: [] }, SHORT],
+    ["commands", { path: ["devices"] }, JSON_FORM],
+    ["commands", { path: "devices" }, SHORT],
+    ["config list", {}, JSON_FORM],
+    ["config path", {}, {}],
+    ["token", {}, NO_BROWSER],
+    ["token", { browser: "x" }, {}],
+    ["token", { flow: "paste" }, {}],
+    ["token", { grant: "jwt-bearer" }, {}],
+    ["token", { login: true }, {}],
+    ["token", { login: false }, NO_BROWSER],
+    ["login", {}, { ...NO_BROWSER, isForAgent: true, ...JSON_FORM }],
+    ["login", { wait: "id" }, { ...NO_BROWSER, isForAgent: true, ...JSON_FORM }],
+    ["mcp tools", {}, { ...NO_BROWSER, ...JSON_FORM }],
+  ])("%s with %j", (line, given, expected) => {
+    expect(added(line, given)).toEqual({ ...given, ...expected });
+  });
+
+  it("is no format for an output into a file", () => {
+    expect(added("devices list", {}, true)).toEqual(QUIET);
+  });
 });
