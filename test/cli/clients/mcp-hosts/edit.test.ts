@@ -273,6 +273,19 @@ describe.each([
   });
 });
 
+it.each([
+  '{"mcpServers": {"own": {"command": "x", "args": ["y"], "env": {"A": "b"}, "keep": 1}}}',
+  '{"mcpServers": {"own": {"keep": 1, "command": "x", "args": ["y"], "env": {"A": "b", "MINE": "1"}}}}',
+  '{\n  "mcpServers": {\n    "own": {\n      "type": "stdio", // t\n      "command": "x", // c\n      "args": [\n        "y"\n      ],\n      // last\n      "env": {"A": "b"} // e\n    }\n  }\n}\n',
+  '{\r\n  "mcpServers": {\r\n    "own": {\r\n      "command": "x",\r\n      "args": [],\r\n    }\r\n  }\r\n}\r\n',
+  '{"mcpServers": {"own": {"command": "x"}}}',
+])("another style takes the keys of the first one away: %j", async (text) => {
+  const otherStyles = { type: "", command: "", args: "", env: { A: "" } };
+  const entry = { type: "http", url: "u" };
+  const result = await changed("claude-code", text, { name: "own", entry, otherStyles } as never);
+  expect(result.replaceAll("\r", "<cr>")).toMatchSnapshot();
+});
+
 it.each<[unknown, object, object | undefined, boolean]>([
   [{ a: 1, b: 2 }, { a: 1 }, undefined, true],
   [{ a: 1 }, { a: 2 }, undefined, false],
