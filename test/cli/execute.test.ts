@@ -5,6 +5,7 @@ import { run } from "../../src/cli/execute.js";
 import { PipeClosed } from "../../src/cli/io/io.js";
 import type { CommandContext, Host } from "../../src/cli/runtime/context.js";
 import type { CommandDeclaration } from "../../src/cli/runtime/declaration.js";
+import { isCi } from "../../src/cli/runtime/environment.js";
 import { AgentAuthError } from "../../src/errors.js";
 import { temporaryFolder } from "../helpers/cli.js";
 
@@ -68,6 +69,33 @@ describe("a command line", () => {
     const { stdout, env } = await runWork([], work, given);
     expect(stdout).toBe("******** env:ELSEWHERE");
     expect(Object.keys(env)).toEqual(["AGENTAUTH_HOME"]);
+  });
+
+  it.each([
+    ...["AGENTAUTH_API_TOKEN", "AGENTAUTH_CLIENT_SECRET", "AGENTAUTH_ID_TOKEN", "AGENTAUTH_IDP_CLIENT_SECRET"],
+    ...["AGENTAUTH_STORE_KEYS", "AGENTAUTH_STORE_URL", "AGENTAUTH_SUBJECT_TOKEN"],
+  ])("masks the value of %s, and leaves it to no program that it starts", async (name) => {
+    const work = async ({ io, redactor }: CommandContext) => {
+      await io.stdout.write(`${redactor.redact("it is the-secret-value")} ${io.env[name]}`);
+      return 0;
+    };
+    const { stdout, env } = await runWork([], work, { [name]: "the-secret-value" });
+    expect([stdout, Object.keys(env)]).toEqual(["it is ******** the-secret-value", ["AGENTAUTH_HOME"]]);
+  });
+
+  it.each([
+    ["true", true],
+    ["1", true],
+    ["yes", true],
+    ["", false],
+    ["0", false],
+    ["False", false],
+    ["NO", false],
+    ["off", false],
+    ["offline", true],
+    ["10", true],
+  ])("a CI job is one with CI=%j: %s", (ci, expected) => {
+    expect([isCi({ CI: ci }), isCi({})]).toEqual([expected, false]);
   });
 
   it("logs by its flags and by AGENTAUTH_LOG, and is quiet where it is to be", async () => {

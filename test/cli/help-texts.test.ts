@@ -19,6 +19,7 @@ describe("what no generated page has", () => {
     ["help", "exit-codes"],
     ["help", "environment"],
     ["help", "formats"],
+    ["schema", "--quiet"],
     ["completion", "bash"],
     ["completion", "zsh"],
     ["completion", "fish"],

@@ -47,3 +47,24 @@ it("does not shorten a stored interval of more than a minute", async () => {
   expect((await wait("--login-timeout", "60")).waits).toEqual([58_000, 2000]);
   expect((await wait("--login-timeout", "66")).waits).toEqual([63_000, 3000]);
 });
+
+it.each<[string, object, string]>([
+  [
+    "no refresh token",
+    { refresh_token: undefined },
+    "; without a refresh token, the next login is due then: where the issuer returns one for a parameter of its own, --authorize-param <name=value> sends it",
+  ],
+  ["no refresh token and no end", { refresh_token: undefined, expires_in: undefined }, ""],
+  ["a refresh token", {}, ""],
+])("says what comes after a login with %s", async (_what, over, end) => {
+  const { issuer, wait } = await begin();
+  issuer.routes["/pool/token"] = { json: { ...issuer.tokens(), ...over } };
+  const { code, stderr } = await wait();
+  const until = "expires_in" in over ? "" : ", the token expires at [^ ;]+Z";
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^logged in at \S+ \(issuer \S+\)/m)]);
+  const [line = ""] = /^logged in at .*$/m.exec(stderr) ?? [];
+  expect(line.endsWith(end)).toBe(true);
+  expect(line.slice(0, line.length - end.length)).toMatch(
+    new RegExp(`^logged in at \\S+ \\(issuer [^ )]+\\)${until}$`),
+  );
+});

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { chmodSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { collect, type RunOptions, until } from "../../../helpers/cli.js";
@@ -117,6 +117,41 @@ it("refuses to finish the login of another server, one that is not stored, and o
   writeFileSync(join(user.home, "logins", `${login_id}.json`), "{}", { mode: 0o600 });
   const damaged = await user.run(["login", desk.url, "--wait", login_id]);
   expect([damaged.code, damaged.stderr]).toEqual([8, expect.stringContaining("start the login again")]);
+});
+
+/** Starts the process that receives the callback of a login. */
+async function listen(user: User, id: string, url: string) {
+  const { searchParams } = new URL(url);
+  const run = user.start(["receive-callback"]);
+  const [out, listened] = [collect(run.stdout), once(run, "close")];
+  run.stdin?.write(`${JSON.stringify({ preferred: searchParams.get("redirect_uri") })}\n`);
+  await until(() => out().includes("redirectUri"));
+  run.stdin?.write(`${JSON.stringify({ id, state: searchParams.get("state"), lifeMs: 60_000 })}\n`);
+  await until(() => out().includes("isHeld"));
+  return { listened };
+}
+
+it("waits for the callback that another process receives, and says so once", async ({ user, desk, begin }) => {
+  const { login_id, url } = await begin();
+  const { listened } = await listen(user, login_id, url);
+  const waiting = user.start(["login", desk.url, "--wait", login_id, "--quiet"]);
+  const [err, closed] = [collect(waiting.stderr), once(waiting, "close")];
+  await until(() => err().includes("Waiting for the login") || waiting.exitCode !== null);
+  // It looks for the callback more than once.
+  await new Promise((resolve) => setTimeout(resolve, 450));
+  await (await fetch(url)).text();
+  await Promise.all([closed, listened]);
+  expect([waiting.exitCode, err().match(/Waiting for the login/g)?.length, err().split(url).length]).toEqual([0, 1, 2]);
+  expect(await user.store.list()).toHaveLength(1);
+});
+
+it("ends the wait for a callback that another process receives when its time is up", async ({ user, desk, begin }) => {
+  const { login_id, url } = await begin();
+  const { listened } = await listen(user, login_id, url);
+  const late = await user.run(["login", desk.url, "--wait", login_id, "--login-timeout", "0.3"]);
+  expect([late.code, late.stderr]).toEqual([4, expect.stringContaining("was not finished within 0 seconds")]);
+  rmSync(join(user.home, "logins", `${login_id}.json`));
+  await listened;
 });
 
 it("lists by status the started logins of the choice alone", async ({ desk, user, begin }) => {
