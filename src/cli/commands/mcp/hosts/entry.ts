@@ -214,7 +214,7 @@ function checkPlaceholders(url: string): void {
 
 function wordsOf(name: string): string[] {
   const apart = name.replace(/([a-z\d])([A-Z])/g, "$1 $2").toLowerCase();
-  return apart.split(/[^a-z\d]+/).map((word) => word.replace(/s$/, ""));
+  return apart.split(/[^a-z\d]+/).flatMap((word) => [word, word.replace(/s$/, "")]);
 }
 
 /** The URL as it may be printed: a part that may be a secret is masked. */

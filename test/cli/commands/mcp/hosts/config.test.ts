@@ -167,6 +167,24 @@ describe("agentauth mcp config refuses", () => {
     expect(`${error.message} ${error.hint}`).not.toContain("secret-1");
   });
 
+  it.each(
+    "token key apikey secret password passwd pass pwd auth authorization bearer credential signature sig code jwt session".split(
+      " ",
+    ),
+  )("the parameter %s, in each spelling", async (word) => {
+    const Word = `${word[0]?.toUpperCase()}${word.slice(1)}`;
+    for (const name of [word, `${word}s`, `my_${word}`, `x-${word.toUpperCase()}-y`, `my${Word}`, `a1${Word}`]) {
+      expect(await refusal(["cursor", `https://mcp.example/mcp?${name}=x`])).toMatchObject({
+        ...{
+          class: "usage",
+          hint: "leave it out: agentauth sends a token in a header; if it was a secret, replace it",
+        },
+        message: `the parameter "${name}" of the MCP server's URL looks like a secret, which must not be in a host's settings`,
+      });
+    }
+    expect(JSON.stringify(await json("cursor", `https://mcp.example/mcp?x${word}y=1`))).toContain(`x${word}y`);
+  });
+
   it.each([
     "https://mcp.example/mcp?tenant=acme-production-environment",
     "https://mcp.example/mcp?author=me&keyword=x&v=2026-07-28",
