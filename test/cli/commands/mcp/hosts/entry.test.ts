@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type EntryFlags, entryOf, originOf } from "../../../../../src/cli/commands/mcp/hosts/entry.js";
+import { type EntryFlags, entryOf, originOf, sayNextSteps } from "../../../../../src/cli/commands/mcp/hosts/entry.js";
 import type { CommandContext } from "../../../../../src/cli/runtime/context.js";
 
 const URL_OF_SERVER = "https://mcp.example/mcp";
@@ -21,6 +21,50 @@ function entryOn(platform: string, program: CommandContext["program"], flags: Pa
   } as unknown as CommandContext;
   return entryOf({ host: "claude-code", url: URL_OF_SERVER, ...flags } as EntryFlags, context).entry;
 }
+
+describe("what a user does next", () => {
+  const said = (
+    flags: Partial<EntryFlags>,
+    env: Record<string, string>,
+    program: CommandContext["program"],
+    profile?: string,
+  ) => {
+    const lines: string[] = [];
+    const context = {
+      io: { env: {}, say: (line: string) => void lines.push(line) },
+      settings: () => ({ profile: { value: profile ?? "default", source: profile === "default" ? "--profile" : "x" } }),
+      program,
+    } as unknown as CommandContext;
+    const options = { host: "claude-code", url: URL_OF_SERVER, ...flags } as EntryFlags;
+    sayNextSteps({ url: `${URL_OF_SERVER}?a=$b`, env } as never, options, context);
+    return lines;
+  };
+  const LOGIN = `log in once, if not done yet: agentauth login '${URL_OF_SERVER}?a=$b'`;
+  const NPX_COSTS =
+    "the host starts agentauth with npx, which takes half a second more each time: install it, and add this again";
+  const STORE = { AGENTAUTH_HOME: "/h", AGENTAUTH_STORE: "file" };
+  const HELPER = { style: "headers-helper" } as const;
+
+  it.each<[Partial<EntryFlags>, Record<string, string>, CommandContext["program"], string | undefined, string[]]>([
+    [{}, {}, undefined, undefined, [LOGIN]],
+    [{}, STORE, MACOS, undefined, [LOGIN]],
+    [HELPER, {}, MACOS, undefined, [LOGIN]],
+    [
+      HELPER,
+      STORE,
+      MACOS,
+      undefined,
+      ["start the host with the same AGENTAUTH_HOME and AGENTAUTH_STORE as now", LOGIN],
+    ],
+    [{}, {}, NPX, undefined, [NPX_COSTS, LOGIN]],
+    [{}, {}, NPX_OF_WINDOWS, undefined, [NPX_COSTS, LOGIN]],
+    [{ command: "x" }, {}, NPX, undefined, [LOGIN]],
+    [{ accountHint: "ann" }, {}, undefined, "work", [`${LOGIN} --profile work --account-hint ann`]],
+    [{}, {}, undefined, "default", [`${LOGIN} --profile default`]],
+  ])("with %j, %j, %j and the profile %s", (flags, env, program, profile, lines) => {
+    expect(said(flags, env, program, profile)).toEqual(lines);
+  });
+});
 
 describe("the entry of a host that starts programs without a shell", () => {
   it.each([
