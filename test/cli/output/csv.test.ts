@@ -87,6 +87,10 @@ describe("csv", () => {
     expect(out).toBe('""\r\n""\r\n');
   });
 
+  it("of no rows is nothing", () => {
+    expect([toCsv([]), toCsv([[]]), toCsv([["", ""]])]).toEqual(["", "\r\n", ",\r\n"]);
+  });
+
   it("has its header once, however many pages there are", async () => {
     const items = [1, 2, 3].map((id) => ({ id }));
     expect((await print("csv", items, { flags: { columnsFlag: "id" }, pageSize: 1 })).out).toBe(

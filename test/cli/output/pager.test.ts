@@ -187,7 +187,7 @@ describe("messages", () => {
 /** A run on a terminal whose outputs are files that the pager inherits. */
 async function page(
   env: Record<string, string>,
-  work: (say: (text: string) => Promise<void>) => Promise<void>,
+  work: (say: (text: string) => Promise<void>, signal: AbortSignal) => Promise<void>,
   flags: Partial<PagerFlags> = {},
 ) {
   const folder = temporaryFolder();
@@ -206,7 +206,9 @@ async function page(
   });
   const signals = processSignals(new EventEmitter());
   const { context, io } = startRun({ tty: true, env: all }, {}, { acquireProcess, signals });
-  await withPager(context, { format: "table", ...flags }, ({ io: paged }) => work((text) => paged.stdout.write(text)));
+  await withPager(context, { format: "table", ...flags }, ({ io: paged, signal }) =>
+    work((text) => paged.stdout.write(text), signal),
+  );
   const read = (path = "") => readFileSync(path, "utf8");
   return { pager: { out: read(out), err: read(err) }, out: io.out(), err: io.err(), releases };
 }
@@ -258,6 +260,15 @@ describe("the process of the pager", () => {
       out,
       releases,
     });
+  });
+
+  it("that the user quits ends the work, whatever the work makes of that", async () => {
+    const quitting = page({ PAGER: "true" }, async (say, signal) => {
+      await say("a\n").catch(() => {});
+      if (!signal.aborted) await once(signal, "abort");
+      throw new Error("the work failed");
+    });
+    await expect(quitting).rejects.toMatchObject({ name: "PipeClosed", message: "the user quit the pager" });
   });
 
   it("gets the failure of the work after it has ended", async () => {

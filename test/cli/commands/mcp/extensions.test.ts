@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { expect, it } from "vitest";
+import { VERSION } from "../../../../src/http/version.js";
 import { declareExtension } from "../../../../src/mcp/json-rpc.js";
 import { fileStore } from "../../../../src/store/file/file.js";
 import { collect, runCli, startCli, temporaryFolder, until } from "../../../helpers/cli.js";
@@ -36,6 +37,8 @@ it("mcp tools declares the extension of its grant, and none for a login", async 
     expect([code, stderr]).toEqual([0, ""]);
   }
   expect(declared()).toEqual([{}, { extensions: { [CLIENT_CREDENTIALS]: {} } }]);
+  const [first] = server.requests.filter(({ body }) => body.includes('"initialize"'));
+  expect(JSON.parse(first?.body ?? "").params.clientInfo).toEqual({ name: "agentauth", version: VERSION });
   await server.close();
 });
 
