@@ -186,7 +186,7 @@ function readDocument(text: string): Record<string, unknown> | string {
 /** The members of a document, and what each must be; an absent one has the default of RFC 7591 section 2. */
 function memberChecks(document: Record<string, unknown>, url: string): DocumentCheck[] {
   const { client_name: name, redirect_uris: redirects, token_endpoint_auth_method: method, ...rest } = document;
-  const row = (check: string, problem: string | undefined, found = ""): DocumentCheck => ({
+  const row = (check: string, problem: string | undefined, found: string): DocumentCheck => ({
     ...{ check, state: problem === undefined ? "ok" : "failed", found: problem ?? found },
   });
   const { client_id: id, grant_types: grants } = rest;
