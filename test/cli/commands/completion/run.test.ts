@@ -52,6 +52,21 @@ describe("agentauth complete", () => {
     ["of the help no command that is for shells", ["help", "comp"], ["completion"]],
     ["a type of output", ["schema", "rep"], ["report"]],
     ["a host", ["mcp", "config", "claude-c"], ["claude-code"]],
+    ["a profile to delete", ["profile", "delete", ""], ["default", "staging"]],
+    ["a setting to get", ["config", "get", "store_t"], ["store_takeover", "store_tenant"]],
+    ["a browser that is none", ["login", SERVER, "--browser", ""], ["none"]],
+    ["a method", ["api", ""], ["GET"]],
+    ["a host to add to", ["mcp", "add", "claude-c"], ["claude-code"]],
+    ["a host to remove from", ["mcp", "remove", "claude-c"], ["claude-code"]],
+    ["a server to imitate", ["sandbox", "start", "--like", "githu"], ["github"]],
+    ["a server to imitate, in one word", ["sandbox", "start", "--like=githu"], ["github"]],
+    ["no server to imitate elsewhere", ["token", "--like", "githu"], []],
+    ["a documented status", ["devices", "report", "--status", "act"], ["active"]],
+    ["no documented value of pools", ["pools", "list", "--sort", ""], []],
+    ["a field of a pool", ["pools", "list", "--columns", "sta"], ["status"]],
+    ["the logins of a profile", ["token", "--profile", "staging", ""], []],
+    ["no logins of a profile that is none", ["token", "--profile", "nope", ""], []],
+    ["a flag of the program alone", ["--vers"], ["--version"]],
     ["nothing for what is no command", ["nonsense", ""], []],
   ])("offers %s", async (_what, words, values) => {
     expect(await offered(...words)).toEqual({ values, end: ":4" });
@@ -92,10 +107,19 @@ describe("agentauth complete", () => {
   });
 });
 
+it.each(["bash", "zsh", "fish"])("has a script for %s, which asks the program", async (shell) => {
+  const { code, stdout, stderr } = await runCli(["completion", shell]);
+  expect([code, stderr, stdout.endsWith("\n")]).toEqual([0, "", true]);
+  expect(stdout).toMatch(/\bagentauth complete -- /);
+  // That of fish is a package's.
+  if (shell !== "fish") expect(stdout).toMatchSnapshot();
+});
+
 it("has a script for PowerShell, and for no shell that it does not know", async () => {
   const { stdout } = await runCli(["completion", "powershell"]);
   expect(stdout).toContain("Register-ArgumentCompleter -Native -CommandName agentauth");
   expect(stdout).toContain("& agentauth complete -- @words");
+  expect(stdout).toMatchSnapshot();
   // What was typed must not run: the comment names how the user loads the script, and no other line evaluates.
   const lines = stdout.split("\n").filter((line) => !line.trimStart().startsWith("#"));
   expect(lines.filter((line) => /Invoke-Expression|\biex\b|ScriptBlock\]::Create|ExpandString/i.test(line))).toEqual(
