@@ -31,6 +31,39 @@ describe("commands", () => {
     expect(JSON.parse(stdout)).toEqual(JSON.parse(JSON.stringify(tree)));
   });
 
+  it("prints one command or group of them, as text and as JSON", async () => {
+    const devices = tree.commands.find(({ name }) => name === "devices");
+    const list = devices?.commands.find(({ name }) => name === "devices list");
+    for (const words of [["devices", "list"], ["devices list"], [" devices  list "]]) {
+      expect(JSON.parse((await runCli(["commands", ...words, "--json"])).stdout)).toEqual(
+        JSON.parse(JSON.stringify(list)),
+      );
+    }
+    expect(JSON.parse((await runCli(["commands", "devices", "-o", "json"])).stdout).commands).toHaveLength(3);
+    expect((await runCli(["commands", "devices"])).stdout).toMatchSnapshot();
+    expect((await runCli(["commands", "sandbox", "fault"])).stdout).toMatchSnapshot();
+  });
+
+  it("names to an agent each command and what it does, in short", async () => {
+    const { code, stdout, stderr } = await runCli(["commands"], { env: { AGENTAUTH_AGENT: "1" } });
+    expect([code, JSON.parse(stdout)]).toEqual([
+      0,
+      leafCommands(tree.commands).map(({ name, summary }) => ({ name, summary })),
+    ]);
+    expect(stderr).toContain(
+      "agentauth commands <command> has its flags and examples; agentauth commands --json has those of all\n",
+    );
+  });
+
+  it.each([["devics"], ["devices", "lst"], ["devices list", "x"], ["nothing"], [""], [" "]])(
+    "refuses the command %j %j, which is none",
+    async (...words) => {
+      const { code, stdout, stderr } = await runCli(["commands", ...words]);
+      expect([code, stdout]).toEqual([2, ""]);
+      expect(stderr).toMatchSnapshot();
+    },
+  );
+
   it("refuses a format that it does not have", async () => {
     const { code, stdout, stderr } = await runCli(["commands", "-o", "yaml"]);
     expect([code, stdout]).toEqual([2, ""]);

@@ -75,6 +75,19 @@ describe("help is on stdout, exit 0", () => {
 });
 
 describe("topics", () => {
+  it.each(["flags", "environment", "formats"])("%s is as it was approved", async (topic) => {
+    const { code, stdout, stderr } = await runCli(["help", topic], { env: { COLUMNS: "100" } });
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toMatchSnapshot();
+    expect(await runCli([topic], { env: { COLUMNS: "100" } })).toMatchObject({ code, stdout });
+  });
+
+  it.each([["devics"], ["devices", "lst"], ["x".repeat(100)]])("there is none for %j %j", async (...words) => {
+    const { code, stdout, stderr } = await runCli(["help", ...words]);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatchSnapshot();
+  });
+
   it("exit-codes names every code", async () => {
     const { stdout } = await runCli(["help", "exit-codes"]);
     const codes = linesOf(stdout).flatMap((line) => /^ {2}(\d+) {2}/.exec(line)?.[1] ?? []);

@@ -75,6 +75,9 @@ it.for<[string, string[], RegExp]>([
   ["a body of GET", ["-X", "GET", "--data", "x"], /--method GET has no body/],
   ["a method that is none", ["-X", "A B"], /is not an HTTP method/],
   ["CONNECT", ["-X", "connect"], /--method CONNECT is not supported with a token/],
+  ["TRACE", ["-X", "TRACE"], /--method TRACE is not supported with a token/],
+  ["TRACK", ["-X", "track"], /--method TRACK is not supported with a token/],
+  ["a body of HEAD", ["-X", "head", "--data", "x"], /--method HEAD has no body/],
   ["a header without a value", ["-H", "name"], /is not "name: value"/],
   ["a header of its own", ["-H", "Authorization: x"], /is reserved for the server's token/],
   ["a line break in a header", ["-H", "a: b\nc"], /a character that is not allowed in a header value/],
@@ -94,7 +97,10 @@ it.for<[string, string[], RegExp]>([
 
 it("refuses an address with a fragment, and one that is none", async ({ desk, me }) => {
   const fragment = await me.run(["request", `${desk.url}#x`]);
-  expect([fragment.code, fragment.stderr]).toEqual([2, expect.stringContaining("must not contain a fragment")]);
+  expect([fragment.code, fragment.stderr]).toEqual([
+    2,
+    `error: the URL of the MCP server "${desk.url}#x" must not contain a fragment\nhint: leave out the "#"\n`,
+  ]);
   expect(await me.run(["request", "nowhere"])).toMatchObject({ code: 2, stdout: "" });
 });
 
