@@ -104,7 +104,11 @@ it.each([
   expect(results).toEqual([{ name: "service", state: "failed", found: "no", hint }]);
 });
 
-it("what goes over the network is waited for together", async () => {
+it.each([
+  ["unavailable", 3],
+  ["store", 1],
+  ["usage", 1],
+] as const)("what goes over the network is waited for together, the rest one by one: %s", async (area, together) => {
   const running = new Set<string>();
   let most = 0;
   const check = (name: string) => async () => {
@@ -114,8 +118,8 @@ it("what goes over the network is waited for together", async () => {
     running.delete(name);
     return ok(name);
   };
-  const { results } = await runChecks([["unavailable", { a: check("a"), b: check("b"), c: check("c") }]], {}, live());
-  expect([most, results.map(({ name }) => name)]).toEqual([3, ["a", "b", "c"]]);
+  const { results } = await runChecks([[area, { a: check("a"), b: check("b"), c: check("c") }]], {}, live());
+  expect([most, results.map(({ name }) => name)]).toEqual([together, ["a", "b", "c"]]);
 });
 
 it("a check that breaks off has failed without a stack, and the others are asked", async () => {

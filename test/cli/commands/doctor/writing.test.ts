@@ -52,6 +52,7 @@ describe("writing", () => {
 
   it.each([
     ["ENOSPC", "free some disk space"],
+    ["EDQUOT", "free some disk space"],
     ["EROFS", "set AGENTAUTH_HOME to a folder that you can write to"],
   ])("that fails with %s says what helps", (code, hint) => {
     const home = temporaryFolder();
