@@ -23,6 +23,9 @@ describe("settings", () => {
       source?: string;
     }[];
     expect(rows.find(({ key }) => key === "pool")).toEqual({ key: "pool", value: "pool_x", source: "profile default" });
+    const table = linesOf((await run(["config", "list", "-o", "table"])).stdout);
+    expect(table[0]).toMatch(/^SETTING +VALUE +SOURCE$/);
+    expect(table.find((line) => line.startsWith("pool "))).toMatch(/^pool +pool_x +profile default$/);
     expect(await run(["config", "unset", "pool"])).toMatchObject({
       code: 0,
       stderr: "pool is no longer set in profile default\n",

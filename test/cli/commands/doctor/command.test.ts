@@ -277,4 +277,19 @@ describe.skipIf(!hasOpenssl("certificates of servers"))("doctor at a server with
       ]);
     }
   });
+
+  it("names the certificate of a proxy as its own", async () => {
+    const proxy = createTlsServer({ cert: readFileSync(own.cert), key: readFileSync(own.key) });
+    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+    try {
+      const address = `https://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+      const { check } = await report(["https://mcp.example/mcp", "--proxy", address, "--retries", "0"]);
+      expect(check("server certificate")).toMatchObject({
+        state: "failed",
+        found: expect.stringContaining(`TLS failed: the proxy's certificate for "own" is self-signed and not trusted`),
+      });
+    } finally {
+      await new Promise((resolve) => proxy.close(resolve));
+    }
+  });
 });

@@ -373,8 +373,10 @@ const OF_MACHINE = new Set(["node", "disk", "jq-wasm", "@napi-rs/keyring", "keyc
 /** Each check in a line, without those that differ between machines. */
 function linesOf({ checks, settings }: DoctorReport): string[] {
   const isDefault = settings.some(({ name, source }) => name === "browser" && source === "default");
+  const isOfMachine = ({ name, found }: DoctorReport["checks"][number]) =>
+    OF_MACHINE.has(name) || (name === "browser" && isDefault && !found.startsWith("not opened"));
   return checks
-    .filter(({ name }) => !OF_MACHINE.has(name) && !(name === "browser" && isDefault))
+    .filter((check) => !isOfMachine(check))
     .map(({ name, state, found, hint = "" }) => {
       const seen = name === "browser" ? found.replace(/ \(.*\)$/, "") : found;
       return fixedText(`${state} ${name}: ${seen} | ${hint}`);
@@ -416,6 +418,11 @@ it.each<[string, Situation]>([
   ["an MCP server that is down", { flags: { url: "http://127.0.0.1:9/mcp" } }],
   ["all settings", { config: ALL_SETTINGS, env: { ...ALL_VARIABLES }, flags: { url: "http://127.0.0.1:9/mcp" } }],
   ["settings without a profile", { config: {} }],
+  ["no prompt by a flag", { flags: { input: false } }],
+  ["no prompt by the environment", { env: { AGENTAUTH_NO_INPUT: "yes" } }],
+  ["an issuer that is none", { config: { profiles: { default: { issuer: "nowhere" } } } }],
+  ["an issuer of a flag that is none", { flags: { issuer: "nowhere" } }],
+  ["a service and its token", { env: { AGENTAUTH_BASE_URL: "https://env.example", AGENTAUTH_API_TOKEN: "planted" } }],
   ["an engine that is not there", { env: ENGINE }],
   ["the same in any network", { flags: { url: "http://127.0.0.1:9/mcp", allowPrivateNetwork: true } }],
   ["an API token that is empty", { config: CONFIG, env: { WORK_TOKEN: "" } }],

@@ -68,7 +68,12 @@ describe("sandbox vendors", () => {
     expect(rows.find(({ id }) => id === "magnific")).toMatchObject({ refused: expect.stringContaining("RFC 9728") });
   });
 
-  it("is text in a pipe", async () => {
+  it("is text in a pipe, and a table with more columns where it is wide", async () => {
+    const headings = async (format: string) =>
+      (await runCli(["sandbox", "vendors", "-o", format])).stdout.split("\n")[0];
+    expect(await headings("table")).toMatch(/^VENDOR +RECORDED +DEFAULT +COMMAND *$/);
+    expect(await headings("wide")).toMatch(/^VENDOR +RECORDED +DEFAULT +COMMAND +TITLE +SOURCE +ABOUT *$/);
+    expect(await headings("csv")).toBe("id,date,by_default,command,title,source,about\r");
     const { stdout } = await runCli(["sandbox", "vendors"]);
     expect(stdout).toContain("gitlab\t2026-08-26\ttrue\tagentauth login https://gitlab.com/api/v4/mcp\n");
   });
