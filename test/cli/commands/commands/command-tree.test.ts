@@ -56,6 +56,22 @@ describe("the command tree", () => {
     for (const { value = "" } of all) expect([value, brackets(value)]).toEqual([value, closing(value)]);
   });
 
+  it("describes a command and its flags whole", () => {
+    expect([command("sandbox fault"), command("store keep-alive")]).toMatchSnapshot();
+    const { schema_version, name, summary, flags } = tree;
+    expect({ schema_version, name, summary, flags }).toMatchSnapshot();
+  });
+
+  it("names the flags that may be repeated, and the variables of those that have some", () => {
+    const all = [...tree.flags, ...commands.flatMap(({ flags }) => flags)];
+    const namesOf = (chosen: typeof all) => [
+      ...new Set(chosen.map(({ name, env }) => [name, ...(env ?? [])].join(" "))),
+    ];
+    expect(namesOf(all.filter(({ repeatable }) => repeatable)).sort()).toMatchSnapshot();
+    expect(namesOf(all.filter(({ env }) => env !== undefined)).sort()).toMatchSnapshot();
+    expect(tree.environment.every(({ name, about }) => /^[A-Z_]+$/.test(name) && about !== "")).toBe(true);
+  });
+
   it("lists operands, with their choices", () => {
     expect(command("completion").arguments).toEqual([
       {
