@@ -179,7 +179,9 @@ async function serviceWith(shape: Shape, isCounted = true) {
       pool: () => Object.keys(shape[of] ?? {}).map((id) => named(id)),
       device: () =>
         Array.from({ length: pools[of] ?? 0 }, (_, n) =>
-          named(`${of}-${n}${n === 1 ? "-bare" : ""}`, { session_type: "mcp" }),
+          of.endsWith("lost") && n === 0
+            ? { title: "lost" }
+            : named(`${of}-${n}${n === 1 ? "-bare" : ""}`, { session_type: "mcp" }),
         ),
     };
     const items = all[pathname.split("/").at(-1) ?? ""]?.() ?? [];
@@ -225,6 +227,12 @@ describe("a tree is as it was approved", () => {
     ["short", ["--brief"]],
   ])("where the service does not say how many devices there are: %s", async ([_what, args]) => {
     expect(await (await serviceWith(SMALL, false))(...args)).toMatchSnapshot();
+  });
+
+  it("of a list with items that have no id, which does not say how many there are", async () => {
+    const lost = await serviceWith({ dom: { pool_lost: 2 } }, false);
+    expect(await lost("-o", "json")).toMatchSnapshot();
+    expect(await (await serviceWith({ dom: { pool_lost: 2 } }))("-o", "plain")).toMatchSnapshot();
   });
 
   it("in the short form, of fifty items in all: domains before pools before devices", async () => {
