@@ -136,6 +136,6 @@ function everyFlag(value: string): string {
 
 function jitterFlag(value: string): number {
   const share = Number(value);
-  if (/^\d*\.?\d+$/.test(value) && share >= 0.1 && share <= 0.9) return share;
+  if (/^\d*\.\d+$/.test(value) && share >= 0.1 && share <= 0.9) return share;
   throw new InvalidArgumentError("must be a number from 0.1 to 0.9");
 }
