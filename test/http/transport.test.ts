@@ -21,6 +21,11 @@ describe("a transport", () => {
     expect(() => createTransport({ [name]: Number.POSITIVE_INFINITY })).not.toThrow();
   });
 
+  it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY])("refuses %d retries", (maxRetries) => {
+    const message = `maxRetries must be a whole number of at least 0, not ${maxRetries}`;
+    expect(() => createTransport({ maxRetries })).toThrow(new TypeError(message));
+  });
+
   it("sends a request without limits when configured so", async () => {
     const server = await startServer((response) => sendJson(response, { ok: true }));
     const none = Number.POSITIVE_INFINITY;
