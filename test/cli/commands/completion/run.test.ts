@@ -1,13 +1,21 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { writeSandboxState } from "../../../../src/profile/sandbox-state.js";
+import { fileStore } from "../../../../src/store/file/file.js";
 import { linesOf, runCli, temporaryFolder } from "../../../helpers/cli.js";
+import { madeGrant } from "../../../helpers/grant.js";
 import { prepare, SERVER } from "./support.js";
 
 const home = temporaryFolder();
 const env = { HOME: home, AGENTAUTH_HOME: join(home, "settings") };
 
-beforeAll(() => prepare(env));
+const STAGING = "https://staging.example/mcp";
+beforeAll(async () => {
+  await prepare(env);
+  const grant = madeGrant({ profile: "staging", account: "ann", server: STAGING, resource: STAGING });
+  await fileStore(env.AGENTAUTH_HOME).save(grant, undefined);
+});
 
 /** The answer to the scripts for words of which the last one is to be completed. */
 async function offered(...words: string[]) {
@@ -64,7 +72,10 @@ describe("agentauth complete", () => {
     ["a documented status", ["devices", "report", "--status", "act"], ["active"]],
     ["no documented value of pools", ["pools", "list", "--sort", ""], []],
     ["a field of a pool", ["pools", "list", "--columns", "sta"], ["status"]],
-    ["the logins of a profile", ["token", "--profile", "staging", ""], []],
+    ["the logins of a profile", ["token", "--profile", "staging", ""], [STAGING]],
+    ["the accounts of a profile", ["token", "--profile", "staging", "--account-hint", ""], ["ann"]],
+    ["no account where none is named", ["token", "--account-hint", ""], []],
+    ["a field after others, in the next word", ["devices", "list", "--columns", "id,sess"], ["id,session_type"]],
     ["no logins of a profile that is none", ["token", "--profile", "nope", ""], []],
     ["a flag of the program alone", ["--vers"], ["--version"]],
     ["nothing for what is no command", ["nonsense", ""], []],
@@ -99,6 +110,22 @@ describe("agentauth complete", () => {
   it("says what each flag of a command is", async () => {
     const { stdout } = await runCli(["complete", "--", "introspect", "-"], { env });
     expect(stdout).toMatchSnapshot();
+  });
+
+  it("offers what the running sandbox has, and leaves the console as it was", async () => {
+    const before = { ...console };
+    const own = { AGENTAUTH_HOME: temporaryFolder() };
+    const state = { pid: process.pid, base_url: "http://127.0.0.1:1", api_token: "t", control_token: "c" };
+    const ids = { account_id: "acc_s", domain_id: "dom_s", pool_id: "pool_s", mcp_url: "http://127.0.0.1:1/mcp" };
+    writeSandboxState(own.AGENTAUTH_HOME, { ...state, ...ids });
+    const first = async (...words: string[]) =>
+      (await runCli(["complete", "--", ...words, ""], { env: own })).stdout.replace(/\t\n:4\n$/, "");
+    expect(await first("tree", "--account")).toBe("acc_s");
+    expect(await first("pools", "list", "--domain")).toBe("dom_s");
+    expect(await first("devices", "list", "--pool")).toBe("pool_s");
+    expect(await first("token")).toBe("http://127.0.0.1:1/mcp");
+    expect(await first("tree", "--profile")).toContain("sandbox");
+    expect({ ...console }).toEqual(before);
   });
 
   it("opens no keychain", async () => {
