@@ -70,7 +70,9 @@ function read(language: SettingsLanguage, { key }: McpHost, text: string): Setti
     if (error instanceof RangeError) throw new SettingsSyntaxError("it is nested too deeply");
     throw error;
   }
-  const { [key]: servers = {}, ...rest } = settings;
+  const { [key]: given, ...rest } = settings;
+  // A key without a value, as YAML may have it.
+  const servers = given ?? {};
   if (!isMap(servers)) throw new SettingsSyntaxError(`"${key}" must have the servers by their names`);
   return { servers, rest };
 }
