@@ -1,4 +1,5 @@
 import { closeSync, linkSync, openSync, writeFileSync } from "node:fs";
+import os from "node:os";
 import { join } from "node:path";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
@@ -95,7 +96,7 @@ describe("an output that is passed on", () => {
 });
 
 it("no pipe of the system is made on Windows", () => {
-  const before = process.platform;
+  const before = os.platform();
   Object.defineProperty(process, "platform", { value: "win32" });
   try {
     expect(openStdio({ stdout: true, stderr: true }, ownStreams(["c", "a", "c"]))).toEqual({

@@ -1,3 +1,4 @@
+import os from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { machineOf, openSettings } from "../../../../../src/cli/commands/mcp/hosts/settings.js";
@@ -52,7 +53,7 @@ describe("the machine of a host", () => {
 
   it("is that of the process unless another is named", () => {
     const { platform, folder } = machineOf(startRun().context);
-    expect([platform, folder]).toEqual([process.platform, process.cwd()]);
+    expect([platform, folder]).toEqual([os.platform(), process.cwd()]);
   });
 
   it.each([
