@@ -91,7 +91,7 @@ it("a broker logs each request, uses the login of the account, and says once whi
     await response.text();
     return response.status;
   };
-  expect([await send("own"), await send("own", "a"), await send("nobody")]).toEqual([200, 200, 404]);
+  expect([await send("own"), await send("own", "a"), await send("another")]).toEqual([200, 200, 404]);
   await send("own", "b\u001b");
   for (const name of ["ann", "ann", "scoped"]) expect(await send(name)).toBe(503);
   const lines = io

@@ -24,16 +24,16 @@ interface Facts {
 /** An agent for which these facts hold, and the names of what it was asked. */
 function agentOf({ token = TOKEN, requires = true, logins = 0, found, failure }: Facts) {
   const asked: string[] = [];
-  const tell = (name: string, result: unknown) => async () => {
+  const respond = (name: string, result: unknown) => async () => {
     asked.push(name);
     if (result instanceof Error) throw result;
     return result;
   };
   const agent = {
-    token: tell("token", token),
-    requiresLogin: tell("requiresLogin", requires),
-    status: tell("status", Array(logins).fill({})),
-    discover: tell("discover", { found, error: failure }),
+    token: respond("token", token),
+    requiresLogin: respond("requiresLogin", requires),
+    status: respond("status", Array(logins).fill({})),
+    discover: respond("discover", { found, error: failure }),
   } as unknown as Parameters<typeof loginFirst>[0];
   return { agent, asked };
 }
@@ -73,7 +73,7 @@ describe("a login before a request", () => {
       nothingThereError(SERVER),
       ["token", "requiresLogin"],
     ],
-    ["is needed where nobody was logged in", { token: required() }, required(), ["token", "requiresLogin", "status"]],
+    ["is needed where no user was logged in", { token: required() }, required(), ["token", "requiresLogin", "status"]],
     [
       "is needed again",
       { ...lost, found: { isUnprotected: false } },

@@ -188,7 +188,7 @@ describe("client document --check", () => {
     }
   });
 
-  it("asks for JSON in its own name, once unless --retries says more, and fails where nobody answers", async () => {
+  it("asks for JSON in its own name, once unless --retries says more, and fails where no server answers", async () => {
     const asked: unknown[] = [];
     const site = () => nock("https://client.example").get("/agentauth/client.json");
     site().reply(503, "", { "retry-after": "0" });
