@@ -211,6 +211,33 @@ describe("a lease over a driver", () => {
     expect(held.lease.left()).toBe(0);
   });
 
+  it("is not extended again by a heartbeat that waits while its work ends", async () => {
+    const { time, one } = await processes();
+    const held = await hold(one.store);
+    let answer: () => void = () => undefined;
+    one.driver.before.extend = () => new Promise<void>((resolve) => (answer = resolve));
+    await time.advance(2000);
+    held.end();
+    await held.ended;
+    answer();
+    await settle();
+    expect(one.driver.calls).toMatchObject({ extend: 1, release: 1 });
+  });
+
+  it.each([
+    ["another error of ours", new AgentAuthError("timeout", "no answer", { class: "unavailable", retryAfter: 1 })],
+    ["a save that is refused for good", new AgentAuthError("grant_not_saved", "full", { class: "store" })],
+    ["any other error", Object.assign(new Error("no"), { code: "grant_not_saved", retryable: true })],
+  ])("ends with %s, which leaves nothing to be saved later", async (_what, failure) => {
+    const { one, other } = await processes();
+    let saves = 0;
+    const held = await hold(one.store, { ...BRIEF, save: async () => void saves++ });
+    held.fail(failure);
+    await expect(held.ended).rejects.toBe(failure);
+    await wait(other.store).done;
+    expect(saves).toBe(0);
+  });
+
   it("is not committed without the answer of the engine", async () => {
     const { one } = await processes();
     const held = await hold(one.store);

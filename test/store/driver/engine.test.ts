@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { RecordKey } from "../../../src/store/driver/driver.js";
-import { healthReport, type Subscribe, watchBy } from "../../../src/store/driver/engine.js";
+import { healthReport, type Subscribe, untilFired, watchBy } from "../../../src/store/driver/engine.js";
 import { type LeaseEntry, releaseEntry } from "../../../src/store/driver/lease-entry.js";
 
 describe("a watch over the channel of an engine", () => {
@@ -45,6 +45,18 @@ describe("a watch over the channel of an engine", () => {
       ),
     ).rejects.toMatchObject({ code: "store_unavailable", cause });
   });
+});
+
+it("a connection that listens is kept until the signal of its watch fires", async () => {
+  const controller = new AbortController();
+  let hasEnded = false;
+  const ended = untilFired(controller.signal).then(() => {
+    hasEnded = true;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(hasEnded).toBe(false);
+  controller.abort();
+  await ended;
 });
 
 describe("the report of an engine", () => {

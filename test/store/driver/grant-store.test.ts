@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { AgentAuthError } from "../../../src/errors.js";
 import type { ConnectionPage } from "../../../src/oauth/model/connection.js";
 import type { Grant } from "../../../src/oauth/model/grant.js";
@@ -46,6 +46,8 @@ describe("the options of grantStore", () => {
   it.each([
     [{}, "the option seal is missing"],
     [{ seal: "None" }, 'the option seal is "None"'],
+    [{ seal: null }, 'the option seal is "null"'],
+    [{ seal: { nameOf: () => "name" } }, "the option seal is "],
     [{ seal: "none", takeover: "slow" }, "the option takeover"],
     [{ seal: "none", tenant: "" }, "the option tenant"],
     [{ seal: "none", timeoutMs: 0 }, "the option timeoutMs"],
@@ -100,6 +102,17 @@ describe("what an engine gets to see without a seal", () => {
 });
 
 describe("tenants of one engine", () => {
+  it("have a store each, which any of them opens", async () => {
+    const ann = grantStore(memoryDriver(), { seal: testRing(), tenant: "ann" });
+    const bob = ann.for?.({ tenant: "bob" });
+    await bob?.save(madeGrant(), undefined);
+    expect(await ann.read(KEY)).toBeUndefined();
+    expect(await bob?.for?.({ tenant: "ann" }).read(KEY)).toBeUndefined();
+    expect(tokenOf(await ann.for?.({ tenant: "bob" }).read(KEY))).toBe("access-token-1");
+    expect(() => ann.for?.({ tenant: "" })).toThrow(expect.objectContaining({ code: "usage" }));
+    expect(() => ann.connections({ tenant: "" })).toThrow(expect.objectContaining({ code: "usage" }));
+  });
+
   it("share registered clients, and nothing else", async () => {
     const driver = memoryDriver();
     const open = (tenant: string) => grantStore(driver, { seal: testRing(), tenant });
@@ -520,6 +533,17 @@ describe("reads", () => {
     const store = grantStore(driver, { seal: "none", timeoutMs: 20 });
     expect(await heldError(store.read(KEY))).toMatchObject({ code: "store_unavailable", retryable: true });
   });
+
+  it("leave no timer of that time behind", async () => {
+    const started = vi.spyOn(globalThis, "setTimeout");
+    const cleared = vi.spyOn(globalThis, "clearTimeout");
+    onTestFinished(() => void vi.restoreAllMocks());
+    await grantStore(memoryDriver(), { seal: "none", timeoutMs: 654_321 }).read(KEY);
+    const timers = started.mock.results.filter((_, nth) => Number(started.mock.calls[nth]?.[1]) > 600_000);
+    expect(timers).not.toEqual([]);
+    const left = timers.filter(({ value }) => !cleared.mock.calls.some(([timer]) => timer === value));
+    expect(left).toEqual([]);
+  });
 });
 
 describe("a near cache", () => {
@@ -698,6 +722,12 @@ describe("the check of the engine before a save", () => {
     expect(await heldError(store.save(grant, undefined))).toMatchObject(error);
     expect(await heldError(store.reserve(grant))).toMatchObject(error);
     expect(await store.read(grant)).toBeUndefined();
+  });
+
+  it.each([undefined, 1000])("can be asked for, with a time limit of %s", async (timeoutMs) => {
+    const driver = Object.assign(memoryDriver(), { health: async () => HEALTHY });
+    expect(await grantStore(driver, { seal: "none", timeoutMs }).health?.()).toBe(HEALTHY);
+    expect(grantStore(faulty(), { seal: "none", timeoutMs })).not.toHaveProperty("health");
   });
 
   it("asks a safe engine once, beside its clock, and uses one that does not report its health", async () => {

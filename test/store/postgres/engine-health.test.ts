@@ -64,6 +64,21 @@ describe("the health of PostgreSQL", () => {
     expect(await health(over)).toMatchObject({ risks: [risk], errors: [] });
   });
 
+  it("names the risk of heartbeats that wait for a connection of a pool, once one has waited", async () => {
+    const pool = { idleCount: 0, waitingCount: 0, query: async () => ({ rows: [{ ...SOUND }] }) };
+    const driver = postgresDriver({ client: pool });
+    const beat = () => driver.extend({ kind: "grant", partition: "p", id: "i" }, { owner: "o", ttlMs: 1, note: "" });
+    await beat();
+    expect((await driver.health?.())?.risks).toEqual([]);
+    pool.waitingCount = 1;
+    await beat();
+    pool.waitingCount = 0;
+    await beat();
+    expect((await driver.health?.())?.risks).toEqual([
+      "heartbeats have waited for a connection of the pool: give the store a pool of its own, of at least 4 connections",
+    ]);
+  });
+
   it.each<[Parameters<typeof health>[0], string]>([
     [{ number: "129999" }, "PostgreSQL 13 or later is needed"],
     [{ encoding: "LATIN1" }, "the encoding of the database is not UTF8, so that some texts cannot be stored"],

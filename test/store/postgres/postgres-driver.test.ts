@@ -95,6 +95,21 @@ describe("options", () => {
     expect(open).toThrow(expect.objectContaining({ code: "usage", message: expect.stringContaining("the table") }));
   });
 
+  it.each([
+    [undefined, false],
+    [false, false],
+    [true, true],
+  ])("with notify: %s, let each change be announced: %s", async (notify, isAnnounced) => {
+    const { requested, query } = recorder();
+    const driver = postgresDriver({ query }, { notify });
+    await driver.put(KEY, "v", undefined);
+    await driver.put(KEY, "v", "1" as Version);
+    await driver.delete(KEY);
+    await driver.release(KEY, { owner: "o", note: undefined });
+    const announced = requested.map(({ text }) => text.includes("pg_notify("));
+    expect(announced.slice(0, 4)).toEqual(Array(4).fill(isAnnounced));
+  });
+
   it("quote each part of the table's name", async () => {
     const { requested, query } = recorder();
     await postgresDriver({ query }, { table: "Auth-1.Order" }).get(KEY);
@@ -161,10 +176,14 @@ describe("waiting for the engine", () => {
     expect(requested).toBe(1);
   });
 
-  it("for a lease ends if the engine never answers who has it", async () => {
-    const driver = postgresDriver({ query: async () => [] });
+  it("for a lease ends after twenty claims that were not answered", async () => {
+    const { requested, query } = recorder();
     const claim = { owner: "o", ttlMs: 1, note: "" };
-    expect(await heldError(driver.claim(KEY, claim))).toMatchObject({ code: "store_unavailable" });
+    expect(await heldError(postgresDriver({ query }).claim(KEY, claim))).toMatchObject({
+      code: "store_unavailable",
+      message: "PostgreSQL table agentauth_record: the lease changed during each of 20 attempts to claim it",
+    });
+    expect(requested).toHaveLength(20);
   });
 });
 
@@ -206,9 +225,15 @@ describe("what has expired", () => {
 });
 
 describe("a place that is no place of this store", () => {
-  it("is refused as a cursor", async () => {
-    const scan = postgresDriver(recorder()).scan({ kind: "grant" }, { limit: 1, cursor: "00.0g" });
-    expect(await heldError(scan)).toMatchObject({ code: "usage", message: 'cursor is "00.0g", which cannot be used' });
+  it.each(["00.0g", "x00.00", "00.00x", "00", "0.00", ".00"])("is refused as the cursor %s", async (cursor) => {
+    const { requested, query } = recorder();
+    const scan = postgresDriver({ query }).scan({ kind: "grant" }, { limit: 1, cursor });
+    await expect(scan).rejects.toMatchObject({
+      code: "usage",
+      message: `cursor is "${cursor}", which cannot be used`,
+      hint: "pass the cursor that the part before returned",
+    });
+    expect(requested).toEqual([]);
   });
 
   it("is a version that no record has", async () => {
