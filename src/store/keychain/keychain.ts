@@ -5,6 +5,7 @@ import { basename, dirname } from "node:path";
 import { type AgentAuthError, isAgentAuthError, messageOf } from "../../errors.js";
 import { followSignal, untilAborted } from "../../http/deadline.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
+import { system } from "../../platform/system.js";
 import { quote } from "../../redact.js";
 import { storeError } from "../store-error.js";
 
@@ -119,7 +120,7 @@ function refusal(message: string): AgentAuthError {
     return storeError(`the Secret Service has no keyring: ${quote(message)}`, undefined, `${make}, ${WITHOUT}`);
   }
   if (/platform storage|\b(un)?lock|dismiss|denied|cancell?ed|interaction|passphrase/i.test(message)) {
-    const unlock = process.platform === "darwin" ? "security unlock-keychain" : "unlock it";
+    const unlock = system.name === "darwin" ? "security unlock-keychain" : "unlock it";
     const what = `the keychain is locked, or access to it was denied: ${quote(message)}`;
     return storeError(what, undefined, `${unlock}, and run the command again, ${WITHOUT}`);
   }

@@ -133,10 +133,9 @@ export function accountOf(folder: string): string {
 function realPath(path: string): string {
   try {
     return realpathSync.native(path);
-  } catch (error) {
+  } catch {
     const parent = dirname(path);
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || parent === path) return path;
-    return join(realPath(parent), basename(path));
+    return parent === path ? path : join(realPath(parent), basename(path));
   }
 }
 

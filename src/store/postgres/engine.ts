@@ -7,7 +7,7 @@ import { type Parameter, type PostgresQuery, rowsOf } from "./client.js";
 import { fromHex } from "./store-sql.js";
 
 /** Appendix A of PostgreSQL's manual: five digits or upper-case letters. System errors such as `EPIPE` look the same. */
-const SQLSTATE = /^(?!E[A-Z]{4}$)[\dA-Z]{5}$/;
+const SQLSTATE = /^(?!E[A-Z]{4})[\dA-Z]{5}$/;
 
 /**
  * Conditions that pass: the connection (08), resources such as connections and disk (53), a server that stops or starts

@@ -72,8 +72,9 @@ export function healthOf(
 /** What else refuses a command, such as a full memory, passes. */
 const FORBIDDEN = /NOPERM|The user executing the script|WRONGTYPE/;
 
+/** @param refused commands, each followed by the reason, which no command is named like */
 function forbiddenIn(refused: readonly string[]): string | false {
-  const commands = refused.filter((_, at) => at % 2 === 0 && FORBIDDEN.test(refused[at + 1] ?? ""));
+  const commands = refused.filter((_, at) => FORBIDDEN.test(refused[at + 1] ?? ""));
   return commands.length > 0 && `the user of the client may not run ${commands.join(", ")} on the keys of the store`;
 }
 
