@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { Grant } from "../../../src/oauth/model/grant.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
@@ -238,11 +238,48 @@ describe("a lease over a driver", () => {
     expect(saves).toBe(0);
   });
 
+  it("stays with a process that has not saved new tokens, beyond the time of its work, until it has", async () => {
+    const { time, one, other } = await processes();
+    let isBack = false;
+    const unavailable = new AgentAuthError("store_unavailable", "away", { class: "unavailable" });
+    const save = () => (isBack ? Promise.resolve() : Promise.reject(unavailable));
+    let unsaved: Promise<unknown> | undefined;
+    const onUnsaved = (until: Promise<unknown>) => {
+      unsaved = until;
+    };
+    const held = await hold(one.store, { ...BRIEF, save, onUnsaved });
+    held.fail(new AgentAuthError("grant_not_saved", "the engine is away", { class: "unavailable" }));
+    await expect(held.ended).rejects.toMatchObject({ code: "grant_not_saved" });
+    const waiting = wait(other.store);
+    await time.advance(60_000);
+    expect(waiting.state.lease).toBeUndefined();
+    isBack = true;
+    await time.advance(2000);
+    await unsaved;
+    expect((await waiting.done).before).toBeUndefined();
+    expect(time.timers).toBe(0);
+  });
+
   it("is not committed without the answer of the engine", async () => {
     const { one } = await processes();
     const held = await hold(one.store);
     one.driver.before.extend = lost;
     expect(await heldError(held.lease.commit())).toMatchObject({ code: "store_unavailable", class: "unavailable" });
+  });
+
+  it("is not committed where the engine never answers, for half the time that it lives", async () => {
+    const { one } = await processes();
+    const held = await hold(one.store);
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    one.driver.before.extend = () => new Promise(() => undefined);
+    const commit = expect(held.lease.commit()).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: "memory at memory did not answer in 2 s",
+    });
+    await settle();
+    vi.advanceTimersByTime(2000);
+    await commit;
   });
 
   it("has no end while its work waits for the user", async () => {

@@ -215,6 +215,17 @@ describe("connections", () => {
     expect(errors).toMatchObject([{ code: "store_failed" }]);
   });
 
+  it.each(["sealed", "unsealed"])("name a record without a summary (%s)", async (how) => {
+    const driver = memoryDriver();
+    const store = grantStore(driver, { seal: how === "sealed" ? testRing() : "none" });
+    await store.save(madeGrant(), undefined);
+    const { key, value, version } = await onlyGrant(driver);
+    await driver.put(key, splitSummary(value).value, version);
+    const errors: AgentAuthError[] = [];
+    expect(await profiles(store.connections({ onUnusable: (error) => errors.push(error) }))).toEqual([]);
+    expect(errors).toMatchObject([{ class: "store", message: expect.stringContaining("it has no summary") }]);
+  });
+
   it("are whole where the engine cuts what it returns", async () => {
     const driver = memoryDriver();
     const store = grantStore(driver, { seal: testRing() });
@@ -692,12 +703,14 @@ describe("a tenant whose key was deleted", () => {
     const driver = memoryDriver();
     const store = () => grantStore(driver, { seal: testEnvelope().sealing });
     await store().save(madeGrant(), undefined);
+    await store().saveBinding(BINDING, undefined);
     expect(tokenOf(await store().read(KEY))).toBe("access-token-1");
     const [key] = (await driver.scan({ kind: "key" }, { limit: 2 })).items;
     if (key) await driver.delete(key.key);
     const reader = store();
     expect(await reader.read(KEY)).toBeUndefined();
     expect(await store().list()).toEqual([]);
+    expect(await store().listBindings()).toEqual([]);
     const again = store();
     expect(await again.save(madeGrant({ requestedScope: "again" }), undefined)).toBe(true);
     for (const one of [again, reader]) expect((await one.read(KEY))?.requestedScope).toBe("again");

@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto";
 import { describe, expect, it, test } from "vitest";
+import { AgentAuthError } from "../../../src/errors.js";
 import type { LeaseClaim, RecordKey } from "../../../src/store/driver/driver.js";
 import { grantStore } from "../../../src/store/driver/grant-store.js";
 import { type KvFunctions, kvDriver } from "../../../src/store/driver/kv-driver.js";
@@ -110,6 +112,40 @@ describe("a driver over a cache", () => {
     const entries = new Map<string, string>();
     await kvDriver(mapCache(entries), { prefix: "t:" }).put({ ...KEY, id: "x".repeat(1024) }, "value", undefined);
     expect([...entries.keys()].filter((key) => !/^t:[\w-]{43}$/.test(key))).toEqual([]);
+  });
+
+  it("has one entry for each record, lease and list, of which other processes know the keys", async () => {
+    const entries = new Map<string, string>();
+    const driver = kvDriver(mapCache(entries), { prefix: "", clock: { epoch: () => 1_000_000 } });
+    for (const id of ["two", "one", "gone"]) {
+      await driver.put({ ...KEY, id }, `value of ${id}`, undefined, { tags: { a: "b" }, expiresInMs: 5 });
+    }
+    await driver.delete({ ...KEY, id: "gone" });
+    await driver.claim(KEY, CLAIM);
+    const entryOf = (...parts: string[]) => {
+      const text = entries.get(createHash("sha256").update(JSON.stringify(parts)).digest("base64url"));
+      return text && JSON.parse(text);
+    };
+    expect(entries.size).toBe(5);
+    expect(entryOf("partitions", "grant")).toEqual(["p"]);
+    expect(entryOf("ids", "grant", "p")).toEqual(["one", "two"]);
+    const record = { version: expect.any(String), value: "value of one", tags: { a: "b" }, expiresAt: 1_000_005 };
+    expect(entryOf("grant", "p", "one")).toEqual(record);
+    expect(entryOf("grant", "p", "two")).toMatchObject({ value: "value of two" });
+    expect(entryOf("lease", "grant", "p", "one")).toMatchObject({ attempt: 1, owner: "a", until: 1_001_000 });
+  });
+
+  it("passes on an error of ours, and wraps any other one", async () => {
+    const own = new AgentAuthError("tls_failed", "no", { class: "remote" });
+    const other = new Error("ECONNREFUSED");
+    const failing = (error: Error) =>
+      kvDriver({ ...mapCache(), get: () => Promise.reject(error) }, { location: "the cache of a test" }).get(KEY);
+    await expect(failing(own)).rejects.toBe(own);
+    await expect(failing(other)).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: "the cache of a test failed",
+      cause: other,
+    });
   });
 
   it("lists a record again that was stored while its removal cleaned up", async () => {

@@ -66,6 +66,27 @@ describe("a memory driver", () => {
     expect(await driver.health?.()).toMatchObject({ facts: { records: "1" } });
   });
 
+  it("keeps what replaced a record that would have expired", async () => {
+    const { driver, advance } = driverAt(0);
+    const version = await driver.put(KEY, "text", undefined, { expiresInMs: 1000 });
+    await driver.put(KEY, "to stay", version);
+    advance(1000);
+    await driver.put(OTHER, "text", undefined);
+    expect(await driver.get(KEY)).toMatchObject({ value: "to stay" });
+  });
+
+  it("looks no longer at the end of a record that was deleted", async () => {
+    let visits = 0;
+    const driver = memoryDriver({ clock: { epoch: () => (visits += 1) } });
+    for (let nth = 0; nth < 100; nth++) {
+      await driver.put({ ...KEY, id: `${nth}` }, "text", undefined, { expiresInMs: 1e9 });
+      await driver.delete({ ...KEY, id: `${nth}` });
+    }
+    visits = 0;
+    await driver.put(OTHER, "text", undefined);
+    expect(visits).toBeLessThan(10);
+  });
+
   it("visits only the records with a tag, however many others there are", async () => {
     let visits = 0;
     const driver = memoryDriver({ clock: { epoch: () => (visits += 1) } });

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
+import type { AgentAuthError } from "../../../src/errors.js";
 import { grantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { keysInUse, reseal } from "../../../src/store/driver/reseal.js";
+import { CipherError } from "../../../src/store/seal/sealing.js";
 import { madeClient, madeGrant } from "../../helpers/grant.js";
 import { heldError } from "../../helpers/told.js";
 import { key, testRing } from "../seal/support.js";
@@ -78,15 +80,16 @@ describe("reseal", () => {
     const [first, second] = (await driver.scan({ kind: "grant" }, { limit: 2 })).items;
     if (!first || !second) throw new Error("two grants");
     await driver.put(second.key, second.value.replace(/"key":"a"(?!.*"key":"a")/s, '"key":"lost"'), second.version);
-    const errors: string[] = [];
+    const errors: AgentAuthError[] = [];
     driver.put = async (at, value, expected, options) => {
       const isFirst = at.id === first.key.id && at.partition === first.key.partition;
       if (isFirst) await put.call(driver, first.key, first.value, first.version);
       return put.call(driver, at, value, expected, options);
     };
-    const report = await reseal(driver, ring, { onUnusable: ({ message }) => errors.push(message) });
+    const report = await reseal(driver, ring, { onUnusable: (error) => errors.push(error) });
     expect(report).toEqual({ resealed: 6, current: 0, changed: 1, unusable: 1 });
-    expect(errors).toEqual([expect.stringContaining('the key "lost", which is not in the key ring')]);
+    const message = expect.stringContaining('the key "lost", which is not in the key ring');
+    expect(errors).toMatchObject([{ code: "store_failed", class: "store", message, cause: expect.any(CipherError) }]);
     expect(await keysInUse(driver)).toEqual({ a: 1, b: 6, lost: 1 });
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
+import type { ConnectionPage } from "../../../src/oauth/model/connection.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { folder } from "../stores.js";
@@ -129,6 +130,23 @@ describe("the system calls of a read", () => {
     }
     const [one = 0, two = 0, three = 0] = made;
     expect(three - two).toBe(two - one);
+  });
+});
+
+describe("pages of connections", () => {
+  it("have each login of a server once, whatever the order of its folder", async () => {
+    const store = fileStore(folder());
+    const accounts = Array.from({ length: 12 }, (_, nth) => `user-${nth}`);
+    for (const account of accounts) await store.save(madeGrant({ account }), undefined);
+    const found: unknown[] = [];
+    let cursor: string | undefined;
+    do {
+      const pages = store.connections({ limit: 1, cursor })[Symbol.asyncIterator]();
+      const { value } = (await pages.next()) as { value: ConnectionPage };
+      found.push(...value.items.map(({ account }) => account));
+      ({ cursor } = value);
+    } while (cursor !== undefined);
+    expect(found.sort()).toEqual(accounts.sort());
   });
 });
 

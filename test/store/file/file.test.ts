@@ -23,13 +23,14 @@ import { inspect } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { AgentClient } from "../../../src/oauth/agent.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
-import { aesGcm } from "../../../src/store/file/cipher.js";
+import { aesGcm, type Cipher } from "../../../src/store/file/cipher.js";
 import { type FileStoreOptions, fileStore } from "../../../src/store/file/file.js";
 import { KEY_BYTES } from "../../../src/store/seal/key-ring.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
 import { grantFiles } from "../../helpers/grant-files.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
 import { heldError } from "../../helpers/told.js";
+import { folder } from "../stores.js";
 
 const KEY = { profile: "default", server: "https://mcp.example/mcp" };
 const OTHER = { profile: "default", server: "https://other.example/mcp" };
@@ -383,12 +384,49 @@ describe("records for a short time", () => {
   });
 });
 
+it("each file is sealed for a name of its kind, which other versions read", async () => {
+  const names: string[] = [];
+  const cipher: Cipher = {
+    seal: async (text, name) => {
+      names.push(name);
+      return text;
+    },
+    open: async (text) => text,
+  };
+  const store = fileStore(folder(), { cipher });
+  await store.save(madeGrant(), undefined);
+  await store.saveClient(madeClient(), FORM);
+  await store.saveBinding(BINDING, undefined);
+  await store.unrevoked?.add(madeGrant());
+  await store.shortLived?.put("one", "text", { now: 0, expiresAt: 1 });
+  expect(names).toEqual([
+    expect.stringMatching(/^grant:[0-9a-f]{40}$/),
+    expect.stringMatching(/^client:[0-9a-f]{40}$/),
+    expect.stringMatching(/^binding:[0-9a-f]{40}$/),
+    expect.stringMatching(/^revocation:[0-9a-f]{40}$/),
+    "pending:one",
+  ]);
+});
+
 describe("saving", () => {
   it("leaves nothing behind but the file", async () => {
     const { store, home } = await storedGrant();
     for (let generation = 1; generation < 5; generation++)
       await store.save(madeGrant({ generation: generation + 1 }), generation);
     expect(grantFiles(home)).toHaveLength(2);
+  });
+
+  it("leaves no empty folder of a login that was reserved or removed", async () => {
+    const home = folder();
+    const store = fileStore(home);
+    const folders = () => readdirSync(home, { recursive: true, encoding: "utf8" });
+    await store.save(madeGrant(OTHER), undefined);
+    const before = folders();
+    await (await store.reserve(KEY)).release();
+    expect(folders()).toEqual(before);
+    await store.save(madeGrant(), undefined);
+    await store.remove(KEY);
+    expect(folders()).toEqual(before);
   });
 
   it("gives a reader the old or the new, never a part", async () => {

@@ -116,6 +116,13 @@ describe("what was saved", () => {
   });
 });
 
+it("a removal that cannot be flushed is reported as failed: the login may be there again after a crash", async () => {
+  const { store } = await storeWithGrant();
+  const faults = (name: string) => (name === "fsyncSync" ? "EIO" : undefined);
+  await expect(withFaults(faults, () => store.remove(KEY))).rejects.toMatchObject({ code: "store_failed" });
+  expect(await store.read(KEY)).toBeUndefined();
+});
+
 describe("a file system that cannot flush a folder", () => {
   it.each(["EINVAL", "ENOTSUP", "EOPNOTSUPP", "EPERM", "EISDIR", "ENOSYS"])(
     "stores and removes all the same: %s",
@@ -152,6 +159,23 @@ describe("a folder that is made on Windows", () => {
     onSystem({ name: "win32", run: () => undefined });
     await expect(fileStore(folder()).saveClient(madeClient(), FORM)).resolves.toBeUndefined();
   });
+});
+
+it("lock files are removed after their marks and from the oldest on: what stays after a crash is at worst waited for", async () => {
+  const { lease } = fileStore(folder());
+  const failing = lease("x", (held) => held.commit().then(() => Promise.reject(new Error("no"))), {
+    durationMs: 60_000,
+  });
+  await expect(failing).rejects.toThrow("no");
+  const removed: string[] = [];
+  const note = (name: string, [path]: readonly unknown[]) => {
+    if (name === "rmSync" && !String(path).endsWith(".tmp"))
+      removed.push(String(path).replace(/.*[0-9a-f]{40}\.|[0-9a-f]{12}\./g, ""));
+    return undefined;
+  };
+  await withFaults(note, () => lease("x", (held) => held.commit(), { durationMs: 60_000, once: true }));
+  expect(removed.slice(-2)).toEqual(["1.claim", "2.claim"]);
+  expect(removed.slice(0, -2).sort()).toEqual(["1.done", "1.sent", "2.sent"]);
 });
 
 it("a short-lived record that cannot be renamed is not taken, and stays", async () => {

@@ -1,10 +1,23 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { keychainError, limitKeychain, osKeychain } from "../../../src/store/keychain/keychain.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
 import { heldError } from "../../helpers/told.js";
+import { onSystem } from "../../platform/support.js";
 import { folder } from "../stores.js";
+
+/** How packages are found, where a test has its own way. */
+const packages = vi.hoisted(() => ({ resolve: undefined as (() => string) | undefined }));
+
+vi.mock("node:module", async (original) => {
+  const actual = await original<typeof import("node:module")>();
+  const createRequire: typeof actual.createRequire = (from) => {
+    const found = actual.createRequire(from);
+    return packages.resolve ? Object.assign(found, { resolve: packages.resolve }) : found;
+  };
+  return { ...actual, default: { ...actual, createRequire }, createRequire };
+});
 
 const { execPath } = process;
 afterEach(() => {
@@ -43,6 +56,26 @@ describe("what a keychain throws", () => {
       cause,
     });
     expect(keychainError(error)).toBe(error);
+  });
+});
+
+describe("a keychain without its optional package", () => {
+  it("says how to install it, and how to do without", async () => {
+    const cause = new Error("Cannot find module");
+    packages.resolve = () => {
+      throw cause;
+    };
+    onTestFinished(() => {
+      packages.resolve = undefined;
+    });
+    await expect(osKeychain("a").get()).rejects.toMatchObject({
+      code: "store_failed",
+      message: "the keychain needs the optional package @napi-rs/keyring, which is not installed",
+      hint:
+        "npm install @napi-rs/keyring (with --global if agentauth is installed globally), " +
+        "or store logins in files that only you can read: AGENTAUTH_STORE=file",
+      cause,
+    });
   });
 });
 
@@ -132,6 +165,15 @@ describe.skipIf(ON_WINDOWS)("the reply of a process that asks the keychain", () 
     ]),
   ])("%s has an error of its own", async (_what, reply) => {
     expect(await heldError(saying(reply).get())).toMatchObject({ code: "store_failed", class: "store" });
+  });
+
+  it.each([
+    ["darwin", "security unlock-keychain, and run the command again"],
+    ["linux", "unlock it, and run the command again"],
+  ] as const)("has the advice for %s where it is locked", async (name, advice) => {
+    onSystem({ name });
+    const reply = saying({ outcome: "refused", message: "it is locked" });
+    await expect(reply.get()).rejects.toMatchObject({ hint: expect.stringContaining(advice) });
   });
 
   it("is waited for as long as a call may take", async () => {

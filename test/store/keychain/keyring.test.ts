@@ -172,6 +172,7 @@ describe("a keychain that cannot be used", () => {
     );
     expect(kept(home)).toEqual(before);
     expect(keychain.calls).toEqual(["get"]);
+    expect(store.location).toBe(`files under ${home}, sealed with a key in the OS keychain`);
   });
 
   it("is asked again by a store that is opened again", async () => {
@@ -347,5 +348,7 @@ describe("the keychain's account", () => {
     mkdirSync(direct, { recursive: true });
     expect(accountOf(direct)).toBe(before);
     expect(accountOf(linked)).toBe(before);
+    symlinkSync("loop", join(home, "loop"));
+    expect(accountOf(join(home, "link", "loop"))).toBe(accountOf(join(home, "loop")));
   });
 });

@@ -95,6 +95,34 @@ describe("a holder that has shown that it lives", () => {
   });
 });
 
+describe("a process that waits for a lease", () => {
+  it("continues with the result of another one as soon as there is one", async () => {
+    const home = folder();
+    let result: string | undefined;
+    let asked = 0;
+    const onWait = vi.fn();
+    const begun = Date.now();
+    await leasesOf(home).run(
+      NAME,
+      async () => {
+        const waiting = leasesOf(home).run<string>(NAME, async () => "worked", {
+          durationMs: 60_000,
+          onWait,
+          until: async () => {
+            if (++asked === 2) result = "theirs";
+            return result;
+          },
+        });
+        expect(await waiting).toBe("theirs");
+      },
+      { durationMs: 60_000 },
+    );
+    expect(asked).toBe(2);
+    expect(onWait.mock.calls).toEqual([[{ pid: process.pid, at: expect.any(Number) }]]);
+    expect(onWait.mock.calls[0]?.[0].at).toBeGreaterThanOrEqual(begun);
+  });
+});
+
 describe("the trace of a lease", () => {
   it("is nothing where the name was of use once and the work succeeded", async () => {
     const home = folder();

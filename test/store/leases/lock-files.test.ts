@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Attempt, LockFiles } from "../../../src/store/leases/lock-files.js";
@@ -85,6 +85,13 @@ describe("a lock file", () => {
     }
   });
 
+  it("is marked by a file without content, for which a full disk has room", () => {
+    const { lockFiles, take, path } = open();
+    const attempt = must(take(1));
+    lockFiles.commit(attempt);
+    expect(readFileSync(join(path, `${NAME}.1.${attempt.id}.sent`), "utf8")).toBe("");
+  });
+
   it("leaves its followers alone when it is forgotten", () => {
     const { lockFiles, take, files } = open();
     const first = must(take(1));
@@ -116,6 +123,24 @@ describe("a lock file", () => {
     lockFiles.forget(first);
     lockFiles.rollback(first);
     expect(files()).toEqual([`${NAME}.1.${second.id}.sent`, `${NAME}.1.claim`].sort());
+  });
+
+  it("takes away its own marks too where its lock file is gone", () => {
+    const { lockFiles, take, path, files } = open();
+    const attempt = must(take(1));
+    lockFiles.commit(attempt);
+    rmSync(join(path, `${NAME}.1.claim`));
+    expect(lockFiles.rollback(attempt)).toBe(true);
+    expect(files()).toEqual([]);
+  });
+
+  it("takes away nothing where its lock file cannot be read, for it may be another's by now", () => {
+    const { lockFiles, take, path, files } = open();
+    const attempt = must(take(1));
+    lockFiles.commit(attempt);
+    writeFileSync(join(path, `${NAME}.1.claim`), "{");
+    for (const how of ["forget", "rollback"] as const) expect(lockFiles[how](attempt)).toBe(false);
+    expect(files()).toHaveLength(2);
   });
 
   it("does not show that it lives once another one has come after it", () => {

@@ -104,12 +104,29 @@ describe.skipIf(!ON_LINUX)("a holder in the table of processes", () => {
   });
 });
 
-describe("this process", () => {
-  afterEach(() => {
-    vi.doUnmock("node:fs");
-    vi.resetModules();
-  });
+afterEach(() => {
+  vi.doUnmock("node:fs");
+  vi.resetModules();
+});
 
+it.each([
+  ["runs", "S", "alive"],
+  ["has a name with brackets", "R", "alive"],
+  ["has ended, and was not waited for", "Z", "dead"],
+  ["is gone at this moment", "X", "dead"],
+])("a holder in the table of processes that %s is judged by its state", async (what, state, expected) => {
+  const name = what.includes("brackets") ? "(a) Z 1 (b" : "(a";
+  const stat = `42 ${name}) ${state} ${Array.from({ length: 18 }, (_, nth) => nth).join(" ")} 777 0 0\n`;
+  vi.doMock("node:fs", () => ({ readFileSync: () => stat, readlinkSync: () => "pid:[1]" }));
+  vi.resetModules();
+  const { system } = await import("../../../src/platform/system.js");
+  Object.assign(system, { name: "linux" });
+  const owner = await import("../../../src/store/leases/lock-owner.js");
+  expect(owner.livenessOf({ ...owner.thisProcess(), pid: 42, started: "777" })).toBe(expected);
+  expect(owner.livenessOf({ ...owner.thisProcess(), pid: 42, started: "778" })).toBe("dead");
+});
+
+describe("this process", () => {
   async function elsewhere(other: Partial<System>) {
     vi.resetModules();
     const { system } = await import("../../../src/platform/system.js");

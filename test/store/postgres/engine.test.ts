@@ -100,7 +100,10 @@ describe("an error of the engine", () => {
       const { error } = await failure(thrown);
       expect(inspect(error, { depth: 9, showHidden: true }) + JSON.stringify(error)).not.toContain("hunter2");
     }
-    expect((await failure(parsing)).error).toMatchObject({ code: "store_failed" });
+    expect((await failure(parsing)).error).toMatchObject({
+      code: "store_failed",
+      message: "PostgreSQL table agentauth_record: the client failed (ERR_INVALID_URL)",
+    });
   });
 
   it("escapes what the server writes", async () => {

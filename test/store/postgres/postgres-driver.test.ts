@@ -110,6 +110,21 @@ describe("options", () => {
     expect(announced.slice(0, 4)).toEqual(Array(4).fill(isAnnounced));
   });
 
+  it("let a pool that can listen be watched, where changes are announced", () => {
+    const pool = { query: async () => ({ rows: [] }), idleCount: 0, waitingCount: 0 };
+    const listening = { ...pool, Client: class {}, options: {} };
+    const watched = [
+      [listening, true],
+      [listening, false],
+      [pool, true],
+    ].map(([client, notify]) => "watch" in postgresDriver({ client } as PostgresAccess, { notify: notify === true }));
+    expect(watched).toEqual([true, false, false]);
+  });
+
+  it("take a table whose name is as long as one can be", () => {
+    expect(postgresDriver(recorder(), { table: "a".repeat(55) }).location).toBe(`PostgreSQL table ${"a".repeat(55)}`);
+  });
+
   it("quote each part of the table's name", async () => {
     const { requested, query } = recorder();
     await postgresDriver({ query }, { table: "Auth-1.Order" }).get(KEY);
@@ -184,6 +199,29 @@ describe("waiting for the engine", () => {
       message: "PostgreSQL table agentauth_record: the lease changed during each of 20 attempts to claim it",
     });
     expect(requested).toHaveLength(20);
+  });
+});
+
+describe("saves of one record", () => {
+  it("are sent one after the other, and those of another record beside them", async () => {
+    let answer = () => {};
+    let requested = 0;
+    const query = () => {
+      requested++;
+      return new Promise<object[]>((resolve) => {
+        answer = () => resolve([{ version: "1" }]);
+      });
+    };
+    const driver = postgresDriver({ query });
+    const save = (partition: string, id: string) => driver.put({ kind: "grant", partition, id }, "v", undefined);
+    const saves = [save("a", "bc"), save("a", "bc"), save("ab", "c")];
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(requested).toBe(2);
+    for (const _ of saves) {
+      answer();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(requested).toBe(2);
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
+import { AgentAuthError } from "../../../src/errors.js";
 import { grantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { sealPlace } from "../../../src/store/driver/tenant-records.js";
@@ -81,6 +82,13 @@ describe("an envelope", () => {
     });
   });
 
+  it("passes on an error of ours that the key management service throws", async () => {
+    const own = new AgentAuthError("tls_failed", "no", { class: "remote" });
+    const failing = () => Promise.reject(own);
+    const store = grantStore(memoryDriver(), { seal: envelope({ wrap: failing, unwrap: failing, nameKey: NAME_KEY }) });
+    await expect(store.save(madeGrant(), undefined)).rejects.toBe(own);
+  });
+
   it("asks again at once after an unwrap that failed", async () => {
     const driver = memoryDriver();
     await grantStore(driver, { seal: testEnvelope().sealing }).save(madeGrant(), undefined);
@@ -93,6 +101,48 @@ describe("an envelope", () => {
     expect(await store.read(KEY)).toMatchObject({ generation: 1 });
     expect(await store.read(KEY)).toMatchObject({ generation: 1 });
     expect(unwrapped).toBe(2);
+  });
+
+  it("opens what another process has sealed since with a new key of the tenant, and keeps that key", async () => {
+    const driver = memoryDriver();
+    const open = () => {
+      const { sealing, calls } = testEnvelope();
+      return { store: grantStore(driver, { seal: sealing }), calls };
+    };
+    const first = open();
+    await first.store.save(madeGrant({ profile: "one" }), undefined);
+    const [key] = (await driver.scan({ kind: "key" }, { limit: 2 })).items;
+    if (key) await driver.delete(key.key);
+    const second = open();
+    for (const profile of ["two", "three"]) await second.store.save(madeGrant({ profile }), undefined);
+    const profiles = ["two", "three", "one"];
+    const found = [];
+    for (const profile of profiles) found.push((await first.store.read({ ...KEY, profile }))?.profile);
+    expect(found).toEqual(["two", "three", undefined]);
+    expect(first.calls).toEqual({ wrap: 1, unwrap: 1 });
+  });
+
+  it.each<[string, object | string]>([
+    ["no JSON", "{"],
+    ["a list", "[]"],
+    ["another kind", { kind: "sealed" }],
+    ["a newer schema", { schema: 2 }],
+    ["no id", { key: 7 }],
+    ["no wrapped key", { wrapped: 7 }],
+    ["a wrapped key that is no base64url", { wrapped: "+" }],
+  ])("reports the stored key of a tenant that is %s", async (_what, over) => {
+    const driver = memoryDriver();
+    const { sealing, calls } = testEnvelope();
+    await grantStore(driver, { seal: testEnvelope().sealing }).save(madeGrant(), undefined);
+    const [record] = (await driver.scan({ kind: "key" }, { limit: 2 })).items;
+    if (record === undefined) throw new Error("a key is stored");
+    const text = typeof over === "string" ? over : JSON.stringify({ ...JSON.parse(record.value), ...over });
+    await driver.put(record.key, text, record.version);
+    await expect(grantStore(driver, { seal: sealing }).read(KEY)).rejects.toMatchObject({
+      class: "store",
+      message: expect.stringContaining("the key of its tenant is stored in a form that this version does not read"),
+    });
+    expect(calls.unwrap).toBe(0);
   });
 
   it("refuses a key of another length from the key management service", async () => {
