@@ -14,7 +14,7 @@ const ISOLATED = [
   "test/cli/main.test.ts",
   "test/transport/interceptors.test.ts",
   "test/store/file/file-grants.test.ts",
-  "test/store/file/platform-faults.test.ts",
+  "test/store/private/platform-faults.test.ts",
   "test/store/file/system-calls.test.ts",
 ];
 

@@ -11,7 +11,7 @@ import { grantFiles } from "../../helpers/grant-files.js";
 import { heldError } from "../../helpers/told.js";
 import { onSystem } from "../../platform/support.js";
 import { folder } from "../stores.js";
-import { KEY, storeWithGrant } from "./support.js";
+import { KEY, storeWithGrant } from "../file/support.js";
 
 const FORM = "http://127.0.0.1/callback";
 
