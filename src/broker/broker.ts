@@ -6,6 +6,7 @@ import { isSessionUnknown } from "../http/lost-session.js";
 import type { ToolPolicy } from "../mcp/tool-policy.js";
 import type { AgentClient } from "../oauth/agent.js";
 import type { AgentRequestInit } from "../oauth/agent-fetch.js";
+import { bearerChallenge } from "../oauth/model/challenge.js";
 import { createEvents, elapsedMs } from "../telemetry/emit.js";
 import type { AgentEvent, EventFields } from "../telemetry/events.js";
 import { addressAt, readTarget, refusalOf, requestHeaders, responseHeaders, TokenMask } from "./forwarded.js";
@@ -253,7 +254,7 @@ function secondsToWait({ grant, recent }: Route, client: string): number {
 
 /** Whether a user has to allow more (RFC 6750 section 3.1). */
 function isStepUp({ status, headers }: Response): boolean {
-  return status === 403 && /\binsufficient_scope\b/.test(headers.get("www-authenticate") ?? "");
+  return status === 403 && bearerChallenge(headers)?.error === "insufficient_scope";
 }
 
 function statusOf(error: unknown): number {

@@ -8,6 +8,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Broker, type BrokerEvent, type BrokerOptions, createBroker } from "../../src/broker/broker.js";
 import { listen } from "../../src/broker/listen.js";
 import type { BrokerGrant } from "../../src/broker/policy.js";
+import type { AgentClient } from "../../src/oauth/agent.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { type Handler, type Reply, type Scene, startScene } from "../helpers/issuer.js";
 import { ON_WINDOWS } from "../helpers/systems.js";
@@ -347,6 +348,23 @@ describe("a login that is needed", () => {
       expect(events).toMatchObject([{ refused: "login_required" }]);
     },
   );
+
+  it.each([
+    ["www-authenticate", 'Bearer error="insufficient_scope", scope="more"', 503],
+    ["x-amzn-remapped-www-authenticate", 'Bearer error="insufficient_scope", scope="more"', 503],
+    ["www-authenticate", 'Custom error="insufficient_scope"', 403],
+    ["www-authenticate", 'Bearer error="insufficient_scope_of_ours"', 403],
+  ])("of an agent that may log in, by %s: %s, is the answer once a login did not help", async (name, value, status) => {
+    let provide: (agent: AgentClient) => void = () => undefined;
+    const agent = new Promise<AgentClient>((resolve) => {
+      provide = resolve;
+    });
+    const { scene, send, logins } = await start({}, { agentFor: () => agent });
+    provide(scene.agent());
+    scene.mcp.routes["/mcp"] = { status: 403, headers: { [name]: value }, text: "no" };
+    expect((await send("/mcp", post(rpc("tools/list", {}, 7)))).status).toBe(status);
+    expect(logins).toEqual(status === 503 ? ["mcp"] : []);
+  });
 
   it("is over when the user has logged in", async () => {
     const { scene, send } = await start();
