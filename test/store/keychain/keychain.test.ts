@@ -7,18 +7,6 @@ import { heldError } from "../../helpers/told.js";
 import { onSystem } from "../../platform/support.js";
 import { folder } from "../stores.js";
 
-/** How packages are found, where a test has its own way. */
-const packages = vi.hoisted(() => ({ resolve: undefined as (() => string) | undefined }));
-
-vi.mock("node:module", async (original) => {
-  const actual = await original<typeof import("node:module")>();
-  const createRequire: typeof actual.createRequire = (from) => {
-    const found = actual.createRequire(from);
-    return packages.resolve ? Object.assign(found, { resolve: packages.resolve }) : found;
-  };
-  return { ...actual, default: { ...actual, createRequire }, createRequire };
-});
-
 const { execPath } = process;
 afterEach(() => {
   process.execPath = execPath;
@@ -59,23 +47,25 @@ describe("what a keychain throws", () => {
   });
 });
 
-describe("a keychain without its optional package", () => {
-  it("says how to install it, and how to do without", async () => {
-    const cause = new Error("Cannot find module");
-    packages.resolve = () => {
-      throw cause;
-    };
-    onTestFinished(() => {
-      packages.resolve = undefined;
-    });
-    await expect(osKeychain("a").get()).rejects.toMatchObject({
-      code: "store_failed",
-      message: "the keychain needs the optional package @napi-rs/keyring, which is not installed",
-      hint:
-        "npm install @napi-rs/keyring (with --global if agentauth is installed globally), " +
-        "or store logins in files that only you can read: AGENTAUTH_STORE=file",
-      cause,
-    });
+it("a keychain without its optional package says how to install it, and how to do without", async () => {
+  const cause = new Error("Cannot find module");
+  const resolve = () => {
+    throw cause;
+  };
+  vi.doMock("node:module", () => ({ createRequire: () => ({ resolve }) }));
+  vi.resetModules();
+  onTestFinished(() => {
+    vi.doUnmock("node:module");
+    vi.resetModules();
+  });
+  const fresh = await import("../../../src/store/keychain/keychain.js");
+  await expect(fresh.osKeychain("a").get()).rejects.toMatchObject({
+    code: "store_failed",
+    message: "the keychain needs the optional package @napi-rs/keyring, which is not installed",
+    hint:
+      "npm install @napi-rs/keyring (with --global if agentauth is installed globally), " +
+      "or store logins in files that only you can read: AGENTAUTH_STORE=file",
+    cause,
   });
 });
 
