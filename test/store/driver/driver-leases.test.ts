@@ -439,6 +439,48 @@ describe("a lease over a driver", () => {
     held.end();
   });
 
+  it("is claimed again after pauses that grow to 200 ms, and as soon as it is free", async () => {
+    vi.spyOn(Math, "random").mockReturnValue(0.5);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { time, one, other } = await processes();
+    await hold(one.store);
+    kill(one);
+    const begun = time.epoch();
+    const claims: number[] = [];
+    other.driver.before.claim = () => void claims.push(Math.round(time.epoch() - begun));
+    const waiting = wait(other.store);
+    await time.advance(5000);
+    await waiting.done;
+    const growing = claims.slice(0, 8);
+    expect(growing).toEqual([0, 20, 50, 95, 163, 264, 416, 616]);
+    const [before = 0, last = 0] = claims.slice(-2);
+    expect(last - before).toBeLessThanOrEqual(200);
+    expect([last >= 4000, last <= 4020]).toEqual([true, true]);
+  });
+
+  it.each(["while another one has it", "in the time in which the one before may come back"])(
+    "lets a caller leave at once %s",
+    async (when) => {
+      const { time, one, other } = await processes();
+      const held = await hold(one.store);
+      await held.lease.commit();
+      kill(one);
+      if (when.startsWith("in the time")) await time.advance(5000);
+      const controller = new AbortController();
+      const until = async () => undefined;
+      let hasWorked = false;
+      const work = async () => {
+        hasWorked = true;
+      };
+      const leaving = other.store.lease<unknown>("x", work, { ...BRIEF, until, signal: controller.signal });
+      await time.advance(100);
+      const begun = time.epoch();
+      controller.abort();
+      await expect(leaving).rejects.toMatchObject({ code: "aborted" });
+      expect([time.epoch(), hasWorked]).toEqual([begun, false]);
+    },
+  );
+
   it.each([
     ["pod-7", "pod-7", '"pod-7"'],
     ["p".repeat(200), "p".repeat(100), `"${"p".repeat(100)}"`],
