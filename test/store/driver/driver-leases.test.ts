@@ -507,6 +507,24 @@ describe("a lease over a driver", () => {
     await held.ended;
   });
 
+  it("is not waited for by a caller without patience", async () => {
+    const { time, one, other } = await processes();
+    await hold(one.store);
+    const begun = time.epoch();
+    const impatient = other.store.lease("x", async () => "worked", { ...BRIEF, patienceMs: 0 });
+    await expect(impatient).rejects.toMatchObject({ code: "lease_busy" });
+    expect(time.epoch()).toBe(begun);
+  });
+
+  it("is not taken back after an answer that refuses the claim", async () => {
+    const { one } = await processes();
+    const refused = new AgentAuthError("store_failed", "no rights", { class: "store" });
+    one.driver.before.claim = () => Promise.reject(refused);
+    await expect(one.store.lease("x", async () => "worked", BRIEF)).rejects.toBe(refused);
+    await settle();
+    expect(one.driver.calls).toMatchObject({ claim: 1, release: 0 });
+  });
+
   it("goes to no process whose engine is down", async () => {
     const { one } = await processes();
     one.driver.before.claim = lost;
