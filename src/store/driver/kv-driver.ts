@@ -128,7 +128,7 @@ class KvDriver implements StoreDriver {
     const { kind, partition, tags = {} } = filter;
     const [from = "", after] = placeOf(cursor);
     const partitions = partition === undefined ? await this.#idsOf(["partitions", kind]) : [partition];
-    for (const each of partitions.filter((one) => partition !== undefined || one >= from)) {
+    for (const each of partitions.filter((one) => one >= from)) {
       const ids = await this.#idsOf(["ids", kind, each]);
       const left = ids.filter((id) => after === undefined || each !== from || id > after);
       if (left.length === 0) continue;
