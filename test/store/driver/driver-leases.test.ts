@@ -238,6 +238,15 @@ describe("a lease over a driver", () => {
     expect(saves).toBe(0);
   });
 
+  it("stays with a process that has not saved new tokens also where no caller waits for that", async () => {
+    const { time, one } = await processes();
+    const held = await hold(one.store, { ...BRIEF, save: async () => undefined });
+    held.fail(new AgentAuthError("grant_not_saved", "the engine is away", { class: "unavailable" }));
+    await expect(held.ended).rejects.toMatchObject({ code: "grant_not_saved" });
+    await time.advance(1000);
+    expect([time.timers, one.driver.calls.release]).toEqual([0, 1]);
+  });
+
   it("stays with a process that has not saved new tokens, beyond the time of its work, until it has", async () => {
     const { time, one, other } = await processes();
     let isBack = false;
@@ -329,6 +338,19 @@ describe("a lease over a driver", () => {
       failure: { code: "timeout", class: "unavailable", message: "no answer", retry_after: 7 },
     });
     expect((await other.store.lease("x", async (lease) => lease, BRIEF)).before).toBeUndefined();
+  });
+
+  it("shows an attempt that was rolled back, behind a token that is used up, as one that has sent nothing", async () => {
+    const { one, other } = await processes();
+    const grant = madeGrant({ generation: 2 });
+    const newer = { ...grant, generation: 3 };
+    await one.store.lease("x", async (lease) => lease.spend?.(), { ...BRIEF, refreshes: grant });
+    const rolled = await hold(one.store, { ...BRIEF, refreshes: newer });
+    rolled.lease.rollback();
+    rolled.fail(new Error("no"));
+    await expect(rolled.ended).rejects.toThrow("no");
+    const next = await wait(other.store, { ...BRIEF, refreshes: newer }).done;
+    expect([next.before?.committed ?? false, next.spent]).toEqual([false, 2]);
   });
 
   it("shows no failure that is none of ours", async () => {

@@ -253,6 +253,21 @@ describe("connections", () => {
     expect(Math.max(...lengths)).toBeGreaterThan(0);
   });
 
+  it("leave out one that is gone before its summary is read", async () => {
+    const driver = memoryDriver();
+    const store = grantStore(driver, { seal: testRing() });
+    await store.save(madeGrant(), undefined);
+    const { scan } = driver;
+    driver.scan = async (...args) => {
+      const { items, cursor } = await scan.apply(driver, args);
+      for (const { key } of items) await driver.delete(key);
+      return { items: items.map((item) => ({ ...item, value: item.value.slice(0, 10) })), cursor };
+    };
+    const errors: AgentAuthError[] = [];
+    expect(await profiles(store.connections({ onUnusable: (error) => errors.push(error) }))).toEqual([]);
+    expect(errors).toEqual([]);
+  });
+
   it("ask the engine for those that need a login, and read no others", async () => {
     const driver = memoryDriver();
     const store = grantStore(driver, { seal: testRing() });
@@ -555,6 +570,16 @@ describe("reads", () => {
     const left = timers.filter(({ value }) => !cleared.mock.calls.some(([timer]) => timer === value));
     expect(left).toEqual([]);
   });
+});
+
+it("a room that was reserved for a login is not that of the same login after it was removed", async () => {
+  const store = grantStore(memoryDriver(), { seal: "none" });
+  await store.save(madeGrant(), undefined);
+  const room = await store.reserve(KEY);
+  await store.remove(KEY);
+  await store.save(madeGrant(), undefined);
+  expect(await room.save(next(madeGrant(), 2), 1)).toBe(false);
+  expect(tokenOf(await store.read(KEY))).toBe("access-token-1");
 });
 
 describe("a near cache", () => {

@@ -135,6 +135,17 @@ describe("a driver over a cache", () => {
     expect(entryOf("lease", "grant", "p", "one")).toMatchObject({ attempt: 1, owner: "a", until: 1_001_000 });
   });
 
+  it("finds what is in a partition of any name, and no record from the moment at which it expires", async () => {
+    let now = 1_000_000;
+    const driver = kvDriver(mapCache(), { clock: { epoch: () => now } });
+    const key = { ...KEY, partition: "!" };
+    await driver.put(key, "v", undefined, { expiresInMs: 5 });
+    now += 4;
+    expect((await driver.scan({ kind: "grant" }, { limit: 10 })).items).toMatchObject([{ key }]);
+    now += 1;
+    expect(await driver.get(key)).toBeUndefined();
+  });
+
   it("passes on an error of ours, and wraps any other one", async () => {
     const own = new AgentAuthError("tls_failed", "no", { class: "remote" });
     const other = new Error("ECONNREFUSED");

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { ConnectionPage } from "../../../src/oauth/model/connection.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { madeGrant } from "../../helpers/grant.js";
@@ -6,11 +6,17 @@ import { folder } from "../stores.js";
 import { KEY } from "./support.js";
 
 /** Called before each call of the store to the file system; what it throws, the call throws. */
-const spy = vi.hoisted(() => ({ before: (_name: string, _args: readonly unknown[]): void => undefined }));
+const spy = vi.hoisted(() => ({
+  before: (_name: string, _args: readonly unknown[]): void => undefined,
+  /** The order in which folders are listed, which a system may choose. */
+  order: (names: string[]): string[] => names,
+}));
 
 vi.mock("node:fs", async (original) => {
   const { spiedFs } = await import("../../helpers/spied-fs.js");
-  return spiedFs(await original(), (name, args) => spy.before(name, args));
+  const real = await original<typeof import("node:fs")>();
+  const readdirSync = (...args: [string]) => spy.order(real.readdirSync(...args));
+  return spiedFs({ ...real, readdirSync } as typeof real, (name, args) => spy.before(name, args));
 });
 
 /** Runs work again and again, on a new folder, and has the process end before its first call, its second, … */
@@ -136,6 +142,10 @@ describe("the system calls of a read", () => {
 describe("pages of connections", () => {
   it("have each login of a server once, whatever the order of its folder", async () => {
     const store = fileStore(folder());
+    spy.order = (names) => names.reverse();
+    onTestFinished(() => {
+      spy.order = (names) => names;
+    });
     const accounts = Array.from({ length: 12 }, (_, nth) => `user-${nth}`);
     for (const account of accounts) await store.save(madeGrant({ account }), undefined);
     const found: unknown[] = [];

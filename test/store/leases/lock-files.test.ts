@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Attempt, LockFiles } from "../../../src/store/leases/lock-files.js";
 import { type LockRecord, thisProcess } from "../../../src/store/leases/lock-owner.js";
 import { folder } from "../stores.js";
@@ -83,6 +83,38 @@ describe("a lock file", () => {
       expect(lockFiles.take({ name: NAME, number: 2, id: late.id }, late, judged)).toBe(false);
       expect(lockFiles.isNewest(first)).toBe(true);
     }
+  });
+
+  it("is removed after all marks, and from the oldest on: what stays after a crash is at worst waited for", async () => {
+    const removed: string[] = [];
+    vi.doMock("node:fs", async (original) => {
+      const { spiedFs } = await import("../../helpers/spied-fs.js");
+      return spiedFs(await original(), (name, [path]) => {
+        if (name === "rmSync" && !String(path).endsWith(".tmp")) removed.push(String(path));
+      });
+    });
+    vi.resetModules();
+    onTestFinished(() => {
+      vi.doUnmock("node:fs");
+      vi.resetModules();
+    });
+    const fresh = await import("../../../src/store/leases/lock-files.js");
+    const lockFiles = new fresh.LockFiles(join(folder(), "claims"));
+    const attempts: Attempt[] = [];
+    for (let number = 1; number <= 10; number++) {
+      const made = newRecord();
+      const attempt = { name: NAME, number, id: made.id };
+      expect(lockFiles.take(attempt, made, lockFiles.latest(NAME))).toBe(true);
+      attempts.push(attempt);
+    }
+    const [ninth, tenth] = attempts.slice(-2).map(must);
+    lockFiles.commit(must(ninth));
+    lockFiles.commit(must(tenth));
+    removed.length = 0;
+    expect(lockFiles.forget(must(tenth))).toBe(true);
+    const names = removed.map((path) => path.slice(path.indexOf(NAME) + NAME.length + 1).replace(/\.[0-9a-f]{12}/, ""));
+    expect(names.slice(0, 2).sort()).toEqual(["10.sent", "9.sent"]);
+    expect(names.slice(2)).toEqual(["9.claim", "10.claim"]);
   });
 
   it("is marked by a file without content, for which a full disk has room", () => {

@@ -1,5 +1,5 @@
 import { cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { STORE_CHECKS } from "../../../src/cli/commands/doctor/store-checks.js";
 import type { Subject } from "../../../src/cli/commands/doctor/subject.js";
@@ -10,8 +10,8 @@ import { madeClient, madeGrant } from "../../helpers/grant.js";
 import { grantFiles } from "../../helpers/grant-files.js";
 import { heldError } from "../../helpers/told.js";
 import { onSystem } from "../../platform/support.js";
-import { folder } from "../stores.js";
 import { KEY, storeWithGrant } from "../file/support.js";
+import { folder } from "../stores.js";
 
 const FORM = "http://127.0.0.1/callback";
 
@@ -161,23 +161,6 @@ describe("a folder that is made on Windows", () => {
   });
 });
 
-it("lock files are removed after their marks and from the oldest on: what stays after a crash is at worst waited for", async () => {
-  const { lease } = fileStore(folder());
-  const failing = lease("x", (held) => held.commit().then(() => Promise.reject(new Error("no"))), {
-    durationMs: 60_000,
-  });
-  await expect(failing).rejects.toThrow("no");
-  const removed: string[] = [];
-  const note = (name: string, [path]: readonly unknown[]) => {
-    if (name === "rmSync" && !String(path).endsWith(".tmp"))
-      removed.push(String(path).replace(/.*[0-9a-f]{40}\.|[0-9a-f]{12}\./g, ""));
-    return undefined;
-  };
-  await withFaults(note, () => lease("x", (held) => held.commit(), { durationMs: 60_000, once: true }));
-  expect(removed.slice(-2)).toEqual(["1.claim", "2.claim"]);
-  expect(removed.slice(0, -2).sort()).toEqual(["1.done", "1.sent", "2.sent"]);
-});
-
 it("a short-lived record that cannot be renamed is not taken, and stays", async () => {
   const { shortLived } = fileStore(folder());
   await shortLived?.put("a", "text", { now: 0, expiresAt: Date.now() + 60_000 });
@@ -185,6 +168,19 @@ it("a short-lived record that cannot be renamed is not taken, and stays", async 
   const taken = withFaults(blocked, async () => shortLived?.take("a"));
   expect(await heldError(taken)).toMatchObject({ code: "store_failed", class: "store" });
   expect(await shortLived?.take("a")).toBe("text");
+});
+
+it("a record that is removed while it is read is none, also where it was published as a folder", async () => {
+  const { rmSync } = await vi.importActual<typeof import("node:fs")>("node:fs");
+  const { shortLived } = fileStore(folder());
+  const noLinks = (name: string) => (name === "linkSync" ? "EPERM" : undefined);
+  await withFaults(noLinks, async () => shortLived?.put("a", "text", { now: 0, expiresAt: Date.now() + 60_000 }));
+  expect(await shortLived?.read?.("a")).toBe("text");
+  const removing = (name: string, [path]: readonly unknown[]) => {
+    if (name === "openSync" && basename(String(path)) === "content") rmSync(dirname(String(path)), { recursive: true });
+    return undefined;
+  };
+  expect(await withFaults(removing, async () => shortLived?.read?.("a"))).toBeUndefined();
 });
 
 describe("a file system without hard links", () => {
