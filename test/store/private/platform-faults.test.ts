@@ -256,6 +256,19 @@ describe("a file system without hard links", () => {
     expect((await store.read(KEY))?.generation).toBe(1);
   });
 
+  it("gets its name on Windows once another program has closed the folder", async () => {
+    const { store } = await storeWithGrant();
+    onSystem({ name: "win32" });
+    let refused = 0;
+    const faults = (name: string, [, to]: readonly unknown[]) => {
+      const isNaming = name === "renameSync" && String(to).endsWith("2.json");
+      return isNaming && refused++ < 2 ? "EPERM" : noLinks("EISDIR")(name);
+    };
+    expect(await withFaults(faults, () => store.save(madeGrant({ generation: 2 }), 1))).toBe(true);
+    expect(refused).toBe(3);
+    expect((await store.read(KEY))?.generation).toBe(2);
+  });
+
   it("never shows a name without its content, and loses no record, wherever a save is killed", async () => {
     for (let step = 0; ; step++) {
       const { store } = await storeWithGrant();

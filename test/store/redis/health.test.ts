@@ -73,6 +73,10 @@ describe("the health of Redis", () => {
   it("is unknown where INFO is refused", () => {
     const { errors, risks } = health(undefined);
     expect({ errors, risks }).toEqual({ errors: [], risks: [expect.stringMatching(/may not run INFO/)] });
+    const refused = ["get", "NOPERM this user has no permissions"];
+    expect(healthOf({ info: undefined, appendfsync: undefined, refused }, 0, false).errors).toEqual([
+      "the user of the client may not run get on the keys of the store",
+    ]);
   });
 
   it.each<[Appendfsync | undefined, RegExp]>([
