@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import { quote } from "../../redact.js";
 import { type Grant, hasExpired, hasSameTokens, mergeAnswer, retire, tokenGeneration } from "../model/grant.js";
@@ -50,6 +50,31 @@ export interface RefreshReason {
  * grant is unchanged
  */
 export async function refreshGrant(
+  context: RefreshContext,
+  seen: Grant,
+  why: RefreshReason,
+  signal: AbortSignal | undefined,
+): Promise<RefreshResult> {
+  try {
+    return await refreshToCurrent(context, seen, why, signal);
+  } catch (error) {
+    throw adviseLogin(error, seen);
+  }
+}
+
+/**
+ * An answer of the issuer that rejects the request with the advice to log in: some issuers, such as Metabase, have one
+ * answer for every failure. It is no word on the refresh token, so that the grant stays.
+ */
+function adviseLogin(error: unknown, grant: Grant): unknown {
+  if (!isAgentAuthError(error) || (error.class !== "remote" && error.class !== "auth")) return error;
+  const { status = 0, hint, remedy } = error;
+  if (status < 400 || hint !== undefined || remedy !== undefined) return error;
+  return withHint(error, "the issuer may mean the refresh token: if it answers so again, log in", loginRemedy(grant));
+}
+
+/** As {@link refreshGrant}, twice where the first result is one of another process that is old. */
+async function refreshToCurrent(
   context: RefreshContext,
   seen: Grant,
   why: RefreshReason,

@@ -363,6 +363,8 @@ describe("a refresh that fails", () => {
     scene.issuer.routes[TOKEN] = { status, json: { error, error_description } };
     const failure = await heldError(scene.agent({ login: undefined }).token(scene.mcp.url));
     expect(failure).toMatchObject({ code: status === 500 ? "server_error" : error });
+    // A login may help where the issuer means the token, and a service that is down needs none.
+    expect((failure as AgentAuthError).remedy?.action).toBe(status === 500 ? undefined : "login");
     expect(await stored(scene)).toEqual(before);
   });
 
