@@ -73,7 +73,7 @@ export interface Settings {
   audit: Sourced | undefined;
 }
 
-/** The folder that every file of ours lives under: `AGENTAUTH_HOME`, else the platform's folder for settings. */
+/** The folder that every file of ours lives under: `AGENTAUTH_HOME`, else one of the user on this platform. */
 export function homeFolder(env: Env): string {
   return locateHome(env).value;
 }
@@ -83,19 +83,17 @@ export function locateHome(env: Env): Sourced {
   const set = env["AGENTAUTH_HOME"];
   // Paths below it are written into the settings, which are read in other folders too.
   if (set) return { value: resolve(set), source: "AGENTAUTH_HOME" };
-  // Not the roaming folder: locks and sealed logins belong to one machine.
-  if (system.name === "win32") return locateBelow(env, "LOCALAPPDATA", "AppData", "Local");
-  if (system.name === "darwin") return locateBelow(env, undefined, "Library", "Application Support");
-  return locateBelow(env, "XDG_CONFIG_HOME", ".config");
-}
-
-/** @param otherwise the folder of the user where the variable is empty */
-function locateBelow(env: Env, variable: string | undefined, ...otherwise: string[]): Sourced {
-  const set = variable && env[variable];
-  return {
-    value: join(set || join(userFolder(env), ...otherwise), "agentauth"),
-    source: (set && variable) || "default",
-  };
+  const user = userFolder(env);
+  // Not below AppData: Windows shows what a program from a package (MSIX), such as Claude Desktop, and those that it starts
+  // create there to no other program. A login that one of them refreshes would be lost to the others.
+  if (system.name === "win32") return { value: join(user, ".agentauth"), source: "default" };
+  if (system.name === "darwin") {
+    return { value: join(user, "Library", "Application Support", "agentauth"), source: "default" };
+  }
+  const config = env["XDG_CONFIG_HOME"];
+  return config
+    ? { value: join(config, "agentauth"), source: "XDG_CONFIG_HOME" }
+    : { value: join(user, ".config", "agentauth"), source: "default" };
 }
 
 /** The user's own folder: by the environment of the run, else by the system. */

@@ -1,9 +1,7 @@
-import { mkdirSync } from "node:fs";
 import { homedir } from "node:os";
-import { join, normalize, resolve } from "node:path";
+import { normalize, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { homeFolder, locateHome, userFolder } from "../../src/profile/settings.js";
-import { temporaryFolder } from "../helpers/folder.js";
 import { onSystem } from "../platform/support.js";
 
 describe("the folder of the user", () => {
@@ -25,20 +23,18 @@ describe("the home folder", () => {
     ["default", { APPDATA: "c", HOME: "/h" }, "linux", "/h/.config/agentauth"],
     ["default", { XDG_CONFIG_HOME: "", HOME: "/h" }, "linux", "/h/.config/agentauth"],
     ["default", { XDG_CONFIG_HOME: "/b", HOME: "/h" }, "darwin", "/h/Library/Application Support/agentauth"],
-    ["LOCALAPPDATA", { LOCALAPPDATA: "c", APPDATA: "d", XDG_CONFIG_HOME: "/b" }, "win32", "c/agentauth"],
-    ["default", { USERPROFILE: "/u", HOME: "/h" }, "win32", "/u/AppData/Local/agentauth"],
+    // Outside AppData, which each packaged program sees in another way.
+    [
+      "default",
+      { LOCALAPPDATA: "c", APPDATA: "d", XDG_CONFIG_HOME: "/b", USERPROFILE: "/u" },
+      "win32",
+      "/u/.agentauth",
+    ],
+    ["default", { USERPROFILE: "/u", HOME: "/h" }, "win32", "/u/.agentauth"],
+    ["AGENTAUTH_HOME", { AGENTAUTH_HOME: "a", USERPROFILE: "/u" }, "win32", resolve("a")],
   ] as const)("comes from %s where %j is set on %s", (source, env, name, value) => {
     onSystem({ name });
     expect(locateHome(env)).toEqual({ source, value: normalize(value) });
     expect(homeFolder(env)).toBe(normalize(value));
-  });
-
-  it("files are in the local profile, also beside a folder in the roaming one", () => {
-    onSystem({ name: "win32" });
-    const folder = temporaryFolder();
-    const env = { LOCALAPPDATA: join(folder, "Local"), APPDATA: join(folder, "Roaming") };
-    const local = { value: join(folder, "Local", "agentauth"), source: "LOCALAPPDATA" };
-    mkdirSync(join(folder, "Roaming", "agentauth"), { recursive: true });
-    expect(locateHome(env)).toEqual(local);
   });
 });
