@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { isAbsolute, join } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 import type { Env } from "../../../platform/system.js";
 
 /** The text of a host's settings cannot be read, or has a form that is not changed. */
@@ -93,7 +93,8 @@ export type HostScope = (typeof HOST_SCOPES)[number];
 
 /**
  * Templates of the paths that a host reads, in the order of preference: the first file that exists is used, else the first
- * one is created. `~` is the user's folder; `{NAME|default}` is an environment variable with an absolute path.
+ * one is created. `~` is the user's folder; `{NAME|default}` is an environment variable with an absolute path. A template
+ * that begins with `?` counts only where the folder of its file exists.
  */
 export type SettingsPaths = readonly string[] | Readonly<Partial<Record<HostPlatform, readonly string[]>>>;
 
@@ -130,9 +131,10 @@ export function filesOf(host: McpHost, scope: HostScope, machine: HostMachine): 
   const paths: SettingsPaths = host.settingsPaths[scope] ?? [];
   const byPlatform: Readonly<Record<string, readonly string[]>> =
     "map" in paths ? { [machine.platform]: paths } : paths;
-  return (byPlatform[machine.platform] ?? []).map((template) => {
-    const path = expand(template, machine);
-    return isAbsolute(path) ? join(path) : join(machine.folder, path);
+  return (byPlatform[machine.platform] ?? []).flatMap((template) => {
+    const path = expand(template.replace(/^\?/, ""), machine);
+    const file = isAbsolute(path) ? join(path) : join(machine.folder, path);
+    return template.startsWith("?") && !existsSync(dirname(file)) ? [] : file;
   });
 }
 

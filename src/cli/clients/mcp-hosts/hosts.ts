@@ -13,6 +13,9 @@ function atPaths(user: string, project: string): Pick<McpHost, "file" | "setting
 
 const CONFIG = "{XDG_CONFIG_HOME|~/.config}";
 const APPDATA = "{APPDATA|~/AppData/Roaming}";
+const LOCALAPPDATA = "{LOCALAPPDATA|~/AppData/Local}";
+/** Where Windows keeps what Claude Desktop, which is installed as a package (MSIX), has in its `%APPDATA%`. */
+const CLAUDE_PACKAGE = `${LOCALAPPDATA}/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming`;
 
 /** A file on Windows, and on the other platforms. */
 function onPlatforms(unix: string, win32: string): SettingsPaths {
@@ -50,12 +53,12 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
   "claude-desktop": {
     ...mcpServers,
     file:
-      "claude_desktop_config.json in ~/Library/Application Support/Claude (macOS) or %APPDATA%\\Claude (Windows), " +
-      "which Settings > Developer > Edit Config opens",
+      "claude_desktop_config.json in ~/Library/Application Support/Claude (macOS) or %APPDATA%\\Claude (Windows), or where " +
+      "that is a package, in %LOCALAPPDATA%\\Packages\\Claude_pzs8sxrjxfjjc\\LocalCache\\Roaming\\Claude",
     settingsPaths: {
       user: {
         darwin: ["~/Library/Application Support/Claude/claude_desktop_config.json"],
-        win32: [`${APPDATA}/Claude/claude_desktop_config.json`],
+        win32: [`?${CLAUDE_PACKAGE}/Claude/claude_desktop_config.json`, `${APPDATA}/Claude/claude_desktop_config.json`],
       },
     },
   },
@@ -95,7 +98,7 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
     key: "mcp",
     file: "~/.config/crush/crush.json, or .crush.json in a project",
     settingsPaths: {
-      user: onPlatforms(`${CONFIG}/crush/crush.json`, "{LOCALAPPDATA|~/AppData/Local}/crush/crush.json"),
+      user: onPlatforms(`${CONFIG}/crush/crush.json`, `${LOCALAPPDATA}/crush/crush.json`),
       project: [".crush.json", "crush.json"],
     },
     proxy: stdio,

@@ -1,7 +1,9 @@
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { filesOf, HOST_SCOPES, type HostMachine, settingsPath } from "../../../../src/cli/clients/mcp-hosts/host.js";
 import { MCP_HOSTS, WRITABLE_HOSTS } from "../../../../src/cli/clients/mcp-hosts/hosts.js";
+import { temporaryFolder } from "../../../helpers/folder.js";
 import { DOCUMENTED } from "./host-formats.js";
 
 const PLATFORMS = ["linux", "darwin", "win32"] as const;
@@ -50,6 +52,16 @@ describe("the files of hosts", () => {
     expect(file("vscode", "linux", { XDG_CONFIG_HOME: "/x" })).toBe("/x/Code/User/mcp.json");
     expect(file("vscode", "win32", { APPDATA: "/a" })).toBe("/a/Code/User/mcp.json");
     expect(file("vscode", "aix", {})).toBeUndefined();
+  });
+
+  it("of Claude Desktop are those of its package on Windows, once it is there", () => {
+    const local = temporaryFolder();
+    const roaming = join(local, "Packages", "Claude_pzs8sxrjxfjjc", "LocalCache", "Roaming");
+    const host = MCP_HOSTS["claude-desktop"];
+    const path = () => host && settingsPath(host, "user", machine("win32", { LOCALAPPDATA: local }));
+    expect(path()).toBe(join("/home/me/AppData/Roaming/Claude/claude_desktop_config.json"));
+    mkdirSync(join(roaming, "Claude"), { recursive: true });
+    expect(path()).toBe(join(roaming, "Claude", "claude_desktop_config.json"));
   });
 
   it("are known for every host but the one that has none", () => {

@@ -1,7 +1,8 @@
-import { writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
+  filesOf,
   isMap,
   lineAt,
   lineBreakOf,
@@ -60,6 +61,20 @@ it.each([
   [new Date(0), false],
 ])("is an object with keys (%#): %s", (value, expected) => {
   expect(isMap(value)).toBe(expected);
+});
+
+it("a path that begins with ? counts once the folder of its file is there, also before the file is", () => {
+  const folder = temporaryFolder();
+  const host = { settingsPaths: { user: ["?~/package/a", "~/b"] } } as unknown as McpHost;
+  const machine = { platform: "linux", env: {}, home: folder, folder };
+  expect(filesOf(host, "user", machine)).toEqual([join(folder, "b")]);
+  writeFileSync(join(folder, "b"), "");
+  expect(settingsPath(host, "user", machine)).toBe(join(folder, "b"));
+  mkdirSync(join(folder, "package"));
+  expect(filesOf(host, "user", machine)).toEqual([join(folder, "package", "a"), join(folder, "b")]);
+  expect(settingsPath(host, "user", machine)).toBe(join(folder, "b"));
+  rmSync(join(folder, "b"));
+  expect(settingsPath(host, "user", machine)).toBe(join(folder, "package", "a"));
 });
 
 it("the file to change is the first that exists, else the preferred one", () => {
