@@ -43,6 +43,7 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
     // One key with a dot, as in the settings of VS Code.
     key: "amp.mcpServers",
   },
+  antigravity: { ...mcpServers, ...atPaths("~/.gemini/config/mcp_config.json", ".agents/mcp_config.json") },
   "claude-code": {
     ...mcpServers,
     file: ".mcp.json in the project, or ~/.claude.json for all of them",

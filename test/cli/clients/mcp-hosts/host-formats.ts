@@ -23,6 +23,12 @@ export const DOCUMENTED: Readonly<Record<string, DocumentedFormat>> = {
     files: { "user *": "~/.config/amp/settings.json", "project *": ".amp/settings.json" },
     settings: { "amp.mcpServers": { example: server } },
   },
+  antigravity: {
+    docs: "https://antigravity.google/docs/mcp",
+    projectDocs: "https://antigravity.google/docs/cli/mcp",
+    files: { "user *": "~/.gemini/config/mcp_config.json", "project *": ".agents/mcp_config.json" },
+    settings: mcpServers,
+  },
   "claude-code": {
     docs: "https://code.claude.com/docs/en/mcp",
     files: { "user *": "~/.claude.json", "project *": ".mcp.json" },
