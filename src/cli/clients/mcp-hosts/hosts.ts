@@ -112,6 +112,14 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
       return `cursor://anysphere.cursor-deeplink/mcp/install?name=${name}&config=${encodeURIComponent(config)}`;
     },
   },
+  devin: {
+    ...mcpServers,
+    file: "~/.config/devin/mcp_config.json, on Windows %APPDATA%\\devin\\mcp_config.json, or .devin/mcp_config.json in a project",
+    settingsPaths: {
+      user: onPlatforms("~/.config/devin/mcp_config.json", `${APPDATA}/devin/mcp_config.json`),
+      project: [".devin/mcp_config.json"],
+    },
+  },
   "gemini-cli": { ...mcpServers, ...atPaths("~/.gemini/settings.json", ".gemini/settings.json") },
   goose: {
     file: "~/.config/goose/config.yaml, on Windows %APPDATA%\\Block\\goose\\config\\config.yaml",

@@ -81,6 +81,16 @@ export const DOCUMENTED: Readonly<Record<string, DocumentedFormat>> = {
     files: { "user *": "~/.cursor/mcp.json", "project *": ".cursor/mcp.json" },
     settings: mcpServers,
   },
+  devin: {
+    docs: "https://docs.devin.ai/cli/extensibility/mcp/configuration",
+    files: {
+      "user linux": "~/.config/devin/mcp_config.json",
+      "user darwin": "~/.config/devin/mcp_config.json",
+      "user win32": "~/AppData/Roaming/devin/mcp_config.json",
+      "project *": ".devin/mcp_config.json",
+    },
+    settings: mcpServers,
+  },
   "gemini-cli": {
     docs: "https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
     files: { "user *": "~/.gemini/settings.json", "project *": ".gemini/settings.json" },
