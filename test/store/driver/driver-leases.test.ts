@@ -182,6 +182,18 @@ describe("a lease over a driver", () => {
     expect(held.lease.left()).toBe(0);
   });
 
+  it("lets nothing be sent after the time of its work, though it is extended while that goes on", async () => {
+    const { time, one } = await processes();
+    const held = await hold(one.store);
+    await held.lease.commit();
+    await time.advance(BRIEF.durationMs - 1);
+    expect([held.lease.left(), held.lease.maySend?.()]).toEqual([1, true]);
+    await time.advance(1);
+    expect([held.lease.left(), held.lease.maySend?.()]).toEqual([0, false]);
+    held.end();
+    await held.ended;
+  });
+
   it("is lost where the engine does not answer, and says so", async () => {
     const { time, one } = await processes();
     const held = await hold(one.store);

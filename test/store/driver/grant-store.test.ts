@@ -109,6 +109,8 @@ describe("tenants of one engine", () => {
     expect(await ann.read(KEY)).toBeUndefined();
     expect(await bob?.for?.({ tenant: "ann" }).read(KEY)).toBeUndefined();
     expect(tokenOf(await ann.for?.({ tenant: "bob" }).read(KEY))).toBe("access-token-1");
+    // One store has what it remembers of the newest grants.
+    expect(ann.for?.({ tenant: "bob" })).toBe(bob);
     expect(() => ann.for?.({ tenant: "" })).toThrow(expect.objectContaining({ code: "usage" }));
     expect(() => ann.connections({ tenant: "" })).toThrow(expect.objectContaining({ code: "usage" }));
   });
