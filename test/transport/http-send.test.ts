@@ -292,6 +292,23 @@ describe("a request over node:http", () => {
     }
   });
 
+  it.each(["resets", "ends"] as const)("repeats nothing that was sent where the server then %s", async (how) => {
+    let requests = 0;
+    const server = createServer((request, response) => {
+      if (++requests === 1) response.end();
+      else request.once("data", () => (how === "resets" ? request.socket.resetAndDestroy() : request.socket.destroy()));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    await (await send(url)).text();
+    await turnOfTheEventLoop();
+    await expect(send(url, { method: "POST", body: "a code that counts once" })).rejects.toMatchObject({
+      cause: { code: "ECONNRESET" },
+    });
+    expect(requests).toBe(2);
+  });
+
   it("sends what cannot be repeated over no connection that was idle for longer than a second", async () => {
     const ports: (number | undefined)[] = [];
     const { origin } = await startServer((response) => {
