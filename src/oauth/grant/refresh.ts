@@ -68,8 +68,9 @@ export async function refreshGrant(
  */
 function adviseLogin(error: unknown, grant: Grant): unknown {
   if (!isAgentAuthError(error) || (error.class !== "remote" && error.class !== "auth")) return error;
-  const { status = 0, hint, remedy } = error;
-  if (status < 400 || hint !== undefined || remedy !== undefined) return error;
+  const { code, status = 0, hint, remedy } = error;
+  // A login would have to send the same proof of the key.
+  if (status < 400 || code.includes("dpop") || hint !== undefined || remedy !== undefined) return error;
   return withHint(error, "the issuer may mean the refresh token: if it answers so again, log in", loginRemedy(grant));
 }
 
