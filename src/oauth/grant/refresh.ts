@@ -71,7 +71,7 @@ function adviseLogin(error: unknown, grant: Grant): unknown {
   const { code, status = 0, hint, remedy } = error;
   // A login would have to send the same proof of the key.
   if (status < 400 || code.includes("dpop") || hint !== undefined || remedy !== undefined) return error;
-  return withHint(error, "the issuer may mean the refresh token: if it answers so again, log in", loginRemedy(grant));
+  return withHint(error, "the refresh token may not be valid any more; if this repeats, log in", loginRemedy(grant));
 }
 
 /** As {@link refreshGrant}, twice where the first result is one of another process that is old. */
