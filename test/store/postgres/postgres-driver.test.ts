@@ -204,24 +204,22 @@ describe("waiting for the engine", () => {
 
 describe("saves of one record", () => {
   it("are sent one after the other, and those of another record beside them", async () => {
-    let answer = () => {};
-    let requested = 0;
-    const query = () => {
-      requested++;
-      return new Promise<object[]>((resolve) => {
-        answer = () => resolve([{ version: "1" }]);
+    const answers: (() => void)[] = [];
+    const query = () =>
+      new Promise<object[]>((resolve) => {
+        answers.push(() => resolve([{ version: "1" }]));
       });
-    };
     const driver = postgresDriver({ query });
     const save = (partition: string, id: string) => driver.put({ kind: "grant", partition, id }, "v", undefined);
-    const saves = [save("a", "bc"), save("a", "bc"), save("ab", "c")];
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(requested).toBe(2);
-    for (const _ of saves) {
-      answer();
+    const saves = Promise.all([save("a", "bc"), save("a", "bc"), save("ab", "c")]);
+    const sent: number[] = [];
+    for (let nth = 0; nth < 3; nth++) {
       await new Promise((resolve) => setImmediate(resolve));
+      sent.push(answers.length);
+      answers[nth]?.();
     }
-    expect(requested).toBe(2);
+    expect(await saves).toEqual(["1", "1", "1"]);
+    expect(sent).toEqual([2, 3, 3]);
   });
 });
 
