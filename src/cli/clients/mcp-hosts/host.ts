@@ -132,9 +132,10 @@ export function filesOf(host: McpHost, scope: HostScope, machine: HostMachine): 
   const byPlatform: Readonly<Record<string, readonly string[]>> =
     "map" in paths ? { [machine.platform]: paths } : paths;
   return (byPlatform[machine.platform] ?? []).flatMap((template) => {
-    const path = expand(template.replace(/^\?/, ""), machine);
+    const isConditional = template.startsWith("?");
+    const path = expand(isConditional ? template.slice(1) : template, machine);
     const file = isAbsolute(path) ? join(path) : join(machine.folder, path);
-    return template.startsWith("?") && !existsSync(dirname(file)) ? [] : file;
+    return isConditional && !existsSync(dirname(file)) ? [] : file;
   });
 }
 
