@@ -55,32 +55,6 @@ export async function refreshGrant(
   why: RefreshReason,
   signal: AbortSignal | undefined,
 ): Promise<RefreshResult> {
-  try {
-    return await refreshToCurrent(context, seen, why, signal);
-  } catch (error) {
-    throw adviseLogin(error, seen);
-  }
-}
-
-/**
- * An answer of the issuer that rejects the request with the advice to log in: some issuers, such as Metabase, have one
- * answer for every failure. It is no word on the refresh token, so that the grant stays.
- */
-function adviseLogin(error: unknown, grant: Grant): unknown {
-  if (!isAgentAuthError(error) || (error.class !== "remote" && error.class !== "auth")) return error;
-  const { code, status = 0, hint, remedy } = error;
-  // A login would have to send the same proof of the key.
-  if (status < 400 || code.includes("dpop") || hint !== undefined || remedy !== undefined) return error;
-  return withHint(error, "the refresh token may not be valid any more; if this repeats, log in", loginRemedy(grant));
-}
-
-/** As {@link refreshGrant}, twice where the first result is one of another process that is old. */
-async function refreshToCurrent(
-  context: RefreshContext,
-  seen: Grant,
-  why: RefreshReason,
-  signal: AbortSignal | undefined,
-): Promise<RefreshResult> {
   const startedAt = context.clock.epoch();
   const result = await refreshOrRead(context, seen, why, signal);
   const { grant, isOwn } = result;
@@ -112,27 +86,43 @@ async function refreshOrRead(
 ): Promise<RefreshResult> {
   let isOwn = false;
   const durationMs = refreshDurationMs(context.timeoutMs);
-  const grant = await context.store.lease(
-    refreshLease(seen),
-    async (lease) => {
-      const result = await refreshAsHolder(context, seen, lease, why);
-      ({ isOwn } = result);
-      return result.grant;
-    },
-    {
-      durationMs,
-      refreshes: seen,
-      once: true,
-      patienceMs: 2 * durationMs,
-      signal,
-      until: () => readHeldOrNewer(context, seen),
-      save: () => saveHeld(context, seen),
-      onUnsaved: (ended) => context.pending.add(ended),
-      onWait: (holder) =>
-        reportRefresh(context, `${holderText(holder)} is refreshing this token; waiting for its result`),
-    },
-  );
-  return { grant, isOwn };
+  try {
+    const grant = await context.store.lease(
+      refreshLease(seen),
+      async (lease) => {
+        const result = await refreshAsHolder(context, seen, lease, why);
+        ({ isOwn } = result);
+        return result.grant;
+      },
+      {
+        durationMs,
+        refreshes: seen,
+        once: true,
+        patienceMs: 2 * durationMs,
+        signal,
+        until: () => readHeldOrNewer(context, seen),
+        save: () => saveHeld(context, seen),
+        onUnsaved: (ended) => context.pending.add(ended),
+        onWait: (holder) =>
+          reportRefresh(context, `${holderText(holder)} is refreshing this token; waiting for its result`),
+      },
+    );
+    return { grant, isOwn };
+  } catch (error) {
+    throw adviseLogin(error, seen);
+  }
+}
+
+/**
+ * An answer of the issuer that rejects the request with the advice to log in: some issuers, such as Metabase, have one
+ * answer for every failure. It is no word on the refresh token, so that the grant stays.
+ */
+function adviseLogin(error: unknown, grant: Grant): unknown {
+  if (!isAgentAuthError(error) || (error.class !== "remote" && error.class !== "auth")) return error;
+  const { code, status = 0, hint, remedy } = error;
+  // A login would have to send the same proof of the key.
+  if (status < 400 || code.includes("dpop") || hint !== undefined || remedy !== undefined) return error;
+  return withHint(error, "the refresh token may not be valid any more; if this repeats, log in", loginRemedy(grant));
 }
 
 /**
