@@ -368,6 +368,24 @@ describe("a refresh that fails", () => {
     expect(await stored(scene)).toEqual(before);
   });
 
+  it.each<[string, Reply, string | undefined]>([
+    ["an answer with a remedy of its own", { status: 400, json: { error: "invalid_target" } }, "configure"],
+    ["a proof of a key that is refused", { status: 400, json: { error: "invalid_dpop_proof" } }, "inspect"],
+    ["a nonce that is wanted", { status: 400, json: { error: "use_dpop_nonce" } }, undefined],
+    ["a token of another type", { json: { access_token: "a", token_type: "mac" } }, "allow"],
+    ["a redirect", { status: 307, headers: { location: "https://evil.example/" }, text: "" }, undefined],
+  ])("has no advice to log in after %s", async (_what, reply, action) => {
+    const scene = await loggedIn();
+    scene.issuer.routes[TOKEN] = reply;
+    const failure = await scene
+      .agent({ login: undefined })
+      .token(scene.mcp.url)
+      .catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(AgentAuthError);
+    expect((failure as AgentAuthError).remedy?.action).toBe(action);
+    expect((failure as AgentAuthError).hint ?? "").not.toContain("log in");
+  });
+
   it.each(failures)("keeps everything after %s, and does not ask the user to log in", async (what, reply) => {
     const scene = await loggedIn();
     const before = await stored(scene);
