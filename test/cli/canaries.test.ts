@@ -64,12 +64,12 @@ describe("a bug in agentauth", () => {
     const token = bench.sandbox.apiToken;
     const clock = {
       ...systemClock,
-      sleep: () => {
+      epoch: () => {
         throw thrown(token);
       },
     };
     for (const flags of [[], ["--debug"], ["-o", "ndjson", "-v"]]) {
-      const { code, stderr } = await bench.run([...bench.devices, "--watch=1", ...flags], { clock });
+      const { code, stderr } = await bench.run([...bench.devices, ...flags], { clock });
       expect([code, stderr]).toEqual([1, expect.stringContaining("a bug in agentauth")]);
       expect(stderr).not.toContain(token);
       expect(unsafeCharacters(stderr, "\n")).toEqual([]);

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { describe, expect } from "vitest";
 import type { Desk } from "../flow/support.js";
-import { collect, runCli, runProcess, startCli, startProcess, until } from "../helpers/cli.js";
+import { runCli, runProcess, startCli, startProcess, until } from "../helpers/cli.js";
 import { runTest } from "./in-process-support.js";
 
 const it = runTest();
@@ -23,15 +23,12 @@ describe("a run in the test's process and one in a separate process", () => {
     expect(await runCli(args(desk), { env })).toEqual(await runProcess(args(desk), { env }));
   });
 
-  it("end with the same exit code on a signal", async ({ desk, newEnv }) => {
-    const endings = [startCli, startProcess].map(async (start) => {
-      const child = start([...desk.devices, "--watch=60", "-o", "ndjson"], { env: newEnv() });
-      const out = collect(child.stdout);
-      await until(() => out().split("\n").length > 3);
-      child.kill("SIGHUP");
-      return once(child, "close");
-    });
-    expect(await Promise.all(endings)).toEqual([
+  it("end with the same exit code on a signal", async ({ desk, faults, newEnv }) => {
+    faults.add({ kind: "slow-headers", ms: 60_000, times: 0 });
+    const runs = [startCli, startProcess].map((start) => start(desk.devices, { env: newEnv() }));
+    await until(() => faults.list()[0]?.fired === 2);
+    for (const run of runs) run.kill("SIGHUP");
+    expect(await Promise.all(runs.map((run) => once(run, "close")))).toEqual([
       [129, null],
       [129, null],
     ]);

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { describe, expect } from "vitest";
 import { shownSecrets } from "../helpers/canaries.js";
-import { collect, runCli, startCli, traceCli, until } from "../helpers/cli.js";
+import { runCli, startCli, traceCli, until } from "../helpers/cli.js";
 import { runTest } from "./in-process-support.js";
 
 const it = runTest();
@@ -49,11 +49,10 @@ describe("a run in this process", () => {
     expect(run).toEqual({ code: 7, signal: null, stdout: "typed\n", stderr: "said\n" });
   });
 
-  it("ends on its own signal, and no other run ends", async ({ desk, newEnv }) => {
-    const watch = [...desk.devices, "--watch=60", "-o", "ndjson"];
-    const [first, second] = [startCli(watch, { env: newEnv() }), startCli(watch, { env: newEnv() })];
-    const outs = [collect(first.stdout), collect(second.stdout)];
-    await until(() => outs.every((out) => out().split("\n").length > 3));
+  it("ends on its own signal, and no other run ends", async ({ desk, faults, newEnv }) => {
+    faults.add({ kind: "slow-headers", ms: 60_000, times: 0 });
+    const [first, second] = [startCli(desk.devices, { env: newEnv() }), startCli(desk.devices, { env: newEnv() })];
+    await until(() => faults.list()[0]?.fired === 2);
     first.kill("SIGTERM");
     expect(await once(first, "close")).toEqual([143, null]);
     expect([second.exitCode, second.signalCode]).toEqual([null, null]);

@@ -53,42 +53,6 @@ export function startOnTerminal(
   };
 }
 
-const PARTS = new RegExp(`${ESC}\\[[?\\d;]*[A-Za-z]|\\r|\\n|${ESC}|[^${ESC}\\r\\n]+`, "g");
-const SEQUENCE = new RegExp(`^${ESC}\\[([?\\d;]*)([A-Za-z])$`);
-
-/**
- * The lines that a terminal ends up with: it knows what the program sends to draw, and nothing else.
- *
- * @throws where an escape sequence comes that it does not know, or that writes above what the program has drawn
- */
-export function screenOf(raw: string): string[] {
-  const lines: string[] = [""];
-  let row = 0;
-  let column = 0;
-  for (const [part] of raw.matchAll(PARTS)) {
-    const [, count = "", what = ""] = SEQUENCE.exec(part) ?? [];
-    if (part === "\n") {
-      row++;
-      lines[row] ??= "";
-    } else if (part === "\r") column = 0;
-    else if (what === "A") {
-      row -= Number(count || 1);
-      if (row < 0) throw new Error("it goes above its own lines");
-    } else if (what === "K") lines[row] = count === "2" ? "" : (lines[row] ?? "").slice(0, column);
-    else if (what === "J") {
-      lines.length = row + 1;
-      lines[row] = (lines[row] ?? "").slice(0, column);
-    } else if (what === "m" || /^\?(?:7|25|2026)$/.test(count)) continue;
-    else if (part.startsWith(ESC)) throw new Error(`unknown: ${JSON.stringify(part)}`);
-    else {
-      const line = (lines[row] ?? "").padEnd(column);
-      lines[row] = line.slice(0, column) + part + line.slice(column + part.length);
-      column += part.length;
-    }
-  }
-  return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
-}
-
 /** The ids of the devices in a table or in records, in order. */
 export function deviceIds(lines: readonly string[]): string[] {
   return lines.flatMap((line) => line.match(/\bdev_\w+/) ?? []);

@@ -52,15 +52,10 @@ describe("what is printed as JSON is what its schema says", () => {
     for (const item of items) expect(problems(type, item)).toBeUndefined();
   });
 
-  it("tree, report and the events of a watched list", async ({ desk, parsed, problems, user }) => {
+  it("tree and report", async ({ desk, parsed, problems }) => {
     const { account, pool } = desk.sandbox.ids;
     expect(problems("tree", await parsed(["tree", "--account", account, "--json"]))).toBeUndefined();
     expect(problems("report", await parsed(["devices", "report", "--pool", pool, "--json"]))).toBeUndefined();
-    const watched = ["devices", "list", "--pool", pool, "--watch", "--until", "length > 0", "-o", "ndjson"];
-    const { stdout } = await user.run(watched);
-    const events = linesOf(stdout).map((line) => JSON.parse(line));
-    expect(events.length).toBe(desk.sandbox.data.deviceCount(pool));
-    for (const event of events) expect(problems("watch-event", event)).toBeUndefined();
   });
 
   it.for<[string, (url: string) => string[]]>([

@@ -37,7 +37,6 @@ function withoutPrompts(command: Command, given: Given): object {
 function chooseFormat(command: Command, given: Given, context: RunContext): object {
   if (!hasFlag(command, "--json") || !hasFlag(command, "--output") || context.io.isRedirected()) return {};
   if (hasAny(given, "output", "json", "jq", "html", "columns") || profileHasFormat(given, context)) return {};
-  if (hasAny(given, "watch", "until", "watchTimeout")) return { output: "ndjson" };
   const { limit, path = [] } = given;
   const isLong = hasFlag(command, "--brief") ? limit === undefined : command.name() === "commands";
   const isNamed = Array.isArray(path) && path.length > 0;

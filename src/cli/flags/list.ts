@@ -18,11 +18,6 @@ export interface ListFlags extends GlobalFlags, OutputFlags, FilterFlags {
   brief?: true;
   /** `false` for `--no-pager`. */
   pager?: boolean;
-  /** The interval in milliseconds. */
-  watch?: number;
-  until?: string;
-  /** Milliseconds. */
-  watchTimeout?: number;
 }
 
 /** The flags of every list. */

@@ -38,7 +38,7 @@ function shortForm(given: ListFlags, { columns }: ColumnSet): ListFlags {
 }
 
 /** The output flags as a writer's options. */
-export function writerOptions(options: ListFlags, { now }: Pick<CommandContext, "now">) {
+function writerOptions(options: ListFlags, { now }: Pick<CommandContext, "now">) {
   const { columns, header, jq, showSecrets, csvRaw } = options;
   return { columnsFlag: columns, noHeader: header === false, jq, showSecrets, csvRaw, now };
 }

@@ -60,23 +60,19 @@ export function jqWriter(expression: string, each: boolean, { io, paths, reveal 
   };
 }
 
-/** The expression of `flag` as a function from JSON texts to its outputs. */
-export function jqFilter(
-  expression: string,
-  load: LoadJq = loadJqWasm,
-  flag = "--jq",
-): (input: string) => Promise<unknown[]> {
+/** The expression as a function from JSON texts to its outputs. */
+export function jqFilter(expression: string, load: LoadJq = loadJqWasm): (input: string) => Promise<unknown[]> {
   let loading: Promise<Jq> | undefined;
   return async (input) => {
     loading ??= load().catch((cause) => {
-      throw notInstalled(cause, flag);
+      throw notInstalled(cause);
     });
     const jq = await loading;
     try {
       // jq would read an expression that starts with "-" as an option.
       return jq.json(input, expression.startsWith("-") ? ` ${expression}` : expression);
     } catch (error) {
-      throw filterError(error, flag);
+      throw filterError(error);
     }
   };
 }
@@ -107,17 +103,17 @@ function showText(text: string): string {
   return text.replace(/[^\n\t]+/g, escapeText);
 }
 
-function notInstalled(cause: unknown, flag: string): AgentAuthError {
-  return usageError(`${flag} needs the optional package jq-wasm, which is not installed`, INSTALL, cause);
+function notInstalled(cause: unknown): AgentAuthError {
+  return usageError("--jq needs the optional package jq-wasm, which is not installed", INSTALL, cause);
 }
 
 const OF_ARRAY = /Cannot index array with/;
 const EACH = "split the array with .[] as in '.[] | .id'; a list is one array, or with -o ndjson item by item";
 
-function filterError(error: unknown, flag: string): AgentAuthError {
+function filterError(error: unknown): AgentAuthError {
   const said = messageOf(error);
   return usageError(
-    `${flag}: ${escapeText(said.replace(/^jq: error(?: \(at [^)]*\))?: /, "").split("\n")[0] ?? "")}`,
+    `--jq: ${escapeText(said.replace(/^jq: error(?: \(at [^)]*\))?: /, "").split("\n")[0] ?? "")}`,
     OF_ARRAY.test(said) ? EACH : "the syntax is that of jq 1.8: https://jqlang.org/manual/v1.8/",
     error,
   );

@@ -13,7 +13,6 @@ export const OUTPUT_TYPES = {
   device: { about: "a device: devices list, devices get", version: 1 },
   pool: { about: "a pool: pools list, pools get", version: 1 },
   domain: { about: "a domain: domains list, domains get", version: 1 },
-  "watch-event": { about: "a change of a list: devices list --watch -o ndjson", version: 1 },
   report: { about: "a pool's devices in numbers: devices report", version: 1 },
   tree: { about: "an account with its domains, pools and devices: tree", version: 1 },
   token: { about: "a token with its details: token --format json", version: 1 },

@@ -30,12 +30,6 @@ it("leaves the format to the profile, and to the error of settings that are brok
   expect(JSON.parse(linesOf(stderr).at(-1) ?? "").error.message).toContain("is not valid JSON");
 });
 
-it("takes events for a watched list", async () => {
-  const { code, stderr } = await runCli(["devices", "list", "--watch", "--limit", "3", "--pool", "p"], { env: AGENT });
-  expect(code).toBe(2);
-  expect(JSON.parse(linesOf(stderr).at(-1) ?? "").error.message).toContain("--limit does not work with --watch");
-});
-
 it("leaves the browser to the flag that names one", async () => {
   const args = ["token", "https://mcp.example/mcp", "--browser", "x '"];
   const { code, stderr } = await runCli(args, { env: { ...AGENT, HTTPS_PROXY: "http://127.0.0.1:9" } });
@@ -72,9 +66,6 @@ describe("what an agent gets that a flag does not name", () => {
     ["devices list", { json: true }, QUIET],
     ["devices list", { jq: "." }, QUIET],
     ["devices list", { columns: "id" }, QUIET],
-    ["devices list", { watch: 1000 }, { ...QUIET, output: "ndjson" }],
-    ["devices list", { until: "." }, { ...QUIET, output: "ndjson" }],
-    ["devices list", { watchTimeout: 1 }, { ...QUIET, output: "ndjson" }],
     ["devices report", { html: "x" }, QUIET],
     ["devices report", {}, { ...QUIET, ...JSON_FORM }],
     ["devices get", {}, { ...QUIET, ...JSON_FORM }],

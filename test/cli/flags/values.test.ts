@@ -2,47 +2,10 @@ import { describe, expect, it } from "vitest";
 import {
   authorizeParam,
   collectRepeated,
-  durationText,
-  parseDuration,
   parseSeconds,
   shortText,
   wholeNumber,
 } from "../../../src/cli/flags/values.js";
-
-describe("a time on the command line", () => {
-  it.each([
-    ["5s", 5000],
-    ["5", 5000],
-    ["1.5", 1500],
-    ["2m", 120_000],
-    ["24h", 86_400_000],
-    ["1s", 1000],
-    ["86400", 86_400_000],
-    ["0.5m", 30_000],
-  ])("%s", (text, expected) => {
-    expect(parseDuration(text)).toBe(expected);
-  });
-
-  it.each(["", "0", "0.9s", "25h", "-1", "5 s", "500ms", "1e3", "NaN", "5d", "x5s", "86401", "1.s", ".5m"])(
-    "refuses %j",
-    (text) => {
-      expect(() => parseDuration(text)).toThrow(
-        "must be a time such as 5s, 2m or 30 (seconds), at least 1s and at most 24h",
-      );
-    },
-  );
-
-  it.each([
-    [5000, "5s"],
-    [1500, "2s"],
-    [59_000, "59s"],
-    [60_000, "1m"],
-    [90_000, "90s"],
-    [120_000, "2m"],
-  ])("%i milliseconds are said as %s", (ms, expected) => {
-    expect(durationText(ms)).toBe(expected);
-  });
-});
 
 describe("a number of seconds", () => {
   it.each([

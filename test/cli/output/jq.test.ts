@@ -44,15 +44,15 @@ it.each([
   ],
   ['error("a\\u001b\\nb")', "{}", "a\\u{1b}", "the syntax is that of jq 1.8: https://jqlang.org/manual/v1.8/"],
 ])("says what is wrong with %s", async (expression, input, message, hint) => {
-  const thrown = await jqFilter(expression, undefined, "--until")(input).catch((error: unknown) => error);
+  const thrown = await jqFilter(expression)(input).catch((error: unknown) => error);
   expect(thrown).toMatchObject({
     code: "usage",
-    message: expect.stringContaining("--until: "),
+    message: expect.stringContaining("--jq: "),
     hint,
     cause: expect.any(Error),
   });
   expect((thrown as Error).message).not.toMatch(/jq: error|\p{Cc}/u);
-  if (expression.startsWith(".")) expect((thrown as Error).message).toBe(`--until: ${message}`);
+  if (expression.startsWith(".")) expect((thrown as Error).message).toBe(`--jq: ${message}`);
 });
 
 it("loads jq once", async () => {

@@ -57,11 +57,6 @@ describe("where an AI agent runs the program", () => {
     },
   );
 
-  it("a watched list is a JSON event a line", async ({ bench }) => {
-    const { stdout } = await bench.run([...bench.devices, "--watch", "--until", "length > 0"], { env: CLAUDE });
-    expect(linesOf(stdout).map((line) => JSON.parse(line).type)).toEqual(["added", "added", "added"]);
-  });
-
   it("errors are JSON on the last line of stderr, those of the parser too", async () => {
     for (const args of [
       ["devices", "list"],

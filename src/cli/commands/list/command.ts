@@ -1,7 +1,6 @@
 import { type Command, Option } from "commander";
 import { addDeviceFilters, addListFlags, type ListFlags } from "../../flags/list.js";
 import { addOutputFlags, pagerOption } from "../../flags/output.js";
-import { addFlags, parseDuration } from "../../flags/values.js";
 import type { ListKind } from "../../listing/scope.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
@@ -23,9 +22,7 @@ const KINDS: readonly (ListKind & { about: string; of: string; examples: string 
   $ agentauth devices list --pool <pool_id>
   $ agentauth devices list --pool <pool_id> --sort last_seen:desc --limit 20
   $ agentauth devices list --pool <pool_id> --status revoked -o csv > revoked.csv
-  $ agentauth devices list --pool <pool_id> -o ndjson --jq .last_seen.country_code
-  $ agentauth devices list --pool <pool_id> --watch
-  $ agentauth devices list --pool <pool_id> --watch=2s --until 'length > 0' --watch-timeout 5m`,
+  $ agentauth devices list --pool <pool_id> -o ndjson --jq .last_seen.country_code`,
   },
   {
     noun: "pools",
@@ -51,16 +48,12 @@ const KINDS: readonly (ListKind & { about: string; of: string; examples: string 
 function declareLists(registry: Registry): void {
   for (const kind of KINDS) {
     const group = registry.root.command(kind.noun).description(kind.about).addHelpText("after", `\n${kind.of}`);
-    const list = addWatchFlags(addListFlags(group.command("list").description(kind.about)))
+    const list = addListFlags(group.command("list").description(kind.about))
       .addOption(pagerOption())
       .addOption(scopeOption(kind.scope))
       .addHelpText("after", `\nExamples:${kind.examples}`)
       .action(
         registry.action<ListFlags>(async (options, deps) => {
-          if (hasWatchFlags(options)) {
-            const { runWatch } = await import("./watch.js");
-            return runWatch(kind, options, deps);
-          }
           const { runList } = await import("../../listing/print-list.js");
           return runList(kind, options, deps);
         }),
@@ -69,23 +62,6 @@ function declareLists(registry: Registry): void {
     declareGet(group, kind, registry);
   }
 }
-
-function hasWatchFlags({ watch, until, watchTimeout }: ListFlags): boolean {
-  return watch !== undefined || until !== undefined || watchTimeout !== undefined;
-}
-
-function addWatchFlags(command: Command): Command {
-  const interval = new Option(
-    "--watch [interval]",
-    "Refresh at an interval (default: 5s); in a pipe, one JSON event per line",
-  );
-  return addFlags(command.addOption(interval.preset("5s").argParser(parseDuration).helpGroup(WATCHING)), WATCHING, [
-    ["--until <expression>", "Watch until this jq expression over the array of items is neither false nor null"],
-    ["--watch-timeout <time>", "Stop watching after this time (5m, or seconds) with exit code 5", parseDuration],
-  ]);
-}
-
-const WATCHING = "Watching:";
 
 function declareGet(group: Command, kind: ListKind, registry: Registry): void {
   const { noun, scope } = kind;

@@ -14,7 +14,6 @@ const { device, pool, domain } = serviceSchemas;
 const SCHEMAS: Readonly<Record<OutputTypeName, object>> = {
   ...serviceSchemas,
   ...outputSchemas,
-  "watch-event": eventSchema(),
   tree: treeSchema(),
 };
 
@@ -77,13 +76,6 @@ function treeSchema(): object {
     properties: { account_id, domains, domains_left_out: leftOut("domains") },
     required: ["account_id", "domains"],
   };
-}
-
-function eventSchema(): object {
-  const type = { type: "string", enum: ["added", "modified", "removed"], description: "What happened to the item." };
-  const object = { ...device, description: "The item; its last state if it was removed." };
-  const time = { type: "string", format: "date-time", description: "When the list was read." };
-  return { type: "object", properties: { type, object, time }, required: ["type", "object", "time"] };
 }
 
 function list(items: object): object {

@@ -38,7 +38,6 @@ const COMMON: ReadonlySet<string> = new Set([
   "--limit",
   "--status",
   "--title",
-  "--watch",
 ]);
 /** The headings that come after every other. */
 const LAST = ["Global flags:", "Machine grants:", "Security policy:"];

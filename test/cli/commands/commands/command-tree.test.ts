@@ -29,7 +29,7 @@ describe("the command tree", () => {
   it("says what a flag takes", () => {
     expect(flag("devices list", "--output")).toMatchObject({ short: "-o", type: "choice", choices: FORMATS });
     expect(flag("devices list", "--limit")).toMatchObject({ type: "integer", value: "n", default: "all" });
-    expect(flag("devices list", "--watch")).toMatchObject({ value: "interval", value_optional: true });
+    expect(flag("devices list", "--strict")).toMatchObject({ value: "level", value_optional: true });
     expect(flag("login", "--login-timeout")).toMatchObject({ type: "number", default: "300" });
     expect(flag("login", "--browser")).toMatchObject({ type: "string", env: ["BROWSER"] });
     expect(flag("exec", "--as")).toMatchObject({ type: "string" });
@@ -49,7 +49,7 @@ describe("the command tree", () => {
     expect(sort).not.toHaveProperty("value_optional");
     const all = [...tree.flags, ...commands.flatMap(({ flags }) => flags)];
     expect(new Set(all.filter((one) => one.value_optional).map(({ name }) => name))).toEqual(
-      new Set(["--idp", "--keep-alive", "--strict", "--watch"]),
+      new Set(["--idp", "--keep-alive", "--strict"]),
     );
     const brackets = (value: string) => [value.split("[").length, value.split("<").length];
     const closing = (value: string) => [value.split("]").length, value.split(">").length];
