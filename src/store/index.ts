@@ -19,7 +19,6 @@ export type { TokenCall } from "../oauth/token/token.js";
 export { type TokenCallOptions, tokenCall } from "../oauth/token/token.js";
 export type * from "./driver/driver.js";
 export { type GrantStoreOptions, grantStore } from "./driver/grant-store.js";
-export { type KvDriverOptions, type KvFunctions, type KvSetOptions, kvDriver } from "./driver/kv-driver.js";
 export { type MemoryDriverOptions, memoryDriver } from "./driver/memory-driver.js";
 export type { NearOptions } from "./driver/remembered-grants.js";
 export { keysInUse, type ResealOptions, type ResealReport, reseal } from "./driver/reseal.js";

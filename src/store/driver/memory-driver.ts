@@ -2,7 +2,10 @@ import { abortedError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import type {
   DriverCallOptions,
+  LeaseBusy,
   LeaseClaim,
+  LeaseHeld,
+  LeaseTrace,
   PutOptions,
   RecordKey,
   ScanFilter,
@@ -10,7 +13,6 @@ import type {
   StoredRecord,
   Version,
 } from "./driver.js";
-import { claimOver, extended, type LeaseEntry, releaseEntry } from "./lease-entry.js";
 
 /** Options of {@link memoryDriver}. */
 export interface MemoryDriverOptions {
@@ -18,6 +20,14 @@ export interface MemoryDriverOptions {
   readonly clock?: Pick<Clock, "epoch"> | undefined;
   /** Where the records are, as text for the user. Default: `memory`. */
   readonly location?: string | undefined;
+}
+
+/** The newest claim under a key, as it is stored. Times are Unix milliseconds. */
+interface LeaseEntry extends Omit<LeaseTrace, "owner" | "now"> {
+  /** Undefined for a claim that was released without a trace: only its number is left. */
+  readonly owner: string | undefined;
+  /** When the lease is free, unless it is extended. */
+  readonly until: number;
 }
 
 interface MemoryRecord extends StoredRecord {
@@ -267,4 +277,50 @@ function nameOf({ kind, partition, id }: RecordKey): string {
 /** The name of the index of a partition, and those of the indexes of its tags. */
 function indexNames({ kind, partition }: Omit<RecordKey, "id">, tags: Iterable<[string, string]>): string[] {
   return [[], ...tags].map((tag) => JSON.stringify([kind, partition, ...tag]));
+}
+
+/** The answer to a claim, and what is stored from then on if it takes the lease. */
+function claimOver(
+  newest: LeaseEntry | undefined,
+  { owner, ttlMs, note }: LeaseClaim,
+  { attempt, now }: { attempt: number; now: number },
+): { answer: LeaseHeld | LeaseBusy; entry?: LeaseEntry } {
+  const before = traceOf(newest, now);
+  if (newest && before && isHeld(newest, now))
+    return { answer: { held: false, by: before, leftMs: newest.until - now } };
+  const entry = { attempt, owner, at: now, until: now + ttlMs, releasedAt: undefined, note };
+  return { answer: { held: true, attempt, before }, entry };
+}
+
+/** What is stored after an extension; undefined if this owner does not hold the lease. */
+function extended(
+  entry: LeaseEntry | undefined,
+  { owner, ttlMs, note }: LeaseClaim,
+  now: number,
+): LeaseEntry | undefined {
+  return isHeldBy(owner, entry, now) ? { ...entry, until: now + ttlMs, note } : undefined;
+}
+
+/** What is stored after a release; undefined if this owner does not hold the lease. */
+function releaseEntry(
+  entry: LeaseEntry | undefined,
+  { owner, note }: { readonly owner: string; readonly note: string | undefined },
+  now: number,
+): LeaseEntry | undefined {
+  if (!isHeldBy(owner, entry, now)) return undefined;
+  return note === undefined ? { ...entry, owner: undefined, note: "" } : { ...entry, releasedAt: now, note };
+}
+
+function isHeldBy(owner: string, entry: LeaseEntry | undefined, now: number): entry is LeaseEntry {
+  return entry?.owner === owner && isHeld(entry, now);
+}
+
+function isHeld({ owner, releasedAt, until }: LeaseEntry, now: number): boolean {
+  return owner !== undefined && releasedAt === undefined && now < until;
+}
+
+function traceOf(entry: LeaseEntry | undefined, now: number): LeaseTrace | undefined {
+  if (entry?.owner === undefined) return undefined;
+  const { attempt, owner, at, releasedAt, note } = entry;
+  return { attempt, owner, at, now, releasedAt, note };
 }

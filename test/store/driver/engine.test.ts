@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { RecordKey } from "../../../src/store/driver/driver.js";
 import { healthReport, type Subscribe, untilFired, watchBy } from "../../../src/store/driver/engine.js";
-import { type LeaseEntry, releaseEntry } from "../../../src/store/driver/lease-entry.js";
 
 describe("a watch over the channel of an engine", () => {
   const failure = (cause: unknown) =>
@@ -68,18 +67,5 @@ describe("the report of an engine", () => {
       errors: ["an error"],
       facts: { version: "1", policy: "" },
     });
-  });
-});
-
-describe("what is stored of a lease that was released", () => {
-  const entry: LeaseEntry = { attempt: 1, owner: "a", at: 5, until: 10, releasedAt: undefined, note: "sealed" };
-
-  it.each<[string, string, string | undefined, number, Partial<LeaseEntry> | undefined]>([
-    ["its trace", "a", "trace", 9, { releasedAt: 9, note: "trace" }],
-    ["its number alone, without a trace", "a", undefined, 9, { owner: undefined, note: "" }],
-    ["no change by a stranger", "b", "trace", 9, undefined],
-    ["no change once it is over", "a", "trace", 10, undefined],
-  ])("is %s", (_what, owner, note, now, over) => {
-    expect(releaseEntry(entry, { owner, note }, now)).toEqual(over && { ...entry, ...over });
   });
 });

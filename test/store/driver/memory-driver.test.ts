@@ -44,6 +44,20 @@ describe("a memory driver", () => {
     expect([one.location, two.location]).toEqual(["memory", "the memory of a test"]);
   });
 
+  const held = { held: true, attempt: 2 };
+  it.each<[string, string, string | undefined, number, object]>([
+    ["its trace", "a", "trace", 999, { ...held, before: { owner: "a", releasedAt: 999, note: "trace" } }],
+    ["its number alone, without a trace", "a", undefined, 999, { ...held, before: undefined }],
+    ["all of it, by a stranger", "b", "trace", 999, { held: false, by: { owner: "a" }, leftMs: 1 }],
+    ["its end, once it is over", "a", "trace", 1000, { ...held, before: { releasedAt: undefined, note: "" } }],
+  ])("keeps of a lease that was released %s", async (_what, owner, note, now, answer) => {
+    const { driver, advance } = driverAt(0);
+    await driver.claim(KEY, CLAIM);
+    advance(now);
+    await driver.release(KEY, { owner, note });
+    expect(await driver.claim(KEY, { ...CLAIM, owner: "c" })).toMatchObject(answer);
+  });
+
   it.each(["released", "expired"])("forgets the trace of a lease that has %s after 30 days", async (end) => {
     const { driver, advance } = driverAt(0);
     const finish = () => (end === "released" ? driver.release(KEY, { owner: "a", note: "trace" }) : advance(1000));
