@@ -1,4 +1,4 @@
-// Who may import whom: bin > cli > { node, sandbox, mcp, broker, testing, vault } > profile > { login, transport, store } >
+// Who may import whom: bin > cli > { node, sandbox, mcp, broker, vault } > profile > { login, transport, store } >
 // { api, oauth, resource-server } > telemetry > http > errors, error-codes, remedy, redact. test/import-rules.test.ts shows of each rule that it finds what it forbids.
 
 /** `errors.ts` is made of the two after it. */
@@ -7,7 +7,7 @@ const HTTP = "^src/http/";
 /** Events: the API of OpenTelemetry is for what is built on them. */
 const TELEMETRY = "^src/telemetry/";
 const FEATURES = "^src/(api|oauth|resource-server)/";
-const RUNTIME = "^src/(profile|sandbox|mcp|broker|login|node|transport|store|testing)/";
+const RUNTIME = "^src/(profile|sandbox|mcp|broker|login|node|transport|store)/";
 /** The handler of a platform, which runs where the agent client runs. */
 const VAULT = "^src/vault/";
 /** What differs between operating systems. */
@@ -130,7 +130,7 @@ module.exports = {
     ),
     forbid(
       "runtime-below-cli",
-      "profile/, sandbox/, mcp/, broker/, login/, node/, testing/ and store/ never import the command line",
+      "profile/, sandbox/, mcp/, broker/, login/, node/ and store/ never import the command line",
       { path: RUNTIME },
       { path: "^(src/cli|bin|dist)/" },
     ),

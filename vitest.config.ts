@@ -82,7 +82,7 @@ export default defineConfig({
         "src/resource-server/**": { lines: 99, statements: 98, functions: 99, branches: 95 },
         "src/login/**": { lines: 97, statements: 95, functions: 93, branches: 89 },
         "src/store/**": { lines: 92, statements: 90, functions: 93, branches: 82 },
-        "src/{profile,mcp,testing}/**": { lines: 98, statements: 97, functions: 96, branches: 90 },
+        "src/{profile,mcp}/**": { lines: 98, statements: 97, functions: 96, branches: 90 },
         "src/transport/**": { lines: 97, statements: 95, functions: 95, branches: 90 },
         "src/cli/**": { lines: 95, statements: 95, functions: 95, branches: 85 },
       },

@@ -166,7 +166,7 @@ const CASES: readonly Case[] = [
   },
   {
     rule: "runtime-below-cli",
-    broken: ["profile", "sandbox", "mcp", "login", "node", "store", "testing"].map((folder) => ({
+    broken: ["profile", "sandbox", "mcp", "login", "node", "store"].map((folder) => ({
       [`src/${folder}/a.ts`]: ["../cli/b.js"],
       "src/cli/b.ts": [],
     })),
@@ -377,7 +377,7 @@ const CASES: readonly Case[] = [
       "src/oauth/a.ts",
       "src/resource-server/a.ts",
     ]
-      .concat("src/store/memory.ts", "src/store/driver/a.ts", "src/store/seal/a.ts", "src/testing/a.ts")
+      .concat("src/store/memory.ts", "src/store/driver/a.ts", "src/store/seal/a.ts")
       .flatMap((path) => [{ [path]: ["node:fs"] }, { [path]: ["crypto"] }]),
     fine: Object.fromEntries(
       [

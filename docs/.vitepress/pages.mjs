@@ -27,7 +27,6 @@ export const SECTIONS = [
     ["Many machines: failures", "fleet-failures"],
     ["A vault of many logins", "vault"],
     ["Connections in a platform", "vault-handler"],
-    ["Drivers for the store", "store-drivers"],
     ["Events", "events"],
   ]),
   section("Lists", [["Lists and output", "lists"]]),

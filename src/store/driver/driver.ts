@@ -124,8 +124,7 @@ export interface DriverHealth {
 
 /**
  * An engine that holds the records of many machines, by atomic operations on texts that it cannot read. Codec, sealing,
- * leases, repair and caches are `grantStore`'s; a third party implements this, and proves it with `driverContract` of
- * `agentauth/testing`.
+ * leases, repair and caches are `grantStore`'s.
  *
  * Times are the engine's, never this machine's. Every operation fails with `AgentAuthError` `store_unavailable` (class
  * `unavailable`, retryable) if the engine does not answer or cannot be reached, and never waits longer than the timeout

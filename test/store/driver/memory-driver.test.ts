@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from "vitest";
 import type { LeaseClaim, RecordKey, Version } from "../../../src/store/driver/driver.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
-import { driverContract } from "../../../src/testing/driver-contract.js";
+import { driverContract } from "../driver-contract/driver-contract.js";
 
 const REMEMBERED_MS = 30 * 86_400_000;
 const KEY: RecordKey = { kind: "login", partition: "p", id: "one" };

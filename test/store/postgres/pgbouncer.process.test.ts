@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from 
 import type { RecordKey, StoreDriver } from "../../../src/store/driver/driver.js";
 import { postgresDriver } from "../../../src/store/postgres/postgres-driver.js";
 import { storeSql } from "../../../src/store/postgres/store-sql.js";
-import { driverContract } from "../../../src/testing/driver-contract.js";
 import { jobProcesses } from "../../helpers/child.js";
+import { driverContract } from "../driver-contract/driver-contract.js";
 import { CLIENTS, type TestClient } from "./clients.js";
 import type { ElsewhereJob } from "./contract-driver.js";
 import { migrate } from "./migrate.js";

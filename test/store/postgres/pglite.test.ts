@@ -2,7 +2,7 @@ import { PGlite } from "@electric-sql/pglite";
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
 import { postgresDriver } from "../../../src/store/postgres/postgres-driver.js";
 import { storeSql } from "../../../src/store/postgres/store-sql.js";
-import { driverContract } from "../../../src/testing/driver-contract.js";
+import { driverContract } from "../driver-contract/driver-contract.js";
 
 // PostgreSQL in this process: one connection, and nothing of it can be killed.
 describe("PGlite", () => {

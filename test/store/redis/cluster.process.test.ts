@@ -6,8 +6,8 @@ import { createCluster } from "redis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { StoreDriver } from "../../../src/store/driver/driver.js";
 import { redisDriver } from "../../../src/store/redis/redis-driver.js";
-import { driverContract } from "../../../src/testing/driver-contract.js";
 import { HAS_REDIS, type RedisServer, startRedis } from "../../helpers/redis-server.js";
+import { driverContract } from "../driver-contract/driver-contract.js";
 import { connectRedis, type OpenClient } from "./clients.js";
 
 const HAS_CLUSTER = HAS_REDIS && spawnSync("redis-cli", ["--version"]).status === 0;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
 import type { StoreDriver } from "../../../src/store/driver/driver.js";
 import { redisDriver } from "../../../src/store/redis/redis-driver.js";
-import { driverContract } from "../../../src/testing/driver-contract.js";
 import { jobProcesses } from "../../helpers/child.js";
 import { HAS_REDIS, type RedisServer, startRedis } from "../../helpers/redis-server.js";
+import { driverContract } from "../driver-contract/driver-contract.js";
 import { CLIENTS } from "./clients.js";
 
 const TIMEOUT_MS = 2000;

@@ -1,5 +1,5 @@
-import type { LeaseTrace, RecordKey, StoreDriver } from "../../src/store/driver/driver.js";
-import { memoryDriver } from "../../src/store/driver/memory-driver.js";
+import type { LeaseTrace, RecordKey, StoreDriver } from "../../../src/store/driver/driver.js";
+import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { type Mutant, mutant, nameOf } from "./mutant.js";
 
 const START = Date.now();

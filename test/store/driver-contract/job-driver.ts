@@ -1,5 +1,5 @@
-import type { StoreDriver } from "../../src/store/driver/driver.js";
-import { runJob } from "../../src/testing/process-cases.js";
+import type { StoreDriver } from "../../../src/store/driver/driver.js";
+import { runJob } from "./process-cases.js";
 
 /** A call of an operation, or its answer. */
 export interface Message {

@@ -1,4 +1,4 @@
-import type { LeaseBusy, LeaseHeld } from "../store/driver/driver.js";
+import type { LeaseBusy, LeaseHeld } from "../../../src/store/driver/driver.js";
 import {
   type Bench,
   type BenchLease,

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
-import { AgentAuthError } from "../../src/errors.js";
-import type { StoreDriver } from "../../src/store/driver/driver.js";
-import { memoryDriver } from "../../src/store/driver/memory-driver.js";
+import { AgentAuthError } from "../../../src/errors.js";
+import type { StoreDriver } from "../../../src/store/driver/driver.js";
+import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { changed, type TestClock } from "./mutant.js";
 
 /** What a faulty engine does when it is killed. */

@@ -1,4 +1,4 @@
-import type { LeaseClaim, RecordKey, StoreDriver, StoredRecord, Version } from "../../src/store/driver/driver.js";
+import type { LeaseClaim, RecordKey, StoreDriver, StoredRecord, Version } from "../../../src/store/driver/driver.js";
 import { type Mutant, mutant, nameOf, putAnyway, type TestClock } from "./mutant.js";
 
 /** Mistakes with records, scans and watches. */

@@ -1,4 +1,4 @@
-import type { StoredRecord, Version } from "../store/driver/driver.js";
+import type { StoredRecord, Version } from "../../../src/store/driver/driver.js";
 import {
   type Cases,
   checkStored,

@@ -1,4 +1,4 @@
-import type { StoreDriver } from "../store/driver/driver.js";
+import type { StoreDriver } from "../../../src/store/driver/driver.js";
 import { type Cases, type DriverJob, freshKey, leaseOf, type Need } from "./bench.js";
 import { sleep } from "./check.js";
 import { brokenCases, callCases, healthCases, restartCases } from "./engine-cases.js";

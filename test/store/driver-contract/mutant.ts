@@ -1,5 +1,5 @@
-import type { RecordKey, StoreDriver, Version } from "../../src/store/driver/driver.js";
-import { memoryDriver } from "../../src/store/driver/memory-driver.js";
+import type { RecordKey, StoreDriver, Version } from "../../../src/store/driver/driver.js";
+import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 
 /** The clock of an engine that a test moves. */
 export interface TestClock {

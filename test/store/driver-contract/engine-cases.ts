@@ -1,4 +1,4 @@
-import type { DriverCallOptions, StoreDriver, Version } from "../store/driver/driver.js";
+import type { DriverCallOptions, StoreDriver, Version } from "../../../src/store/driver/driver.js";
 import { type Bench, type Cases, checkStored, claimOf, create, freshKey, leaseOf, SOON_MS, scanAll } from "./bench.js";
 import { check, checkEqual, checkRejected, checkRising, checkUnique, eventually, within } from "./check.js";
 

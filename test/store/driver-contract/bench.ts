@@ -1,4 +1,11 @@
-import type { LeaseClaim, RecordKey, RecordKind, ScanFilter, StoreDriver, Version } from "../store/driver/driver.js";
+import type {
+  LeaseClaim,
+  RecordKey,
+  RecordKind,
+  ScanFilter,
+  StoreDriver,
+  Version,
+} from "../../../src/store/driver/driver.js";
 import { check, checkEqual, checkPresent } from "./check.js";
 
 /** What a case of the contract may need beside a driver. */

@@ -1,4 +1,4 @@
-import type { RecordKey, RecordKind, ScanFilter, StoreDriver } from "../store/driver/driver.js";
+import type { RecordKey, RecordKind, ScanFilter, StoreDriver } from "../../../src/store/driver/driver.js";
 import { type Cases, create, freshName, LONG_MS, leaseOf, replace, scanAll } from "./bench.js";
 import { check, checkEqual } from "./check.js";
 

@@ -1,11 +1,11 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, it, test } from "vitest";
-import type { StoreDriver } from "../../src/store/driver/driver.js";
-import { memoryDriver } from "../../src/store/driver/memory-driver.js";
-import type { DriverJob } from "../../src/testing/bench.js";
-import { driverContract } from "../../src/testing/driver-contract.js";
-import { compile } from "../helpers/child.js";
+import type { StoreDriver } from "../../../src/store/driver/driver.js";
+import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
+import { compile } from "../../helpers/child.js";
+import type { DriverJob } from "./bench.js";
+import { driverContract } from "./driver-contract.js";
 import type { Message } from "./job-driver.js";
 import { changed, putAnyway } from "./mutant.js";
 

@@ -1,4 +1,4 @@
-import type { RecordKey, StoreDriver } from "../store/driver/driver.js";
+import type { RecordKey, StoreDriver } from "../../../src/store/driver/driver.js";
 import { type Bench, type Cases, claimOf, create, type DriverJob, SOON_MS } from "./bench.js";
 import { check, checkEqual, eventually } from "./check.js";
 

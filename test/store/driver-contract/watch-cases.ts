@@ -1,4 +1,4 @@
-import type { RecordKey, StoreDriver } from "../store/driver/driver.js";
+import type { RecordKey, StoreDriver } from "../../../src/store/driver/driver.js";
 import { type Cases, leaseOf, SOON_MS } from "./bench.js";
 import { check, checkEqual, eventually, sleep, within } from "./check.js";
 

@@ -1,6 +1,6 @@
-import { isAgentAuthError } from "../errors.js";
-import { quote } from "../redact.js";
-import type { Version } from "../store/driver/driver.js";
+import { isAgentAuthError } from "../../../src/errors.js";
+import { quote } from "../../../src/redact.js";
+import type { Version } from "../../../src/store/driver/driver.js";
 
 /** A rule of the contract, as a sentence, that a driver broke. */
 export class ContractViolation extends Error {
