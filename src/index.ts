@@ -57,7 +57,7 @@ export type { DiscoveryReport, IdpOptions, StatusOptions } from "./oauth/agent-o
 export type { AgentUser } from "./oauth/agent-tokens.js";
 export type { ClientKey, PreRegisteredClient, SigningAlgorithm } from "./oauth/client/client-auth.js";
 export type { IssuerQuestion } from "./oauth/client/issuer-binding.js";
-export type { Overrides } from "./oauth/discovery/overrides.js";
+export type { SecurityPolicy } from "./oauth/discovery/overrides.js";
 export type { DpopPolicy } from "./oauth/dpop/dpop.js";
 export type { LoginOptions, TokenOptions } from "./oauth/grant/grant-requirements.js";
 export type { Progress, Step, TraceEntry } from "./oauth/http/trace.js";

@@ -36,10 +36,18 @@ export function refusalError(
   });
 }
 
+/** The options that are no members of `policy`. */
+const FLAT: ReadonlySet<PolicyOption> = new Set(["allowNonLoopback", "dpop", "resource"]);
+
+/** Where the options of a client have an option: `policy.allowPrivateNetwork`. */
+export function optionPath(option: PolicyOption): string {
+  return FLAT.has(option) ? option : `policy.${option}`;
+}
+
 /** The remedy against a refusal by a check that an option disables. */
 export function explainOverride(option: PolicyOption, value?: string): { hint: string; remedy: Remedy } {
   const set = option === "dpop" ? "auto" : value;
-  const setting = set === undefined ? option : `${option}: ${quote(set)}`;
+  const setting = set === undefined ? optionPath(option) : `${optionPath(option)}: ${quote(set)}`;
   return {
     hint: `if you trust this server, ${setting} disables this check for it`,
     remedy: { action: "allow", option, ...(value !== undefined && { value }) },

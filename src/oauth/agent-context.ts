@@ -75,7 +75,7 @@ export class AgentContext {
   callOf(grant: Grant): ClientCall {
     const expected = expectedIssuer(this.options) ?? grant.issuer;
     const configured = isSameIssuer(expected, grant.issuer) ? this.options.client : undefined;
-    const acceptedTokenType = this.options.acceptTokenType ?? grant.acceptedTokenType;
+    const acceptedTokenType = this.options.policy?.acceptTokenType ?? grant.acceptedTokenType;
     const { http } = this.connections.get(grant.server, grant);
     const { issuer, endpoints, client: stored, exchanges } = grant;
     const isSameClient = configured?.clientId === stored.clientId && stored.source === "pre-registered";
@@ -166,7 +166,7 @@ function loginContextOf(
   return {
     ...connection,
     timeoutMs: timeout ?? DEFAULT_TIMEOUT_MS,
-    overrides: options,
+    overrides: options.policy ?? {},
     store,
     clientName,
     // A machine sends its credential only to an issuer that the server names too.

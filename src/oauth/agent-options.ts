@@ -7,7 +7,7 @@ import { createEvents } from "../telemetry/emit.js";
 import type { AgentEvent } from "../telemetry/events.js";
 import type { PreRegisteredClient } from "./client/client-auth.js";
 import type { IssuerTrust } from "./client/issuer-binding.js";
-import type { Overrides } from "./discovery/overrides.js";
+import type { SecurityPolicy } from "./discovery/overrides.js";
 import { DPOP_POLICIES, type DpopPolicy } from "./dpop/dpop.js";
 import { checkedStore } from "./grant/checked-store.js";
 import type { LoginOptions, TokenOptions } from "./grant/grant-requirements.js";
@@ -35,7 +35,7 @@ export interface IdpOptions {
 }
 
 /** How an `AgentClient` works. */
-export interface AgentClientOptions extends Omit<OAuthHttpOptions, "onEvent">, Overrides, IssuerTrust {
+export interface AgentClientOptions extends Omit<OAuthHttpOptions, "onEvent">, IssuerTrust {
   /** Where grants are stored. */
   store: GrantStore;
   /** How the user logs in. Without it, a call that needs a login fails. */
@@ -100,6 +100,8 @@ export interface AgentClientOptions extends Omit<OAuthHttpOptions, "onEvent">, O
    * `login`, else 300,000. In the flow "browser", `login` sets the limit.
    */
   loginTimeoutMs?: number | undefined;
+  /** Security checks to disable or to tighten, for servers that you trust. */
+  policy?: SecurityPolicy | undefined;
   /** The account to log in with. */
   loginHint?: string | undefined;
   /**
@@ -154,14 +156,7 @@ export const AGENT_OPTIONS: OptionNames<AgentClientOptions> = {
   timeoutMs: true,
   maxRetries: true,
   userAgent: true,
-  allowMissingPkceMetadata: true,
-  allowCrossOriginMetadata: true,
-  allowCrossOriginEndpoints: true,
-  legacyDiscovery: true,
-  allowPrivateNetwork: true,
-  acceptTokenType: true,
-  strictResource: true,
-  sameOriginEndpoints: true,
+  policy: true,
   issuer: true,
   trustNamedIssuer: true,
   confirmIssuer: true,
@@ -183,9 +178,7 @@ function checkOptions(options: AgentClientOptions): void {
   if (typeof store?.read !== "function") throw new TypeError("store is required: where logins are stored");
   if (dpop !== undefined && !DPOP_POLICIES.includes(dpop))
     throw new TypeError('dpop must be "off", "auto" or "required"');
-  const { acceptTokenType } = options;
-  if (acceptTokenType !== undefined && !isAcceptableTokenType(acceptTokenType))
-    throw new TypeError(`acceptTokenType ${TOKEN_TYPE_RULE}`);
+  checkPolicy(options.policy);
   if (loginTimeout !== undefined && !(loginTimeout > 0))
     throw new TypeError("loginTimeoutMs must be a number of milliseconds above 0");
   if (loginSecrets(options).some((secret) => secret.length < 32))
@@ -203,6 +196,25 @@ function checkOptions(options: AgentClientOptions): void {
   if (grant.type === "jwt_bearer" && !grant.workload)
     throw new TypeError("grant.workload is required: it names the workload whose tokens are stored");
   if (loginHint !== undefined) throw new TypeError("grant and loginHint exclude each other: a machine has no account");
+}
+
+/** The names of {@link SecurityPolicy}. */
+const POLICY: OptionNames<SecurityPolicy> = {
+  allowMissingPkceMetadata: true,
+  allowCrossOriginMetadata: true,
+  allowCrossOriginEndpoints: true,
+  legacyDiscovery: true,
+  allowPrivateNetwork: true,
+  acceptTokenType: true,
+  strictResource: true,
+  sameOriginEndpoints: true,
+};
+
+function checkPolicy(policy: SecurityPolicy = {}): void {
+  checkOptionNames(policy, POLICY, "policy");
+  const { acceptTokenType } = policy;
+  if (acceptTokenType !== undefined && !isAcceptableTokenType(acceptTokenType))
+    throw new TypeError(`policy.acceptTokenType ${TOKEN_TYPE_RULE}`);
 }
 
 function checkParams(params: AuthorizationParams = {}): void {

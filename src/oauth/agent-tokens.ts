@@ -35,7 +35,7 @@ export class AgentTokens {
       ...common,
       privateKey: client?.privateKey,
       requirements: { dpop, resource, expectedIssuer: expectedIssuer(options), preRegistered: client },
-      acceptTokenType: options.acceptTokenType,
+      acceptTokenType: options.policy?.acceptTokenType,
     });
     const machine = client ?? { clientId: "" };
     this.ofMachine = grant && new MachineTokenManager({ ...common, grant, client: machine });

@@ -57,9 +57,9 @@ export function httpIssuer(issuer: string, options: ResourceServerOptions, keyTt
 const JSON_TYPE = "application/json";
 
 function connectIssuer(issuer: string, options: ResourceServerOptions) {
-  const { network, fetch, timeoutMs: timeout = 5000, clock, random, allowPrivateNetwork } = options;
+  const { network, fetch, timeoutMs: timeout = 5000, clock, random, policy } = options;
   const url = new URL(issuer);
-  const exemptions = allowPrivateNetwork ? "all" : new Set<string>();
+  const exemptions = policy?.allowPrivateNetwork ? "all" : new Set<string>();
   const literal = classifyHost(url.hostname);
   const networkConnection = network?.connectTo(url, exemptions);
   const deadlineMs = ATTEMPTS * timeout;

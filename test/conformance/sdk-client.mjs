@@ -48,7 +48,7 @@ const agent = new AgentClient({
   store: memoryStore(),
   ...(context.client_id && { client: { clientId: context.client_id, clientSecret: context.client_secret } }),
   ...((await machines[scenario]?.()) ?? { login }),
-  ...(isLegacy && { legacyDiscovery: true, allowMissingPkceMetadata: true }),
+  ...(isLegacy && { policy: { legacyDiscovery: true, allowMissingPkceMetadata: true } }),
   ...(hasDocument && { clientMetadataUrl: "https://conformance-test.local/client-metadata.json" }),
   // These contexts name a client and no issuer to bind its credentials to.
   ...(namesNoIssuer(scenario) && { trustNamedIssuer: true }),

@@ -24,8 +24,8 @@ describe("the options of a client", () => {
     [{ store: {} }, "store is required: where logins are stored"],
     [{ dpop: "on" }, 'dpop must be "off", "auto" or "required"'],
     [
-      { acceptTokenType: "a b" },
-      "acceptTokenType must be a name of at most 40 letters, digits, dots, hyphens and underscores, and neither Bearer, DPoP nor N_A",
+      { policy: { acceptTokenType: "a b" } },
+      "policy.acceptTokenType must be a name of at most 40 letters, digits, dots, hyphens and underscores, and neither Bearer, DPoP nor N_A",
     ],
     [{ loginTimeoutMs: 0 }, "loginTimeoutMs must be a number of milliseconds above 0"],
     [{ loginTimeoutMs: Number.NaN }, "loginTimeoutMs must be a number of milliseconds above 0"],
@@ -63,7 +63,7 @@ describe("the options of a client", () => {
   it.each<[object]>([
     [{}],
     [{ dpop: "required" }],
-    [{ acceptTokenType: "user" }],
+    [{ policy: { acceptTokenType: "user" } }],
     [{ loginTimeoutMs: 1 }],
     [{ loginSecret: LONG }],
     [{ loginSecret: [LONG, LONG] }],

@@ -340,7 +340,7 @@ describe("the documents of an issuer", () => {
     await expectUnavailable(strict, token);
     expect(strict.reasons()).toEqual(["bad_address"]);
     expect(sent).toEqual([`${issuer}${METADATA}`]);
-    expect((await signer.server({ ...options, allowPrivateNetwork: true }).ask(token)).status).toBe(200);
+    expect((await signer.server({ ...options, policy: { allowPrivateNetwork: true } }).ask(token)).status).toBe(200);
   });
 
   it("are asked for by way of the network that the options bring, and judged by where names lead", async ({

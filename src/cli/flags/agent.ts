@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { usageError } from "../../errors.js";
-import type { Overrides } from "../../oauth/discovery/overrides.js";
+import type { SecurityPolicy } from "../../oauth/discovery/overrides.js";
 import type { DpopPolicy } from "../../oauth/dpop/dpop.js";
 import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "../../oauth/token/token-checks.js";
 import type { GlobalFlags } from "./global.js";
@@ -9,7 +9,7 @@ import type { OutputFlags } from "./output.js";
 import { addFlags, authorizeParam, type FlagRow, parseSeconds, shortText, wholeNumber } from "./values.js";
 
 /** The flags of every command that may log in. */
-export interface AgentFlags extends GlobalFlags, MachineGrantFlags, Overrides {
+export interface AgentFlags extends GlobalFlags, MachineGrantFlags, SecurityPolicy {
   scope?: string;
   clientMetadataUrl?: string;
   clientName?: string;

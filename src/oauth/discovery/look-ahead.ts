@@ -1,4 +1,5 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { optionPath } from "../../http/refuse.js";
 import type { AllowRemedy, PolicyOption } from "../../remedy.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { TraceEntry } from "../http/trace.js";
@@ -31,7 +32,7 @@ export async function withEveryOption(
   if (!isAgentAuthError(error) || option === undefined || also.length === 0) return error;
   const { code, message, class: kind, status, url, cause } = error;
   const remedy: AllowRemedy = { action: "allow", option, also };
-  const hint = `if you trust this server, ${needed.join(" and ")} disable these checks for it`;
+  const hint = `if you trust this server, ${needed.map(optionPath).join(" and ")} disable these checks for it`;
   return new AgentAuthError(code, message, { class: kind, status, url, cause, hint, remedy });
 }
 

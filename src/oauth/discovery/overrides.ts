@@ -13,8 +13,8 @@ import {
 import { type IssuerCandidate, isRemembered } from "./issuer-choice.js";
 import { isUnprovenParent } from "./resource-metadata.js";
 
-/** Security checks that the user may disable or tighten for a server, each by a flag of the same name. */
-export interface Overrides {
+/** Security checks that the user may disable or tighten for a server, each by a flag of `login` with the same name. */
+export interface SecurityPolicy {
   /** Accept a server whose metadata do not list PKCE S256; S256 is sent all the same. */
   allowMissingPkceMetadata?: boolean | undefined;
   /** Follow a `resource_metadata` address on another origin than the MCP server's. */
@@ -41,7 +41,7 @@ export interface Overrides {
 
 /** The overrides of a call, and of the earlier login at its server. */
 export interface OverrideContext {
-  overrides: Overrides;
+  overrides: SecurityPolicy;
   /** The option `resource`: replaces the one that the metadata name. */
   resource?: string | undefined;
   /** The user's parameters of the authorization request. */
@@ -56,7 +56,7 @@ const STORED_OVERRIDES = [
   "allowCrossOriginEndpoints",
   "allowPrivateNetwork",
   "legacyDiscovery",
-] as const satisfies readonly (keyof Overrides)[];
+] as const satisfies readonly (keyof SecurityPolicy)[];
 
 /** The overrides in force for an issuer: those of this call and those stored with the earlier login. */
 export function overridesFor(issuer: NamedIssuer, context: OverrideContext): string[] {
@@ -106,7 +106,7 @@ function rememberedFor(issuer: NamedIssuer, { remembered }: OverrideContext): Ov
 type NamedIssuer = Pick<IssuerCandidate, "issuer" | "namedIssuer">;
 
 /** Whether an option is set, or was at the earlier login, at whatever issuer: that one is checked where it is used. */
-export function hasOverride(name: keyof Overrides, { overrides, remembered }: OverrideContext): boolean {
+export function hasOverride(name: keyof SecurityPolicy, { overrides, remembered }: OverrideContext): boolean {
   return overrides[name] === true || remembered?.overrides.includes(name) === true;
 }
 

@@ -40,8 +40,8 @@ export interface Remembered
 export interface ConnectionOptions extends OAuthHttpOptions {
   /** Classifies addresses after DNS resolution. */
   network?: Network | undefined;
-  /** Allows requests to addresses of private networks. */
-  allowPrivateNetwork?: boolean | undefined;
+  /** The rule about addresses of private networks. */
+  policy?: { allowPrivateNetwork?: boolean | undefined } | undefined;
 }
 
 /** The connections of one client. Only servers of the same origin share a connection and its cached documents. */
@@ -72,7 +72,7 @@ export class ConnectionPool {
   #find(server: string, grant?: Remembered): ServerConnection {
     const url = new URL(server);
     if (classifyHost(url.hostname) === "forbidden") throw forbiddenAddressError(server);
-    const exemptions = this.#options.allowPrivateNetwork ? "all" : listExemptHosts(grant);
+    const exemptions = this.#options.policy?.allowPrivateNetwork ? "all" : listExemptHosts(grant);
     const name = JSON.stringify([url.origin, exemptions === "all" ? exemptions : [...exemptions].sort()]);
     const known = this.#connections.get(name);
     if (known) return known;

@@ -219,7 +219,7 @@ const resource: HostileCase[] = [
       metadata["resource"] = `${mcp.origin}/`;
     },
     ["RFC 9728 section 3.3"],
-    { flags: ["--strict-resource"], options: { strictResource: true }, code: "resource_mismatch" },
+    { flags: ["--strict-resource"], options: { policy: { strictResource: true } }, code: "resource_mismatch" },
   ),
   ...(["/", "?"] as const).map((more, nth) =>
     refused(
@@ -229,7 +229,7 @@ const resource: HostileCase[] = [
         metadata["resource"] = `${mcp.url}${more}`;
       },
       ["RFC 9728 section 3.3"],
-      { flags: ["--strict-resource"], options: { strictResource: true }, code: "resource_mismatch" },
+      { flags: ["--strict-resource"], options: { policy: { strictResource: true } }, code: "resource_mismatch" },
     ),
   ),
   ...shared,

@@ -213,7 +213,7 @@ const pkce: HostileCase[] = [
     (metadata) => delete metadata["code_challenge_methods_supported"],
     {
       flags: ["--allow-missing-pkce-metadata"],
-      options: { allowMissingPkceMetadata: true },
+      options: { policy: { allowMissingPkceMetadata: true } },
       check: ({ as }) =>
         unless({
           "S256 is used": as.to("/pool/authorize")[0]?.url.includes("code_challenge_method=S256") === true,
@@ -251,7 +251,7 @@ const pkce: HostileCase[] = [
   ),
 ].map((one) =>
   one.id === "M6d"
-    ? { ...one, flags: ["--allow-missing-pkce-metadata"], options: { allowMissingPkceMetadata: true } }
+    ? { ...one, flags: ["--allow-missing-pkce-metadata"], options: { policy: { allowMissingPkceMetadata: true } } }
     : one,
 );
 
@@ -342,7 +342,7 @@ const endpoints: HostileCase[] = [
     (_, kit) => withoutIss(kit),
     {
       flags: ["--allow-cross-origin-endpoints"],
-      options: { allowCrossOriginEndpoints: true },
+      options: { policy: { allowCrossOriginEndpoints: true } },
       requests: ELSEWHERE,
       check: showsTokenHost("warning: "),
     },
@@ -357,7 +357,7 @@ const endpoints: HostileCase[] = [
       ({ as, other }) => [`${name}_endpoint "${other.issuer}/${name}"`, `must be at ${as.origin}`],
       {
         flags: ["--same-origin-endpoints"],
-        options: { sameOriginEndpoints: true },
+        options: { policy: { sameOriginEndpoints: true } },
         code: "bad_server_metadata",
         requests: [...UP_TO_ISSUER, ...ALL_METADATA.slice(UP_TO_ISSUER.length).map((one) => `${one}?`)],
       },

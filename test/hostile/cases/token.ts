@@ -130,7 +130,7 @@ const answers: HostileCase[] = [
       ["token_type"],
       {
         flags: ["--accept-token-type", "user"],
-        options: { acceptTokenType: "user" },
+        options: { policy: { acceptTokenType: "user" } },
         check: (_, run) => unless({ "no command is suggested": !run?.stderr.includes("hint:") }),
       },
     ),
@@ -142,7 +142,7 @@ const answers: HostileCase[] = [
     ["token_type"],
     {
       flags: ["--accept-token-type", "user"],
-      options: { acceptTokenType: "user" },
+      options: { policy: { acceptTokenType: "user" } },
     },
   ),
   answered("T2j", 'token_type "user"', { token_type: "user" }, ["token_type", "--accept-token-type user"]),
@@ -152,7 +152,7 @@ const answers: HostileCase[] = [
     { token_type: "user" },
     "used as a bearer token, and stored as an exception of this login",
     async ({ home }) => ({ "it is stored": (await fileStore(home).list())[0]?.acceptedTokenType === "user" }),
-    { flags: ["--accept-token-type", "user"], options: { acceptTokenType: "user" } },
+    { flags: ["--accept-token-type", "user"], options: { policy: { acceptTokenType: "user" } } },
   ),
   accepted("T2d", 'token_type "bEaReR"', { token_type: "bEaReR" }, "accepted: it is case-insensitive"),
   accepted("T3a", 'expires_in "3600", a string', { expires_in: "3600" }, "accepted as a number", async (kit) => ({

@@ -213,14 +213,14 @@ describe("an issuer that the user names", () => {
     for (const path of ["/mcp", ""])
       mcp.routes[`/.well-known/oauth-protected-resource${path}`] = { status: 404, text: "" };
     for (const client of [BY_SECRET, undefined]) {
-      const legacy = agent({ client, legacyDiscovery: true, issuer: issuer.issuer });
+      const legacy = agent({ client, policy: { legacyDiscovery: true }, issuer: issuer.issuer });
       expect((await legacy.login(mcp.url)).issuer).toBe(issuer.issuer);
       const bound = { clientId: "prod", issuer: "https://other.example" };
-      const strict = agent({ client: bound, legacyDiscovery: true });
+      const strict = agent({ client: bound, policy: { legacyDiscovery: true } });
       expect(await heldError(strict.login(mcp.url))).toMatchObject({ code: "issuer_mismatch" });
     }
     delete issuer.routes["/pool/.well-known/oauth-authorization-server"];
-    const absent = agent({ client: undefined, legacyDiscovery: true, issuer: issuer.issuer });
+    const absent = agent({ client: undefined, policy: { legacyDiscovery: true }, issuer: issuer.issuer });
     expect(await heldError(absent.login(mcp.url))).toMatchObject({ code: "issuer_mismatch" });
   });
 

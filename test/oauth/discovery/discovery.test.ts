@@ -143,7 +143,7 @@ describe("a server of the revision 2025-03-26", () => {
     mcp.challenge = undefined;
     delete mcp.routes[mcp.wellKnown];
     expect(await outcome(scene)).toMatchObject({ code: "no_resource_metadata" });
-    const { found } = await outcome(scene, { legacyDiscovery: true });
+    const { found } = await outcome(scene, { policy: { legacyDiscovery: true } });
     expect(found?.issuer).toMatchObject({
       issuer: mcp.origin,
       authorizationEndpoint: `${mcp.origin}/authorize`,
@@ -160,16 +160,16 @@ describe("a server of the revision 2025-03-26", () => {
     delete mcp.routes[mcp.wellKnown];
     const metadata = { ...issuer.metadata, issuer: mcp.origin };
     mcp.routes["/.well-known/oauth-authorization-server"] = { json: metadata };
-    const { found } = await outcome(scene, { legacyDiscovery: true });
+    const { found } = await outcome(scene, { policy: { legacyDiscovery: true } });
     expect(found?.issuer.tokenEndpoint).toBe(`${issuer.issuer}/token`);
     mcp.routes["/.well-known/oauth-authorization-server"] = { json: { ...metadata, issuer: `${mcp.origin}/other` } };
-    expect(await outcome(scene, { legacyDiscovery: true })).toMatchObject({ code: "issuer_mismatch" });
+    expect(await outcome(scene, { policy: { legacyDiscovery: true } })).toMatchObject({ code: "issuer_mismatch" });
   });
 
   it("[10] is not guessed at where it has resource metadata (2025-03-26)", async () => {
     const scene = await startScene();
     delete scene.issuer.routes["/pool/.well-known/oauth-authorization-server"];
-    expect(await outcome(scene, { legacyDiscovery: true })).toMatchObject({ code: "no_server_metadata" });
+    expect(await outcome(scene, { policy: { legacyDiscovery: true } })).toMatchObject({ code: "no_server_metadata" });
   });
 });
 
@@ -182,7 +182,7 @@ describe("metadata on another origin that the user has allowed", () => {
     const document = { resource: mcp.url, authorization_servers: [issuer.issuer] };
     host.routes["/prm"] = () => ({ json: document });
     mcp.challenge = `Bearer resource_metadata="${host.origin}/prm"`;
-    await scene.agent({ allowCrossOriginMetadata: true }).login(mcp.url);
+    await scene.agent({ policy: { allowCrossOriginMetadata: true } }).login(mcp.url);
     return { scene, host, document };
   }
 
@@ -219,7 +219,7 @@ describe("metadata on another origin that the user has allowed", () => {
     expect(error?.remedy).toEqual({ action: "allow", option: "allowCrossOriginMetadata" });
     expect(await heldError(scene.agent().login(scene.mcp.url))).toMatchObject({ class: "refused" });
     expect(thief.requests).toEqual([]);
-    const allowed = await outcome(scene, { allowCrossOriginMetadata: true });
+    const allowed = await outcome(scene, { policy: { allowCrossOriginMetadata: true } });
     expect(allowed.issuer).toBe(thief.issuer);
   });
 

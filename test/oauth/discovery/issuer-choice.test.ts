@@ -262,7 +262,7 @@ describe("metadata that name the user's issuer at the address of another one", (
     "end_session_endpoint",
   ])("are refused if their %s is elsewhere, whatever the user allows", async (field) => {
     claim({ [field]: `${honest().issuer}/elsewhere`, authorization_response_iss_parameter_supported: true });
-    const login = agent({ allowCrossOriginEndpoints: true }).login(scene.mcp.url);
+    const login = agent({ policy: { allowCrossOriginEndpoints: true } }).login(scene.mcp.url);
     expect(await heldError(login)).toMatchObject({
       code: "bad_server_metadata",
       class: "refused",
@@ -383,7 +383,7 @@ describe("a later login without the option", () => {
     named.metadata["issuer"] = scene.issuer.issuer;
     scene.mcp.metadata["authorization_servers"] = [named.issuer];
     delete scene.issuer.routes[`/pool/${OAUTH}`];
-    await scene.agent({ issuer: scene.issuer.issuer, allowMissingPkceMetadata: true }).login(scene.mcp.url);
+    await scene.agent({ issuer: scene.issuer.issuer, policy: { allowMissingPkceMetadata: true } }).login(scene.mcp.url);
   });
 
   it("works while the server names the same issuer, with what was allowed for it", async () => {

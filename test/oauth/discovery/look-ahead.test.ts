@@ -36,11 +36,11 @@ describe("a server that several checks refuse", () => {
     expect(error).toMatchObject({
       code: isNamed ? "bad_resource_metadata" : "no_resource_metadata",
       remedy: remedy({ action: "allow", option: "legacyDiscovery", also: ["allowMissingPkceMetadata"] }),
-      hint: "if you trust this server, legacyDiscovery and allowMissingPkceMetadata disable these checks for it",
+      hint: "if you trust this server, policy.legacyDiscovery and policy.allowMissingPkceMetadata disable these checks for it",
     });
     expect(scene.mcp.to(AS)).toHaveLength(1);
     expect(trace.filter(({ url, used }) => url.endsWith(AS) && used)).toEqual([]);
-    const options = { legacyDiscovery: true, allowMissingPkceMetadata: true };
+    const options = { policy: { legacyDiscovery: true, allowMissingPkceMetadata: true } };
     expect((await outcome(scene, options)).found?.issuer.issuer).toBe(scene.mcp.origin);
     await scene.agent(options).login(scene.mcp.url);
   });
@@ -50,7 +50,7 @@ describe("a server that several checks refuse", () => {
     async (isNamed) => {
       const scene = await startOwnIssuer({}, isNamed);
       expect((await outcome(scene)).error?.remedy).toEqual({ action: "allow", option: "legacyDiscovery" });
-      const { found } = await outcome(scene, { legacyDiscovery: true });
+      const { found } = await outcome(scene, { policy: { legacyDiscovery: true } });
       expect([found?.issuer.issuer, found?.resource?.resource]).toEqual([
         scene.mcp.origin,
         isNamed ? scene.mcp.url : undefined,
@@ -92,7 +92,7 @@ describe("a server that several checks refuse", () => {
       const both = { action: "allow", option, also: ["allowCrossOriginEndpoints"] };
       expect((await outcome(scene)).error?.remedy).toEqual(both);
       const alone = { action: "allow", option };
-      expect((await outcome(scene, { allowCrossOriginEndpoints: true })).error?.remedy).toEqual(alone);
+      expect((await outcome(scene, { policy: { allowCrossOriginEndpoints: true } })).error?.remedy).toEqual(alone);
       const confirmEndpoints = async () => true;
       const asking = { login: { start: async () => ({}) as never, confirmEndpoints } };
       expect((await outcome(scene, asking as never)).error?.remedy).toEqual(alone);

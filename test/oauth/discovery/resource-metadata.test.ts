@@ -158,7 +158,9 @@ describe("where the resource metadata is looked for", () => {
     expect(code).toBe("bad_address");
     expect(remedy).toEqual({ action: "allow", option: "allowCrossOriginMetadata" });
     expect(issuer.requests).toEqual([]);
-    expect((await outcome(scene, { allowCrossOriginMetadata: true })).resource?.url).toBe(`${issuer.origin}/prm`);
+    expect((await outcome(scene, { policy: { allowCrossOriginMetadata: true } })).resource?.url).toBe(
+      `${issuer.origin}/prm`,
+    );
   });
 
   it.each(["ftp://127.0.0.1/x", "file:///etc/passwd", "data:application/json,{}", "http://mcp.example/x", "relative"])(
@@ -287,7 +289,7 @@ describe("what the resource metadata may say", () => {
     for (const resource of [mcp.origin, `${mcp.origin}/`, `${mcp.origin}/team`, `${mcp.origin}/team/`]) {
       mcp.metadata = { ...mcp.metadata, resource };
       expect((await outcome(scene)).resource?.resource).toBe(resource);
-      expect(await outcome(scene, { strictResource: true })).toMatchObject({ code: "resource_mismatch" });
+      expect(await outcome(scene, { policy: { strictResource: true } })).toMatchObject({ code: "resource_mismatch" });
     }
   });
 

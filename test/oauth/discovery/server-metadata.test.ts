@@ -179,7 +179,7 @@ describe("which metadata is accepted", () => {
       const { code, class: kind, remedy } = await withMembers(members);
       expect([code, kind]).toEqual(["pkce_unsupported", "refused"]);
       expect(remedy).toEqual({ action: "allow", option: "allowMissingPkceMetadata" });
-      expect((await withMembers(members, { allowMissingPkceMetadata: true })).found).toBeDefined();
+      expect((await withMembers(members, { policy: { allowMissingPkceMetadata: true } })).found).toBeDefined();
     },
   );
 
@@ -191,7 +191,10 @@ describe("which metadata is accepted", () => {
         message,
         hint,
         remedy,
-      } = await withMembers({ code_challenge_methods_supported: methods }, { allowMissingPkceMetadata: true });
+      } = await withMembers(
+        { code_challenge_methods_supported: methods },
+        { policy: { allowMissingPkceMetadata: true } },
+      );
       expect(kind).toBe("refused");
       expect(message).toContain("code_challenge_methods_supported");
       expect([hint, remedy]).toEqual([undefined, undefined]);

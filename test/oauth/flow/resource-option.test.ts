@@ -158,7 +158,7 @@ describe("metadata that a challenge names and that describe the origin", () => {
     ["with another resource", "", (origin) => ({ resource: `${origin}/api` })],
     ["with a slash more", "", (origin) => ({ resource: `${origin}/` })],
     ["with none", "", { resource: "none" }],
-    ["with strictResource", "", (origin) => ({ resource: origin, strictResource: true })],
+    ["with strictResource", "", (origin) => ({ resource: origin, policy: { strictResource: true } })],
     ["for a sibling", "/other", (origin) => ({ resource: `${origin}/other` })],
     ["for no segment boundary", "/ap", (origin) => ({ resource: `${origin}/ap` })],
     ["for a deeper path", "/api/mcp/deeper", (origin) => ({ resource: `${origin}/api/mcp/deeper` })],
@@ -168,7 +168,7 @@ describe("metadata that a challenge names and that describe the origin", () => {
     const error = await failureOf(agent(given).login(mcp.url));
     expect(error).toMatchObject({ code: "resource_mismatch" });
     expect(issuer.to("/pool/register")).toEqual([]);
-    const isParent = parent === "" && given.strictResource !== true;
+    const isParent = parent === "" && given.policy?.strictResource !== true;
     const remedy = (error as { remedy?: unknown }).remedy;
     expect(remedy).toEqual(isParent ? { action: "allow", option: "resource", value: mcp.origin } : undefined);
   });

@@ -26,10 +26,10 @@ describe("an issuer that must have its endpoints at its own origin", () => {
         new RegExp(`^${field} "${address}" .* must be at ${issuer.origin}, .* sameOriginEndpoints is set$`),
       ),
     };
-    const client = agent({ sameOriginEndpoints: true });
+    const client = agent({ policy: { sameOriginEndpoints: true } });
     expect(await heldError(client.login(mcp.url))).toMatchObject(refusal);
     expect(await heldError(client.beginLogin(mcp.url, REDIRECT))).toMatchObject(refusal);
-    const device = agent({ sameOriginEndpoints: true, flow: "device" });
+    const device = agent({ policy: { sameOriginEndpoints: true }, flow: "device" });
     expect(await heldError(device.login(mcp.url))).toMatchObject(refusal);
     expect([login.urls, login.prompts, other.requests, issuer.to("/pool/register")]).toEqual([[], [], [], []]);
   });
@@ -37,7 +37,7 @@ describe("an issuer that must have its endpoints at its own origin", () => {
   it("is accepted with its endpoints there, and without the option with endpoints elsewhere", async () => {
     const { issuer, mcp, agent, another } = await startScene();
     const other = await another("other");
-    expect((await agent({ sameOriginEndpoints: true }).login(mcp.url)).value).toBe("access-as-1");
+    expect((await agent({ policy: { sameOriginEndpoints: true } }).login(mcp.url)).value).toBe("access-as-1");
     issuer.metadata["token_endpoint"] = `${other.issuer}/token`;
     issuer.metadata["authorization_response_iss_parameter_supported"] = true;
     expect((await agent().login(mcp.url)).value).toBe("access-other-1");

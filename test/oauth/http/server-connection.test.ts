@@ -51,7 +51,7 @@ describe("a server elsewhere", () => {
       expect(await heldError(agent().token(url))).toEqual(refusedAddress(`the host "as.test" ("${at}") leads`, OPTION));
       expect(ofIssuer(scene)).toEqual([]);
       expect(scene.login.opened).toEqual([]);
-      expect((await agent({ allowPrivateNetwork: true }).token(url)).value).toBe("access-as-1");
+      expect((await agent({ policy: { allowPrivateNetwork: true } }).token(url)).value).toBe("access-as-1");
     },
   );
 
@@ -59,7 +59,7 @@ describe("a server elsewhere", () => {
     const { agent, url, zone, ...scene } = await namedScene();
     zone["as.test"] = [at];
     for (const allowPrivateNetwork of [false, true]) {
-      const error = await heldError(agent({ allowPrivateNetwork }).token(url));
+      const error = await heldError(agent({ policy: { allowPrivateNetwork } }).token(url));
       expect(error).toEqual(refusedAddress("where nothing is ever sent"));
       expect(error).not.toHaveProperty("hint");
     }
@@ -102,7 +102,7 @@ describe("a server elsewhere", () => {
     issuer.metadata[field] = `https://inner.test/pool${path}`;
     place("https://inner.test", issuer.origin);
     zone["inner.test"] = ["10.0.0.7"];
-    const client = agent({ allowCrossOriginEndpoints: true });
+    const client = agent({ policy: { allowCrossOriginEndpoints: true } });
     expect(await heldError(ask(client, url))).toEqual(refusedAddress('the host "inner.test" ("10.0.0.7")', OPTION));
     expect(scene.log).not.toContain(`as POST /pool${path}`);
   });
@@ -110,7 +110,7 @@ describe("a server elsewhere", () => {
   it("is refused where it names metadata of the resource in our network, and discover shows that step", async () => {
     const { agent, url, mcp } = await namedScene();
     mcp.challenge = 'Bearer resource_metadata="https://10.0.0.7/prm"';
-    const { error, trace } = await agent({ allowCrossOriginMetadata: true }).discover(url);
+    const { error, trace } = await agent({ policy: { allowCrossOriginMetadata: true } }).discover(url);
     expect(error).toEqual(refusedAddress('resource_metadata "https://10.0.0.7/prm"', OPTION));
     expect(trace.at(-1)).toMatchObject({
       step: "resource metadata",
@@ -152,9 +152,9 @@ describe("a server elsewhere", () => {
     const { agent, log } = await namedScene();
     for (const server of ["https://169.254.169.254/mcp", "https://0xA9FEA9FE/", "https://metadata.google.internal/"]) {
       for (const allowPrivateNetwork of [false, true]) {
-        const error = await heldError(agent({ allowPrivateNetwork }).token(server));
+        const error = await heldError(agent({ policy: { allowPrivateNetwork } }).token(server));
         expect(error).toEqual(refusedAddress("the MCP server's address"));
-        expect((await agent({ allowPrivateNetwork }).discover(server)).error).toEqual(
+        expect((await agent({ policy: { allowPrivateNetwork } }).discover(server)).error).toEqual(
           refusedAddress("nothing is ever sent"),
         );
       }
@@ -185,7 +185,7 @@ describe("a server on this machine", () => {
     expect((await agent().token(mcp.url)).issuer).toBe(issuer.issuer);
     for (const inner of ["https://169.254.169.254/x", "https://[fe80::1]/x"]) {
       issuer.metadata["token_endpoint"] = inner;
-      expect(await heldError(agent({ allowPrivateNetwork: true }).login(mcp.url))).toEqual(
+      expect(await heldError(agent({ policy: { allowPrivateNetwork: true } }).login(mcp.url))).toEqual(
         refusedAddress(`token_endpoint "${inner}"`),
       );
     }
@@ -200,7 +200,7 @@ describe("a disabled check", () => {
   async function liftedScene() {
     const scene = await namedScene();
     scene.zone["as.test"] = ["10.0.0.7"];
-    await scene.agent({ allowPrivateNetwork: true }).token(scene.url);
+    await scene.agent({ policy: { allowPrivateNetwork: true } }).token(scene.url);
     return scene;
   }
 
@@ -226,7 +226,7 @@ describe("a disabled check", () => {
     other.metadata = JSON.parse(JSON.stringify(other.metadata).replaceAll(other.origin, "https://other.test"));
     mcp.metadata["authorization_servers"] = ["https://other.test/pool"];
     expect(await heldError(agent().login(url))).toEqual(refusedAddress('"other.test" ("10.0.0.8")', OPTION));
-    const loggedIn = await agent({ allowPrivateNetwork: true }).login(url);
+    const loggedIn = await agent({ policy: { allowPrivateNetwork: true } }).login(url);
     expect(loggedIn.issuer).toBe("https://other.test/pool");
   });
 
@@ -247,7 +247,7 @@ describe("a disabled check", () => {
     const { agent, mcp, issuer, another } = await startScene();
     delete issuer.metadata["code_challenge_methods_supported"];
     expect(await heldError(agent().login(mcp.url))).toMatchObject({ code: "pkce_unsupported" });
-    await agent({ allowMissingPkceMetadata: true }).login(mcp.url);
+    await agent({ policy: { allowMissingPkceMetadata: true } }).login(mcp.url);
     await agent().login(mcp.url);
     const other = await another("other");
     delete other.metadata["code_challenge_methods_supported"];
@@ -258,7 +258,7 @@ describe("a disabled check", () => {
   it("goes with a login in two steps to the second", async () => {
     const { agent, url, zone, login, store } = await namedScene();
     zone["as.test"] = ["10.0.0.7"];
-    const first = agent({ allowPrivateNetwork: true });
+    const first = agent({ policy: { allowPrivateNetwork: true } });
     const prepared = await first.beginLogin(url, login.redirectUri);
     const { signal } = new AbortController();
     const session = await login.open({ resource: url, issuer: prepared.issuer.issuer, signal });

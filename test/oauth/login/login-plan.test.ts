@@ -66,7 +66,7 @@ describe("an issuer whose authorization and token endpoints have different origi
 
   it("may be allowed, which is remembered for that issuer and no other", async () => {
     const { agent, mcp, issuer, store, another, other } = await startSplit();
-    await agent({ allowCrossOriginEndpoints: true }).login(mcp.url);
+    await agent({ policy: { allowCrossOriginEndpoints: true } }).login(mcp.url);
     expect((await agent().login(mcp.url)).value).toBe("access-other-2");
     expect((await store.list()).map(({ overrides }) => overrides)).toEqual([["allowCrossOriginEndpoints"]]);
     const evil = await another("evil");
@@ -85,7 +85,7 @@ describe("an issuer whose authorization and token endpoints have different origi
     );
     expect(await heldError(agent({ flow: "device" }).login(mcp.url))).toMatchObject({ ...REFUSAL, message });
     expect(sent(scene)).toEqual([]);
-    const allowed = agent({ flow: "device", allowCrossOriginEndpoints: true });
+    const allowed = agent({ flow: "device", policy: { allowCrossOriginEndpoints: true } });
     expect((await allowed.login(mcp.url)).value).toBe("access-other-1");
   });
 
@@ -143,7 +143,7 @@ describe("a user who is asked about such an issuer", () => {
   it("is not asked where nothing is split, or it was allowed, or the callback names the issuer", async () => {
     const { agent, mcp, issuer, log } = await startSplit();
     const login = new AskedLogin(log, false);
-    await agent({ login, allowCrossOriginEndpoints: true }).beginLogin(mcp.url, REDIRECT);
+    await agent({ login, policy: { allowCrossOriginEndpoints: true } }).beginLogin(mcp.url, REDIRECT);
     issuer.metadata["authorization_response_iss_parameter_supported"] = true;
     await agent({ login }).beginLogin(mcp.url, REDIRECT);
     issuer.metadata = { ...issuer.metadata, token_endpoint: `${issuer.issuer}/token` };

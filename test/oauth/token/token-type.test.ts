@@ -40,7 +40,7 @@ describe("a token of the type user", () => {
       code: "bad_token_answer",
       class: "refused",
       message: expect.stringContaining('token_type "user"'),
-      hint: 'if you trust this server, acceptTokenType: "user" disables this check for it',
+      hint: 'if you trust this server, policy.acceptTokenType: "user" disables this check for it',
       remedy: { action: "allow", option: "acceptTokenType", value: "user" },
     });
     expect(await store.list()).toEqual([]);
@@ -54,7 +54,7 @@ describe("a token of the type user", () => {
     "is used as a bearer token in %s that accepts it, and refreshed without the option",
     async (_what, more) => {
       const { agent, mcp, clock, store } = await issuing("user");
-      const first = agent({ ...more, acceptTokenType: "User" });
+      const first = agent({ ...more, policy: { acceptTokenType: "User" } });
       const token = await (more === MACHINE ? first.token(mcp.url) : first.login(mcp.url));
       expect(token).toMatchObject({ value: "access-as-1", tokenType: "Bearer" });
       expect(await store.list()).toMatchObject([{ acceptedTokenType: "User" }]);
@@ -72,13 +72,13 @@ describe("a token of the type user", () => {
     issuer.tokenAnswer = { token_type: "user" };
     await clock.sleep(HOUR_MS, SIGNAL);
     expect(await failureOf(agent().token(mcp.url))).toMatchObject({ remedy: { option: "acceptTokenType" } });
-    expect((await agent({ acceptTokenType: "user" }).token(mcp.url)).value).toBe("access-as-3");
+    expect((await agent({ policy: { acceptTokenType: "user" } }).token(mcp.url)).value).toBe("access-as-3");
     expect(await store.list()).toMatchObject([{ acceptedTokenType: "user" }]);
   });
 
   it("is accepted in the next login at the same issuer, and at no other issuer", async () => {
     const { agent, mcp, another } = await issuing("user");
-    await agent({ acceptTokenType: "user" }).login(mcp.url);
+    await agent({ policy: { acceptTokenType: "user" } }).login(mcp.url);
     expect((await agent().login(mcp.url)).value).toBe("access-as-2");
     const other = await another("other");
     other.tokenAnswer = { token_type: "user" };
@@ -88,7 +88,7 @@ describe("a token of the type user", () => {
 
   it("is accepted in a login that another process finishes without the option", async () => {
     const { agent, mcp, login } = await issuing("user");
-    const begun = await agent({ acceptTokenType: "user" }).beginLogin(mcp.url, login.redirectUri);
+    const begun = await agent({ policy: { acceptTokenType: "user" } }).beginLogin(mcp.url, login.redirectUri);
     const prepared = decodeLogin(encodeLogin({ ...begun, profile: "default" }));
     const session = await login.open({ resource: mcp.url, issuer: prepared.issuer.issuer, signal: SIGNAL });
     expect((await agent().finishLogin(prepared, session)).value).toBe("access-as-1");
@@ -96,7 +96,7 @@ describe("a token of the type user", () => {
 
   it("is accepted in an exchange at the issuer of a login that accepts it", async () => {
     const { agent, issuer, mcp } = await issuing("user");
-    await agent({ acceptTokenType: "user" }).login(mcp.url);
+    await agent({ policy: { acceptTokenType: "user" } }).login(mcp.url);
     issuer.tokenAnswer["issued_token_type"] = "urn:ietf:params:oauth:token-type:access_token";
     expect(await agent().exchange(mcp.url, { audience: "billing" })).toMatchObject({ tokenType: "Bearer" });
   });
@@ -106,7 +106,7 @@ describe("a token of the type user", () => {
     issuer.tokenAnswer["issued_token_type"] = "urn:ietf:params:oauth:token-type:access_token";
     const client = { clientId: "service", clientSecret: "secret", issuer: issuer.issuer };
     const own = { subjectToken: "subject", audience: "billing" };
-    expect(await agent({ client, acceptTokenType: "user" }).exchange(mcp.url, own)).toMatchObject({
+    expect(await agent({ client, policy: { acceptTokenType: "user" } }).exchange(mcp.url, own)).toMatchObject({
       tokenType: "Bearer",
     });
     expect(await failureOf(agent({ client }).exchange(mcp.url, own))).toMatchObject({ code: "bad_token_answer" });
@@ -128,7 +128,7 @@ describe("a token of a type that no option accepts", () => {
     "is refused without a remedy: %j",
     async (type) => {
       const { agent, mcp } = await issuing(type);
-      const error = await failureOf(agent({ acceptTokenType: "user" }).login(mcp.url));
+      const error = await failureOf(agent({ policy: { acceptTokenType: "user" } }).login(mcp.url));
       expect(error).toMatchObject({ class: "refused", message: expect.stringContaining("token_type") });
       expect([error?.hint, error?.remedy]).toEqual([undefined, undefined]);
     },
@@ -151,7 +151,7 @@ describe("a token of a type that no option accepts", () => {
 
   it("is refused where another type is accepted, and the remedy names the type of the response", async () => {
     const { agent, mcp } = await issuing("mac");
-    expect(await failureOf(agent({ acceptTokenType: "user" }).login(mcp.url))).toMatchObject({
+    expect(await failureOf(agent({ policy: { acceptTokenType: "user" } }).login(mcp.url))).toMatchObject({
       remedy: { option: "acceptTokenType", value: "mac" },
     });
   });
@@ -159,14 +159,14 @@ describe("a token of a type that no option accepts", () => {
   it("is refused in place of a token that is bound to a key", async () => {
     const { agent, issuer, mcp } = await issuing("user");
     issuer.metadata["dpop_signing_alg_values_supported"] = ["ES256"];
-    const error = await failureOf(agent({ acceptTokenType: "user", dpop: "required" }).login(mcp.url));
+    const error = await failureOf(agent({ policy: { acceptTokenType: "user" }, dpop: "required" }).login(mcp.url));
     expect(error).toMatchObject({ message: expect.stringContaining('must be "DPoP"') });
     expect(error?.remedy).toBeUndefined();
   });
 
   it.each(["bearer", "DPoP", "N_A", "", "a b", "x".repeat(41)])("cannot be an option: %j", async (acceptTokenType) => {
     const { agent } = await startScene();
-    expect(() => agent({ acceptTokenType })).toThrow(/^acceptTokenType must be a name/);
+    expect(() => agent({ policy: { acceptTokenType } })).toThrow(/^policy\.acceptTokenType must be a name/);
   });
 });
 
