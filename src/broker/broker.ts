@@ -3,6 +3,8 @@ import { discardBody, isEventStream } from "../http/buffered-response.js";
 import { HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
 import { isSessionUnknown } from "../http/lost-session.js";
+import type { RpcMessage } from "../mcp/json-rpc.js";
+import { ParamHeaders } from "../mcp/param-headers.js";
 import type { ToolPolicy } from "../mcp/tool-policy.js";
 import type { AgentClient } from "../oauth/agent.js";
 import type { AgentRequestInit } from "../oauth/agent-fetch.js";
@@ -12,7 +14,7 @@ import type { AgentEvent, EventFields } from "../telemetry/events.js";
 import { addressAt, readTarget, refusalOf, requestHeaders, responseHeaders, TokenMask } from "./forwarded.js";
 import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "./policy.js";
 import { type BrokerRefusal, type RefusalContent, refusalResponse } from "./refusal.js";
-import { filterEvents, judgeBody, toolPolicy, withoutHidden } from "./tools.js";
+import { filterEvents, isJudged, judgeBody, judgedHeaders, toolPolicy, withoutHidden } from "./tools.js";
 
 /** One request that a broker has answered. Nothing in it is secret: no token, no query, no body. */
 export type BrokerEvent = AgentEvent<"broker">;
@@ -60,6 +62,7 @@ interface Route {
   readonly grant: BrokerGrant;
   readonly agent: Promise<AgentClient>;
   readonly tools: ToolPolicy | undefined;
+  readonly marks: ParamHeaders;
   readonly mask: TokenMask;
   /** When the requests of the last minute came, by client. */
   readonly recent: Map<string, number[]>;
@@ -125,6 +128,7 @@ function routesOf(
         grant,
         agent: (async () => (agentFor ? agentFor(name, grant) : agent))(),
         tools: toolPolicy(grant),
+        marks: before?.get(name)?.marks ?? new ParamHeaders(),
         // Answers to requests from before a reload may still arrive.
         mask: before?.get(name)?.mask ?? new TokenMask(),
         recent: before?.get(name)?.recent ?? new Map(),
@@ -172,14 +176,18 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
   if (wait > 0) return refuse("rate", 429, { headers: { "retry-after": String(wait) } });
   // A stream can be sent only once.
   let body: unknown = request instanceof HttpRequest ? request.payload : request.body;
+  let ofBody: Record<string, string> = {};
+  let listing: RpcMessage | undefined;
   if (toolRules !== undefined && request.body !== null) {
-    if (request.headers.has("content-encoding")) return refuse("malformed", 415);
-    const judged = await readAtMost(request.body, MAX_JUDGED);
-    if (judged === undefined) return refuse("too_large", 413);
-    const { tools, refusal } = judgeBody(judged, toolRules);
+    if (!isJudged(request)) return refuse("malformed", 415);
+    const bytes = await readAtMost(request.body, MAX_JUDGED);
+    if (bytes === undefined) return refuse("too_large", 413);
+    const { tools, refusal, message, body: written } = judgeBody(bytes, toolRules);
     seen.tool = tools[0]?.slice(0, MAX_NAME);
     if (refusal !== undefined) return refuse("tool", 200, { body: refusal });
-    body = judged;
+    body = written;
+    ofBody = { "content-type": "application/json", ...judgedHeaders(message, route.marks) };
+    listing = message;
   }
   const sent = typeof body === "string" || body instanceof Uint8Array ? body : undefined;
   const requireLogin = (error?: AgentAuthError) => {
@@ -190,7 +198,7 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
     const agent = await route.agent;
     const response = await agent.fetch(addressAt(grant.server, rest, search), {
       method,
-      headers: requestHeaders(request.headers),
+      headers: requestHeaders(request.headers, toolRules && ofBody),
       redirect: "manual",
       signal: request.signal,
       server: grant.server,
@@ -205,7 +213,7 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
       await discardBody(response);
       return requireLogin();
     }
-    return (await passedOn(response, status, route)) ?? refuse("unavailable", 502, { sent });
+    return (await passedOn(response, status, route, listing)) ?? refuse("unavailable", 502, { sent });
   } catch (error) {
     if (request.signal.aborted) throw error;
     if (!isAgentAuthError(error) || error.class !== "auth") return refuse("unavailable", statusOf(error), { sent });
@@ -217,7 +225,8 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
 async function passedOn(
   response: Response,
   status: number,
-  { tools, mask }: Pick<Route, "tools" | "mask">,
+  { tools, mask, marks }: Pick<Route, "tools" | "mask" | "marks">,
+  request: RpcMessage | undefined,
 ): Promise<Response | undefined> {
   const headers = responseHeaders(response.headers, (value) => mask.isIn(value));
   const { statusText } = response;
@@ -225,9 +234,10 @@ async function passedOn(
   if (response.body === null) return new HttpResponse(null, head);
   const masked = mask.over(response.body);
   if (tools === undefined) return new HttpResponse(masked, head);
-  if (isEventStream(response)) return new HttpResponse(filterEvents(masked, tools), head);
+  const onResult = (result: unknown) => request?.method !== undefined && marks.update(request, { result });
+  if (isEventStream(response)) return new HttpResponse(filterEvents(masked, tools, onResult), head);
   const bytes = await readAtMost(masked, MAX_ANSWER);
-  return bytes && new HttpResponse(withoutHidden(new TextDecoder().decode(bytes), tools), head);
+  return bytes && new HttpResponse(withoutHidden(new TextDecoder().decode(bytes), tools, onResult), head);
 }
 
 function grantedTo(client: string, { clients, grants }: BrokerPolicy, name: string): boolean {

@@ -26,6 +26,8 @@ const OF_CONNECTION = new Set([
 ]);
 /** The broker's own, which a client does not choose: the token, its proof, and a body that can be looked through. */
 const OF_BROKER = new Set(["accept-encoding", "authorization", "dpop", "forwarded", "origin", "referer"]);
+/** What a server or a gateway may read in place of the body. */
+const OF_BODY = /^mcp-(?:method|name|param-.*)$/;
 /** A challenge would make a client look for the issuer by itself, and a cookie is a login that outlives the broker. */
 const OF_LOGIN = new Set([
   "clear-site-data",
@@ -76,9 +78,15 @@ export function refusalOf(
   return paths === undefined || paths.some(isBelow) ? undefined : "path";
 }
 
-/** The headers of a request as the server gets them. */
-export function requestHeaders(headers: Headers): Headers {
-  const passed = withoutOwn(headers, (name) => OF_CONNECTION.has(name) || OF_BROKER.has(name));
+/**
+ * The headers of a request as the server gets them.
+ *
+ * @param judged those that say what its body says, where the broker has judged the body
+ */
+export function requestHeaders(headers: Headers, judged?: Readonly<Record<string, string>>): Headers {
+  const isOfBody = (name: string) => judged !== undefined && OF_BODY.test(name);
+  const passed = withoutOwn(headers, (name) => OF_CONNECTION.has(name) || OF_BROKER.has(name) || isOfBody(name));
+  for (const [name, value] of Object.entries(judged ?? {})) passed.set(name, value);
   // A compressed body could carry the token past the mask.
   passed.set("accept-encoding", "identity");
   return passed;

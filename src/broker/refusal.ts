@@ -1,7 +1,8 @@
 /** What a broker answers by itself. */
 import { HttpResponse } from "../http/http-response.js";
 import { isJsonObject } from "../http/strict-json.js";
-import { type RpcId, type RpcResponse, rpcErrorResponse } from "../mcp/json-rpc.js";
+import { parseExactJson, writeExactJson } from "../mcp/exact-json.js";
+import { type RpcResponse, rpcErrorResponse, rpcIdOf } from "../mcp/json-rpc.js";
 import type { AgentEvent } from "../telemetry/events.js";
 
 /** Why a broker answers by itself: the policy, the form of the request, a login that is needed, or the server. */
@@ -26,14 +27,15 @@ export function refusalResponse(
   { headers, body, sent }: RefusalContent = {},
 ): Response {
   const content = body ?? (sent === undefined ? undefined : failuresOf(sent, why)) ?? { error: { code: why } };
-  return HttpResponse.json(content, { status, headers: { ...headers, "cache-control": "no-store" } });
+  const own = { "content-type": "application/json", "cache-control": "no-store" };
+  return new HttpResponse(writeExactJson(content), { status, headers: { ...headers, ...own } });
 }
 
 /** An error for each request of JSON-RPC in a body; undefined for a body without one. */
 function failuresOf(sent: string | Uint8Array, why: BrokerRefusal): RpcResponse | RpcResponse[] | undefined {
   let body: unknown;
   try {
-    body = JSON.parse(typeof sent === "string" ? sent : new TextDecoder().decode(sent));
+    body = parseExactJson(typeof sent === "string" ? sent : new TextDecoder().decode(sent));
   } catch {
     return undefined;
   }
@@ -47,9 +49,4 @@ function failuresOf(sent: string | Uint8Array, why: BrokerRefusal): RpcResponse 
     return isRequest ? [rpcErrorResponse(rpcIdOf(message), error)] : [];
   });
   return Array.isArray(body) && answers.length > 0 ? answers : answers[0];
-}
-
-/** The `id` that the response to a message has; null where the message has none that JSON-RPC allows. */
-export function rpcIdOf({ id }: { readonly id?: unknown }): RpcId | null {
-  return typeof id === "string" || typeof id === "number" ? id : null;
 }

@@ -1,9 +1,10 @@
 /** Which tools a client sees and calls, judged on what the server reads. */
-import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
-import { RPC_CODES, type RpcMessage, readParam, rpcErrorResponse } from "../mcp/json-rpc.js";
+import { isJsonObject } from "../http/strict-json.js";
+import { parseExactJson, parseServerJson, writeExactJson } from "../mcp/exact-json.js";
+import { RPC_CODES, type RpcMessage, readParam, rpcErrorResponse, rpcIdOf } from "../mcp/json-rpc.js";
+import { methodHeaders, type ParamHeaders } from "../mcp/param-headers.js";
 import { ToolPolicy } from "../mcp/tool-policy.js";
 import type { BrokerGrant } from "./policy.js";
-import { rpcIdOf } from "./refusal.js";
 
 /** Implementation-defined errors of JSON-RPC 2.0 begin here. */
 const POLICY_REFUSED = -32_003;
@@ -14,12 +15,24 @@ export function toolPolicy({ tools, hideTools }: Pick<BrokerGrant, "tools" | "hi
   return policy.isOpen ? undefined : policy;
 }
 
-/** What a body asks for. */
+/** What a body asks for, and how it is sent. */
 export interface JudgedBody {
   /** The tools that it calls. */
   readonly tools: readonly string[];
   /** The answer, if the policy refuses it. */
   readonly refusal?: unknown;
+  /** The message as it was judged; undefined for a batch, and if it is refused. */
+  readonly message?: RpcMessage;
+  /** The body, written from what was judged; empty if it is refused. */
+  readonly body: string;
+}
+
+/** Whether a body is read as it is judged: JSON in UTF-8 (RFC 8259 section 8.1). */
+export function isJudged({ headers }: Request): boolean {
+  return (
+    !headers.has("content-encoding") &&
+    /^application\/json(?:[ \t]*;[ \t]*charset="?utf-8"?)?$/i.test(headers.get("content-type") ?? "")
+  );
 }
 
 /**
@@ -27,14 +40,14 @@ export interface JudgedBody {
  * text is refused.
  */
 export function judgeBody(bytes: Uint8Array, policy: ToolPolicy): JudgedBody {
-  let body: unknown;
+  let parsed: unknown;
   try {
-    body = parseStrictJson(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
+    parsed = parseExactJson(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
   } catch {
     const error = { code: RPC_CODES.parse, message: "the broker does not pass on what is no strict JSON" };
-    return { tools: [], refusal: rpcErrorResponse(null, error) };
+    return { tools: [], refusal: rpcErrorResponse(null, error), body: "" };
   }
-  const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
+  const messages: readonly unknown[] = Array.isArray(parsed) ? parsed : [parsed];
   const tools = messages.flatMap((message) => {
     const name =
       isJsonObject(message) && message["method"] === "tools/call"
@@ -53,31 +66,47 @@ export function judgeBody(bytes: Uint8Array, policy: ToolPolicy): JudgedBody {
       ? []
       : [rpcErrorResponse(rpcIdOf(message), { code: POLICY_REFUSED, message: reason, data })];
   });
-  if (refusals.length === 0) return { tools };
-  return { tools, refusal: Array.isArray(body) ? refusals : refusals[0] };
+  if (refusals.length > 0) return { tools, refusal: Array.isArray(parsed) ? refusals : refusals[0], body: "" };
+  const body = writeExactJson(parsed);
+  return { tools, body, ...(!Array.isArray(parsed) && { message: parsed as RpcMessage }) };
+}
+
+/**
+ * The headers that repeat what a judged message says: a server, or a gateway before it, may read them in its place.
+ *
+ * @param marks what the lists of the server have said of the arguments of its tools
+ */
+export function judgedHeaders(message: RpcMessage | undefined, marks: ParamHeaders): Record<string, string> {
+  if (typeof message?.method !== "string") return {};
+  return { ...methodHeaders(message), ...marks.of(message) };
 }
 
 /** A text with messages of a server, without the tools that are hidden; the same text if it lists none of them. */
-export function withoutHidden(text: string, policy: ToolPolicy): string {
+export function withoutHidden(text: string, policy: ToolPolicy, onResult?: (result: unknown) => void): string {
   if (!text.includes("tools")) return text;
   let body: unknown;
   try {
-    body = JSON.parse(text);
+    body = parseServerJson(text);
   } catch {
     return text;
   }
   let isChanged = false;
   for (const message of Array.isArray(body) ? body : [body]) {
     if (!isJsonObject(message)) continue;
+    onResult?.(message["result"]);
     const listed = policy.filterList(message["result"]);
     isChanged ||= listed !== message["result"];
     message["result"] = listed;
   }
-  return isChanged ? JSON.stringify(body) : text;
+  return isChanged ? writeExactJson(body) : text;
 }
 
 /** The lines of a stream of events, its messages without the tools that are hidden. */
-export function filterEvents(body: ReadableStream<Uint8Array>, policy: ToolPolicy): ReadableStream<Uint8Array> {
+export function filterEvents(
+  body: ReadableStream<Uint8Array>,
+  policy: ToolPolicy,
+  onResult?: (result: unknown) => void,
+): ReadableStream<Uint8Array> {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
   let rest = "";
@@ -86,11 +115,12 @@ export function filterEvents(body: ReadableStream<Uint8Array>, policy: ToolPolic
       transform(part, controller) {
         rest += decoder.decode(part, { stream: true });
         const end = lastBreak(rest);
-        controller.enqueue(encoder.encode(filterBlocks(rest.slice(0, end), policy)));
+        controller.enqueue(encoder.encode(filterBlocks(rest.slice(0, end), policy, onResult)));
         rest = rest.slice(end);
         if (rest.length > MAX_EVENT) throw new Error("an event of the server is too long");
       },
-      flush: (controller) => controller.enqueue(encoder.encode(filterBlocks(rest + decoder.decode(), policy))),
+      flush: (controller) =>
+        controller.enqueue(encoder.encode(filterBlocks(rest + decoder.decode(), policy, onResult))),
     }),
   );
 }
@@ -110,7 +140,7 @@ function isData(line: string): boolean {
   return /^data(?:$|:)/.test(line);
 }
 
-function filterBlocks(text: string, policy: ToolPolicy): string {
+function filterBlocks(text: string, policy: ToolPolicy, onResult?: (result: unknown) => void): string {
   if (!text.includes("tools")) return text;
   return text
     .replace(/\r\n?/g, "\n")
@@ -119,7 +149,7 @@ function filterBlocks(text: string, policy: ToolPolicy): string {
       const lines = block.split("\n");
       const data = lines.filter(isData).map((line) => line.replace(/^data:? ?/, ""));
       const whole = data.join("\n");
-      const shown = withoutHidden(whole, policy);
+      const shown = withoutHidden(whole, policy, onResult);
       if (shown === whole) return block;
       return [...lines.filter((line) => !isData(line)), `data: ${shown}`].join("\n");
     })

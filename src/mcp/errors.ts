@@ -3,6 +3,7 @@ import { saysSessionLost } from "../http/lost-session.js";
 import { networkError } from "../http/network-error.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
+import { parseServerJson } from "./exact-json.js";
 import { RPC_CODES, type RpcError } from "./json-rpc.js";
 
 /** An HTTP error of an MCP server. */
@@ -133,7 +134,7 @@ export function errorBody(error: unknown): {
 function errorObjectIn(body: string): (Record<string, unknown> & { message: string }) | undefined {
   let response: unknown;
   try {
-    response = JSON.parse(body);
+    response = parseServerJson(body);
   } catch {
     return undefined;
   }

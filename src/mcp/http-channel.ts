@@ -3,6 +3,7 @@ import { discardBody, isEventStream } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { escapeText } from "../redact.js";
 import { StreamLost } from "./errors.js";
+import { parseServerJson, writeExactJson } from "./exact-json.js";
 import {
   bodyParts,
   httpFailure,
@@ -123,7 +124,7 @@ export class HttpChannel {
       // JSON comes first: to ask for the stream of a body makes one.
       if (isJsonResponse(response)) {
         const { maxBytes, ready } = this.#options;
-        const parsed: unknown = JSON.parse(await readResponseBody(response, maxBytes, ready));
+        const parsed = parseServerJson(await readResponseBody(response, maxBytes, ready));
         for (const one of Array.isArray(parsed) ? parsed : [parsed]) receive(readServerMessage(one));
       } else if (isEventStream(response) && response.body !== null) {
         await this.#readStream(response.body, { abort, receive, isNotifications: false });
@@ -195,7 +196,7 @@ export class HttpChannel {
     let isAnswered = false;
     let trailer: NodeJS.Timeout | undefined;
     const take = (text: string) => {
-      const message = readServerMessage(JSON.parse(text));
+      const message = readServerMessage(parseServerJson(text));
       receive(message);
       if (isNotifications || isAnswered || !isRpcResponse(message)) return;
       isAnswered = true;
@@ -280,7 +281,8 @@ export class HttpChannel {
     if (begins) this.revision = undefined;
     const own = begins ? {} : sessionHeaders(this);
     const headers = { ...own, ...more, ...POST_HEADERS };
-    const init = { method: "POST", headers, body: JSON.stringify(declareExtension(this.#options.extension, message)) };
+    const body = writeExactJson(declareExtension(this.#options.extension, message));
+    const init = { method: "POST", headers, body };
     const response = await this.#fetch(init, abort, isUnattended);
     if (!response.ok) throw await httpFailure(response);
     if (begins) this.sessionId = response.headers.get("mcp-session-id") || undefined;

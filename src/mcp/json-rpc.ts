@@ -1,8 +1,10 @@
+import { messageOf } from "../errors.js";
 import { deleteNulls, isJsonObject, type JsonObject } from "../http/strict-json.js";
 import { quote } from "../redact.js";
+import { MAX_LEVELS, parseExactJson } from "./exact-json.js";
 
 /** Identifies a request and its response. */
-export type RpcId = string | number;
+export type RpcId = string | number | bigint;
 
 /** An error object of JSON-RPC 2.0 (section 5.1). */
 export interface RpcError {
@@ -76,6 +78,11 @@ export function describeMessage(message: RpcMessage): string {
   return isRpcResponse(message) ? "response" : quote(message.method, 80);
 }
 
+/** The `id` that the response to a message has; null where the message has none that JSON-RPC allows. */
+export function rpcIdOf({ id }: { readonly id?: unknown }): RpcId | null {
+  return typeof id === "string" || typeof id === "number" || typeof id === "bigint" ? id : null;
+}
+
 /** A response with an error. */
 export function rpcErrorResponse(id: RpcId | null, error: RpcError): RpcResponse {
   return { jsonrpc: "2.0", id, error };
@@ -85,9 +92,6 @@ export function rpcErrorResponse(id: RpcId | null, error: RpcError): RpcResponse
 export function cancelledMessage(requestId: RpcId, reason: string): RpcMessage {
   return { jsonrpc: "2.0", method: CANCELLED, params: { requestId, reason } };
 }
-
-/** Parsers of some hosts fail at a thousand levels. */
-const MAX_LEVELS = 500;
 
 /** Whether a message is nested deeper than every host can be expected to read. */
 export function isTooDeep(message: RpcMessage): boolean {
@@ -128,9 +132,10 @@ export function declareExtension(extension: string | undefined, message: RpcMess
 export function readMessage(line: string): { message: RpcMessage } | { failure: RpcResponse } {
   let value: unknown;
   try {
-    value = JSON.parse(line);
-  } catch {
-    return { failure: rpcErrorResponse(null, { code: RPC_CODES.parse, message: "the line is not JSON" }) };
+    value = parseExactJson(line);
+  } catch (error) {
+    const message = `the line is not strict JSON: ${messageOf(error)}`;
+    return { failure: rpcErrorResponse(null, { code: RPC_CODES.parse, message }) };
   }
   if (Array.isArray(value)) return rejectMessage(null, "batches are not supported: send one message per line");
   return checkMessage(value);
@@ -139,8 +144,7 @@ export function readMessage(line: string): { message: RpcMessage } | { failure: 
 /** A parsed message. For an invalid one it returns the response to send. */
 function checkMessage(value: unknown): { message: RpcMessage } | { failure: RpcResponse } {
   if (!isJsonObject(value)) return rejectMessage(null, "the message is not a JSON object");
-  const { id } = value;
-  const validId = typeof id === "string" || typeof id === "number" ? id : null;
+  const validId = rpcIdOf(value);
   if (value["jsonrpc"] !== "2.0") return rejectMessage(validId, 'the message has no "jsonrpc": "2.0"');
   if (typeof value["method"] === "string") {
     if ("id" in value && validId === null) return rejectMessage(null, "the id is neither a string nor a number");

@@ -63,11 +63,15 @@ const NAMED_BY = new Map([
 
 /** The headers that repeat what a request without a session says of itself. */
 export function sessionlessHeaders(request: RpcRequest, revision: string): Record<string, string> {
-  const field = NAMED_BY.get(request.method);
-  const name = field && readParam(request, field);
+  return { "mcp-protocol-version": revision, ...methodHeaders(request) };
+}
+
+/** The headers that repeat the method of a message, and the name that it is for. */
+export function methodHeaders(message: { readonly method: string; readonly params?: unknown }): Record<string, string> {
+  const field = NAMED_BY.get(message.method);
+  const name = field && readParam(message, field);
   return {
-    "mcp-protocol-version": revision,
-    "mcp-method": request.method,
+    "mcp-method": headerValue(message.method),
     ...(typeof name === "string" && { "mcp-name": headerValue(name) }),
   };
 }

@@ -1,6 +1,7 @@
 import type { AgentAuthError } from "../errors.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { quote } from "../redact.js";
+import { writeExactJson } from "./exact-json.js";
 import {
   CANCELLED,
   cancelledMessage,
@@ -257,7 +258,7 @@ export class ServerGroup<Server extends { name: string }> {
 
   /** Ids of different servers may be the same: at the host, each begins with the name of its server. */
   #renamed(name: string, message: RpcMessage): RpcMessage {
-    const idOf = (id: unknown) => `${name}/${JSON.stringify(id)}`;
+    const idOf = (id: unknown) => `${name}/${writeExactJson(id)}`;
     if (isRpcRequest(message)) {
       const id = idOf(message.id);
       this.#requests.set(id, { name, id: message.id });

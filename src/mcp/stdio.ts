@@ -1,3 +1,4 @@
+import { writeExactJson } from "./exact-json.js";
 import type { RpcMessage } from "./json-rpc.js";
 
 const NEWLINE = 0x0a;
@@ -71,7 +72,7 @@ export function createStdioWriter(
   };
   return {
     send(message) {
-      const text = `${JSON.stringify(message)}\n`;
+      const text = `${writeExactJson(message)}\n`;
       backlog += text.length;
       last = last.then(() => writeNext(text));
     },

@@ -461,13 +461,60 @@ describe("the policy", () => {
     );
   });
 
-  it("passes on a call of a tool that it allows, byte for byte", async () => {
+  it("passes on a call of a tool that it allows, as it was judged, with every digit", async () => {
     const { send, events, seen } = await start({ tools: ["read_*"] });
-    const body = '{"jsonrpc":"2.0", "id":12345678901234567890, "method":"tools/call", "params":{"name":"read_a"}}';
-    expect((await send("/mcp", post(body))).status).toBe(200);
-    expect(seen()[0]?.body).toBe(body);
+    const args =
+      '{"a":-9007199254740993,"b":0.12345678901234567890,"c":[1.5e3,"\\u00e9\\n1234567890123456789"],"__proto__":1}';
+    const written = args.replace("1.5e3", "1500").replace("\\u00e9", "é");
+    const body = (given: string) =>
+      `{"jsonrpc":"2.0","id":12345678901234567890,"method":"tools/call","params":{"name":"read_a","arguments":${given}}}`;
+    expect((await send("/mcp", post(`\n ${body(args)}`))).status).toBe(200);
+    expect(seen()[0]?.body).toBe(body(written));
+    expect(seen()[0]?.headers).toMatchObject({
+      "content-type": "application/json",
+      "content-length": String(Buffer.byteLength(body(written))),
+    });
+    const refused = await send("/mcp", post(body(args).replace("read_a", "drop")));
+    expect(refused.text).toContain('"id":12345678901234567890,');
     await send("/mcp", post(rpc("tools/list")));
-    expect(events.map(({ tool }) => tool)).toEqual(["read_a", undefined]);
+    expect(events.map(({ tool }) => tool)).toEqual(["read_a", "drop", undefined]);
+  });
+
+  it("says in the headers of a call what its body says, whatever the client says there", async () => {
+    const { scene, send, seen } = await start({ tools: ["read_*"] });
+    const marked = (name: string) => ({ type: "string", "x-mcp-header": name });
+    const tools = [
+      { name: "read_a", inputSchema: { properties: { region: marked("Region"), where: marked("Where") } } },
+    ];
+    scene.mcp.routes["/mcp"] = { json: { jsonrpc: "2.0", id: 1, result: { tools } } };
+    const forged = {
+      "content-type": "application/json",
+      "mcp-method": "ping",
+      "mcp-name": "drop",
+      "mcp-param-region": "us",
+      "mcp-param-user": "root",
+      "mcp-protocol-version": "2026-07-28",
+    };
+    const ofBody = () =>
+      Object.entries(seen().at(-1)?.headers ?? {}).filter(([name]) => /^mcp-(?:method|name|param-)/.test(name));
+    await send("/mcp", { method: "POST", headers: forged, body: rpc("tools/list") });
+    expect(ofBody()).toEqual([["mcp-method", "tools/list"]]);
+    const call = rpc("tools/call", { name: "read_a", arguments: { region: "eu", where: "Zürich" } });
+    await send("/mcp", { method: "POST", headers: forged, body: call });
+    expect(Object.fromEntries(ofBody())).toEqual({
+      "mcp-method": "tools/call",
+      "mcp-name": "read_a",
+      "mcp-param-region": "eu",
+      "mcp-param-where": `=?base64?${Buffer.from("Zürich").toString("base64")}?=`,
+    });
+    await send("/mcp", { method: "POST", headers: forged, body: rpc("a\nb") });
+    expect(ofBody()).toEqual([["mcp-method", "=?base64?YQpi?="]]);
+    for (const body of [`[${call}]`, '{"jsonrpc":"2.0","id":1,"result":{}}']) {
+      await send("/mcp", { method: "POST", headers: forged, body });
+      expect(ofBody()).toEqual([]);
+    }
+    await send("/mcp", { headers: { "mcp-method": "tools/call", "mcp-name": "drop" } });
+    expect(ofBody()).toEqual([]);
   });
 
   it.each(["application/json", "text/event-stream", "Text/Event-Stream; charset=utf-8"])(

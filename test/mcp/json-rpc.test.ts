@@ -13,7 +13,13 @@ const message = (method: string, params?: unknown) => ({ jsonrpc: "2.0", id: 1, 
 
 describe("a line of the host", () => {
   it.each<[string, string | number | null, number, string]>([
-    ["{", null, -32_700, "the line is not JSON"],
+    ["{", null, -32_700, "the line is not strict JSON: a string was expected (line 1, column 2)"],
+    [
+      '{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}',
+      null,
+      -32_700,
+      'the line is not strict JSON: the name "method" appears twice in one object (line 1, column 38)',
+    ],
     ["[]", null, -32_600, "batches are not supported: send one message per line"],
     ["7", null, -32_600, "the message is not a JSON object"],
     ["null", null, -32_600, "the message is not a JSON object"],

@@ -34,7 +34,7 @@ const sendEvent = (response: ServerResponse, message: object) =>
 
 describe("the proxy and messages of the host", () => {
   it.each([
-    ["{not json", null, -32_700, "is not JSON"],
+    ["{not json", null, -32_700, "is not strict JSON"],
     ["[]", null, -32_600, "batches are not supported"],
     ["7", null, -32_600, "is not a JSON object"],
     ['{"jsonrpc":"1.0","id":3,"method":"ping"}', 3, -32_600, 'no "jsonrpc": "2.0"'],
@@ -50,6 +50,21 @@ describe("the proxy and messages of the host", () => {
     expect(host.received).toHaveLength(2);
     expect(host.received[0]).toMatchObject({ id, error: { code, message: expect.stringContaining(message) } });
     expect(peer.requests).toHaveLength(1);
+  });
+
+  it("passes every digit of their numbers on, and of the answers", async () => {
+    const answer =
+      '{"jsonrpc":"2.0","id":12345678901234567890,"result":{"n":18446744073709551615,"x":0.12345678901234567891}}';
+    const peer = await startPeer((response) =>
+      response.writeHead(200, { "content-type": "application/json" }).end(answer),
+    );
+    const lines: string[] = [];
+    const host = startHost(peer.url, { write: async (text) => void lines.push(text) });
+    const line = '{"jsonrpc":"2.0","id":12345678901234567890,"method":"ping","params":{"n":-9007199254740993}}';
+    host.write(`${line}\n`);
+    await until(() => lines.length > 0);
+    expect(peer.requests[0]?.body).toBe(line);
+    expect(lines).toEqual([`${answer}\n`]);
   });
 
   it("reads more of them once the server has taken those before", async () => {
