@@ -118,6 +118,7 @@ describe("agentauth token --format", () => {
     expect(linesOf(await print(user, "git"))).toEqual([
       "capability[]=authtype",
       "authtype=Bearer",
+      "ephemeral=1",
       `credential=${token}`,
       `password_expiry_utc=${expiresAt / 1000}`,
     ]);

@@ -15,7 +15,9 @@ describe("the program as a credential helper", () => {
   it("hands git the token as such where git knows what that is", async ({ url, user }) => {
     const { code, stdout, stderr } = await helper(user, "git", ["get"], `capability[]=authtype\n${attributes(url)}`);
     expect([code, stderr]).toEqual([0, ""]);
-    expect(stdout).toMatch(/^capability\[\]=authtype\nauthtype=Bearer\ncredential=\S+\npassword_expiry_utc=\d+\n$/);
+    expect(stdout).toMatch(
+      /^capability\[\]=authtype\nauthtype=Bearer\nephemeral=1\ncredential=\S+\npassword_expiry_utc=\d+\n$/,
+    );
     expect(stdout).toContain(`credential=${user.token}\n`);
   });
 

@@ -78,7 +78,8 @@ const FORMATS: Readonly<Record<TokenFormat, Format>> = {
   git: ({ value, expiresAt }, { authtype }) =>
     [
       ...(authtype
-        ? ["capability[]=authtype", "authtype=Bearer", `credential=${value}`]
+        ? // Helpers that store what git got from another one leave an ephemeral credential out.
+          ["capability[]=authtype", "authtype=Bearer", "ephemeral=1", `credential=${value}`]
         : ["username=agentauth", `password=${value}`]),
       ...(expiresAt ? [`password_expiry_utc=${Math.floor(expiresAt.getTime() / 1000)}`] : []),
       "",

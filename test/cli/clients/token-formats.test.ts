@@ -62,7 +62,7 @@ describe("the forms of a token", () => {
 
   it("give git the token as such where it knows what that is, else as a password", () => {
     const expiry = "password_expiry_utc=2000000000\n";
-    expect(print("git")).toBe(`capability[]=authtype\nauthtype=Bearer\ncredential=abc\n${expiry}`);
+    expect(print("git")).toBe(`capability[]=authtype\nauthtype=Bearer\nephemeral=1\ncredential=abc\n${expiry}`);
     expect(print("git", tokenOf("abc"), { authtype: false })).toBe(`username=agentauth\npassword=abc\n${expiry}`);
   });
 

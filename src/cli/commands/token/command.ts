@@ -24,12 +24,16 @@ Uses the stored token, refreshes it, or logs in (interactive terminals only).
 In PowerShell: agentauth token <mcp_url> --format powershell | Out-String | Invoke-Expression
 In cmd.exe:    for /f "delims=" %i in ('agentauth token <mcp_url> --format cmd') do %i
 
+For git, below any other helper in ~/.gitconfig; the empty one keeps the token from the helpers above it:
+  [credential "https://mcp.example"]
+    helper =
+    helper = !agentauth token https://mcp.example/mcp --format git
+
 Examples:
   $ agentauth token https://mcp.example/mcp --format header | curl -H @- https://mcp.example/mcp
   $ agentauth token https://mcp.example/mcp --format headers-json
   $ eval "$(agentauth token https://mcp.example/mcp --format env)"
-  $ agentauth token https://mcp.example/mcp --grant client-credentials --client-id my-service --issuer https://as.example
-  $ git config credential.https://mcp.example.helper '!agentauth token https://mcp.example/mcp --format git'`,
+  $ agentauth token https://mcp.example/mcp --grant client-credentials --client-id my-service --issuer https://as.example`,
     )
     .action(registry.run(() => import("./run.js"), "runToken", "url", "operation"));
 }
