@@ -223,8 +223,14 @@ describe.each(PAGES)("%s", (page) => {
     expect(named.filter((script) => !(script in scripts))).toEqual([]);
   });
 
+  it("gets the package from no registry by its name, which is not published", () => {
+    const byName = /\b(?:npx|bunx|(?:npm|pnpm|yarn|bun) (?:add|dlx|exec|i|install|x))(?: -\S+)* agentauth(?![-.\w])/g;
+    const named = text.match(byName) ?? [];
+    expect(named.filter((command) => command !== "npx --no agentauth")).toEqual([]);
+  });
+
   it("shows commands that exist, with flags that they have", () => {
-    const shown = [...text.matchAll(/^(?:\$ |.*&& npx )?agentauth (.+)$/gm)].map(([, line]) => line ?? "");
+    const shown = [...text.matchAll(/^(?:\$ |.*&& npx --no )?agentauth (.+)$/gm)].map(([, line]) => line ?? "");
     for (const line of shown) expect(problemWith(line), line).toBeUndefined();
   });
 });

@@ -103,8 +103,7 @@ agentauth mcp add writes it into that file.
 Examples:
   $ agentauth mcp config cursor https://mcp.example/mcp
   $ agentauth mcp config claude-code https://mcp.example/mcp --style headers-helper
-  $ agentauth mcp config vscode https://mcp.example/mcp --link
-  $ agentauth mcp config claude-desktop https://mcp.example/mcp --command "$(command -v agentauth)"`,
+  $ agentauth mcp config vscode https://mcp.example/mcp --link`,
     )
     .action(registry.run(load, "runMcpConfig", "host", "url"));
 }
@@ -115,11 +114,10 @@ function hostArgument(names: readonly string[]): Argument {
 
 /** The flags of an entry in a host's settings. */
 function addEntryFlags(command: Command): Command {
-  const start = "agentauth; on Windows and macOS Node and the script, by their paths";
   return addFlags(command, undefined, [
     ["--name <name>", "Name of the server in the host's settings (default: from its URL)", serverName],
     ["--style <style>", "How the host gets the token (default: proxy)", ["proxy", "headers-helper"]],
-    ["--command <path>", `Command that starts agentauth (default: ${start})`],
+    ["--command <path>", "Command that starts agentauth (default: this program, by its path)"],
     ACCOUNT_HINT,
   ]);
 }

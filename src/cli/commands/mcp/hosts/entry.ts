@@ -1,5 +1,7 @@
-import { basename } from "node:path";
+import { readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { usageError } from "../../../../errors.js";
+import { VERSION } from "../../../../http/version.js";
 import { system } from "../../../../platform/system.js";
 import { posixWord, quote, Redactor, shellWord } from "../../../../redact.js";
 import { isMap, type McpHost } from "../../../clients/mcp-hosts/host.js";
@@ -98,10 +100,10 @@ export function sayNextSteps({ url, env }: HostEntry, options: EntryFlags, conte
   if (options.style === "headers-helper" && Object.keys(env).length > 0) {
     io.say(`start the host with the same ${Object.keys(env).join(" and ")} as now`);
   }
-  if (isByNpx(context.program) && options.command === undefined) {
-    io.say(
-      "the host starts agentauth with npx, which takes half a second more each time: install it, and add this again",
-    );
+  if (isInCache(context.program) && options.command === undefined && options.scope !== "project") {
+    const way =
+      registrySpec(context.program) === undefined ? "from a cache that may be emptied" : "with npx, which is slow";
+    io.say(`the host starts agentauth ${way}: install it, and add this again`);
   }
   io.say(
     `log in once, if not done yet: agentauth login ${[shellWord(url), ...loginFlags(options, context)].join(" ")}`,
@@ -115,10 +117,14 @@ function dataOf(
   context: CommandContext,
 ): Record<string, unknown> {
   const { style = "proxy" } = options;
-  const platform = context.machine?.platform ?? system.name;
-  const [command, ...before] = startWords(options, platform, context);
+  const isWindows = (context.machine?.platform ?? system.name) === "win32";
+  const start = startWords(options, context.program);
   const rest = loginFlags(options, context);
-  if (style === "proxy") return host.proxy(name, { command, args: [...before, "mcp", "proxy", url, ...rest], env });
+  if (style === "proxy") {
+    // A host on Windows cannot start npx.cmd without a shell.
+    const [command, ...before] = isWindows && start[0] === "npx" ? ["cmd", "/c", ...start] : start;
+    return host.proxy(name, { command, args: [...before, "mcp", "proxy", url, ...rest], env });
+  }
   if (host.helper === undefined) {
     const supported = Object.keys(MCP_HOSTS).filter((key) => MCP_HOSTS[key]?.helper);
     throw usageError(
@@ -126,39 +132,57 @@ function dataOf(
       `leave --style out; these hosts support it: ${supported.join(", ")}`,
     );
   }
-  // The shell of the host finds agentauth.cmd.
-  const start = platform === "win32" ? [options.command ?? "agentauth"] : [command, ...before];
-  const words = [...start, "token", url, "--format", "headers-json", ...rest];
-  return host.helper({ url, helper: platform === "win32" ? windowsLine(words) : words.map(posixWord).join(" ") });
+  const words = ["token", url, "--format", "headers-json", ...rest];
+  return host.helper({
+    url,
+    helper: isWindows ? windowsLine(start, words) : [...start, ...words].map(posixWord).join(" "),
+  });
 }
 
-const NPX = ["npx", "--yes", "agentauth"] as const satisfies [string, ...string[]];
+/** The words that start this program. The settings of a project are shared: paths of this machine would be wrong for others. */
+function startWords(
+  { command, scope }: Pick<EntryFlags, "command" | "scope">,
+  program: Program,
+): [string, ...string[]] {
+  if (command !== undefined) return [command];
+  if (program === undefined || scope === "project") return ["agentauth"];
+  const spec = registrySpec(program);
+  return spec === undefined ? [...program] : ["npx", "--yes", spec];
+}
 
-/** Whether npx started this run: npm may empty its cache, so an entry cannot name a file there. */
-function isByNpx(program: CommandContext["program"]): boolean {
-  return program !== undefined && /[\\/]_npx[\\/]/.test(program[1]);
+type Program = CommandContext["program"];
+
+/** Whether npx, `pnpm dlx`, `yarn dlx` or bunx started this run, from a cache that is emptied at some time. */
+function isInCache(program: Program): program is NonNullable<Program> {
+  return program !== undefined && /[\\/](?:_npx|dlx|dlx-\d+|bunx-[^\\/]+)[\\/]/.test(program[1]);
 }
 
 /**
- * The words that start agentauth. A host on Windows cannot start `agentauth.cmd` without a shell, and one that was
- * started from a window of macOS finds neither `agentauth` nor `node`. The settings of a project are shared: paths of this
- * machine would be wrong for others.
+ * What npx gets this version by; undefined unless it got this run from a registry. For a tarball or a folder, the name could
+ * belong to another package there.
  */
-function startWords(
-  { command, scope }: Pick<EntryFlags, "command" | "scope">,
-  platform: string,
-  { program }: Pick<CommandContext, "program">,
-): [string, ...string[]] {
-  if (command !== undefined) return [command];
-  if (isByNpx(program)) return platform === "win32" ? ["cmd", "/c", ...NPX] : NPX;
-  const isLost = (platform === "win32" || platform === "darwin") && scope !== "project";
-  return program !== undefined && isLost ? [...program] : ["agentauth"];
+function registrySpec(program: NonNullable<Program>): string | undefined {
+  const cache = /^.*[\\/]_npx[\\/][^\\/]+(?=[\\/])/.exec(program[1])?.[0];
+  if (cache === undefined) return undefined;
+  try {
+    const { dependencies } = JSON.parse(readFileSync(join(cache, "package.json"), "utf8"));
+    return /^\^?\d/.test(dependencies.agentauth) ? `agentauth@${VERSION}` : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
-/** On Windows the host's shell may be cmd.exe, which knows no quotes of sh and reads more characters than sh. */
-function windowsLine(words: readonly string[]): string {
-  const unsafe = words.find((word) => !/^[\w@+=:,./\\?-]+$/.test(word));
-  if (unsafe === undefined) return words.join(" ");
+/**
+ * On Windows the host's shell may be cmd.exe or an sh. Both read a path with slashes in double quotes; cmd.exe knows no other
+ * quotes, and reads more characters than sh.
+ */
+function windowsLine(start: readonly string[], rest: readonly string[]): string {
+  const unsafe =
+    start.find((word) => /["%$`\p{Cc}]/u.test(word)) ?? rest.find((word) => !/^[\w@+=:,./?-]+$/.test(word));
+  if (unsafe === undefined) {
+    const first = start.map((word) => (/^[\w@.-]+$/.test(word) ? word : `"${word.replaceAll("\\", "/")}"`));
+    return [...first, ...rest].join(" ");
+  }
   throw usageError(
     `${quote(unsafe, 80)} has characters that cmd.exe may interpret, so it cannot be in a headers command on Windows`,
     "use --style proxy: its entry is not read by a shell",

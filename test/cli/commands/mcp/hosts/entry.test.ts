@@ -1,14 +1,23 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type EntryFlags, entryOf, originOf, sayNextSteps } from "../../../../../src/cli/commands/mcp/hosts/entry.js";
 import type { CommandContext } from "../../../../../src/cli/runtime/context.js";
+import { VERSION } from "../../../../../src/http/version.js";
+import { temporaryFolder } from "../../../../helpers/folder.js";
 
 const URL_OF_SERVER = "https://mcp.example/mcp";
 const WINDOWS = ["C:\\Program Files\\nodejs\\node.exe", "C:\\npm\\agentauth\\bin\\agentauth.cjs"] as const;
-const NPX = ["/usr/bin/node", "/home/ann/.npm/_npx/62a2/node_modules/agentauth/bin/agentauth.cjs"] as const;
-const NPX_OF_WINDOWS = [
-  "C:\\node.exe",
-  "C:\\npm-cache\\_npx\\62a2\\node_modules\\agentauth\\bin\\agentauth.cjs",
-] as const;
+/** A run by npx, from a dependency as npm writes it down. */
+function npx(dependency?: string): readonly [string, string] {
+  const cache = join(temporaryFolder(), "_npx", "62a2");
+  mkdirSync(cache, { recursive: true });
+  const manifest = JSON.stringify({ dependencies: { agentauth: dependency } });
+  if (dependency !== undefined) writeFileSync(join(cache, "package.json"), manifest);
+  return ["/usr/bin/node", join(cache, "node_modules", ".bin", "agentauth")];
+}
+const TARBALL = npx("file:../../../agentauth-0.1.0.tgz");
+const REGISTRY = npx("^0.1.0");
 const MACOS = ["/opt/homebrew/bin/node", "/opt/homebrew/lib/agentauth/bin/agentauth.cjs"] as const;
 
 /** The entry of Claude Code that a platform gets. */
@@ -40,12 +49,21 @@ describe("what a user does next", () => {
     return lines;
   };
   const LOGIN = `log in once, if not done yet: agentauth login '${URL_OF_SERVER}?a=$b'`;
-  const NPX_COSTS =
-    "the host starts agentauth with npx, which takes half a second more each time: install it, and add this again";
+  const starts = (how: string) => `the host starts agentauth ${how}: install it, and add this again`;
+  const FROM_CACHE = starts("from a cache that may be emptied");
   const STORE = { AGENTAUTH_HOME: "/h", AGENTAUTH_STORE: "file" };
   const HELPER = { style: "headers-helper" } as const;
 
-  it.each<[Partial<EntryFlags>, Record<string, string>, CommandContext["program"], string | undefined, string[]]>([
+  type Row = [Partial<EntryFlags>, Record<string, string>, CommandContext["program"], string | undefined, string[]];
+  const row = (flags: Partial<EntryFlags>, program: Row[2], lines: string[]): Row => [
+    flags,
+    {},
+    program,
+    undefined,
+    lines,
+  ];
+
+  it.each<Row>([
     [{}, {}, undefined, undefined, [LOGIN]],
     [{}, STORE, MACOS, undefined, [LOGIN]],
     [HELPER, {}, MACOS, undefined, [LOGIN]],
@@ -56,9 +74,15 @@ describe("what a user does next", () => {
       undefined,
       ["start the host with the same AGENTAUTH_HOME and AGENTAUTH_STORE as now", LOGIN],
     ],
-    [{}, {}, NPX, undefined, [NPX_COSTS, LOGIN]],
-    [{}, {}, NPX_OF_WINDOWS, undefined, [NPX_COSTS, LOGIN]],
-    [{ command: "x" }, {}, NPX, undefined, [LOGIN]],
+    [{}, {}, REGISTRY, undefined, [starts("with npx, which is slow"), LOGIN]],
+    ...[
+      TARBALL,
+      ["node", "/home/ann/.cache/pnpm/dlx/5a/17-1/node_modules/.pnpm/agentauth@0.1.0/bin/agentauth.cjs"] as const,
+      ["node", "/tmp/xfs-3f/dlx-4242/node_modules/agentauth/bin/agentauth.cjs"] as const,
+      ["node", "C:\\Temp\\bunx-0-agentauth@latest\\node_modules\\agentauth\\bin\\agentauth.cjs"] as const,
+    ].map((program) => row({}, program, [FROM_CACHE, LOGIN])),
+    row({ command: "x" }, TARBALL, [LOGIN]),
+    row({ scope: "project" }, TARBALL, [LOGIN]),
     [{ accountHint: "ann" }, {}, undefined, "work", [`${LOGIN} --profile work --account-hint ann`]],
     [{}, {}, undefined, "default", [`${LOGIN} --profile default`]],
   ])("with %j, %j, %j and the profile %s", (flags, env, program, profile, lines) => {
@@ -66,38 +90,48 @@ describe("what a user does next", () => {
   });
 });
 
-describe("the entry of a host that starts programs without a shell", () => {
+describe("the command of an entry", () => {
   it.each([
-    ["win32", WINDOWS, [...WINDOWS]],
-    ["darwin", MACOS, [...MACOS]],
-    ["linux", MACOS, ["agentauth"]],
-    ["win32", undefined, ["agentauth"]],
-    ["linux", NPX, ["npx", "--yes", "agentauth"]],
-    ["win32", NPX_OF_WINDOWS, ["cmd", "/c", "npx", "--yes", "agentauth"]],
-  ] as const)(
-    "on %s names Node and our script where it finds neither, and no file of npx: %j",
-    (platform, program, words) => {
-      const entry = entryOn(platform, program);
-      expect([entry["command"], ...(entry["args"] as string[])]).toEqual([...words, "mcp", "proxy", URL_OF_SERVER]);
-      expect(originOf(entry)).toEqual({ url: URL_OF_SERVER, isByAgentauth: true });
-    },
-  );
+    ["win32", WINDOWS, WINDOWS],
+    ["darwin", MACOS, MACOS],
+    ["linux", MACOS, MACOS],
+    ["linux", undefined, ["agentauth"]],
+    ["linux", TARBALL, TARBALL],
+    ["linux", npx("https://files.example/agentauth-0.1.0.tgz"), undefined],
+    ["linux", npx(), undefined],
+    ["linux", REGISTRY, ["npx", "--yes", `agentauth@${VERSION}`]],
+    ["win32", REGISTRY, ["cmd", "/c", "npx", "--yes", `agentauth@${VERSION}`]],
+  ] as const)("on %s names the program that wrote it, %j, by path or by version: %j", (platform, program, words) => {
+    const entry = entryOn(platform, program);
+    const start = words ?? program ?? [];
+    expect([entry["command"], ...(entry["args"] as string[])]).toEqual([...start, "mcp", "proxy", URL_OF_SERVER]);
+    expect(originOf(entry)).toEqual({ url: URL_OF_SERVER, isByAgentauth: true });
+  });
 
-  it("names no path of this machine in the settings of a project", () => {
+  it("is no path of this machine in the settings of a project", () => {
     expect(entryOn("win32", WINDOWS, { scope: "project" })["command"]).toBe("agentauth");
   });
 
-  it("names the command that was given", () => {
+  it("is the one that was given", () => {
     expect(entryOn("win32", WINDOWS, { command: "C:\\bin\\agentauth.exe" })["command"]).toBe("C:\\bin\\agentauth.exe");
   });
 
-  it("has a headers command that the shell of the host can run", () => {
-    const style = { style: "headers-helper" } as const;
-    const end = `token ${URL_OF_SERVER} --format headers-json`;
-    const windows = entryOn("win32", WINDOWS, style);
-    expect(windows["headersHelper"]).toBe(`agentauth ${end}`);
-    const macos = entryOn("darwin", MACOS, style);
-    expect(macos["headersHelper"]).toBe(`${MACOS.join(" ")} ${end}`);
-    for (const entry of [windows, macos]) expect(originOf(entry).isByAgentauth).toBe(true);
+  it.each([
+    ["win32", WINDOWS, '"C:/Program Files/nodejs/node.exe" "C:/npm/agentauth/bin/agentauth.cjs"'],
+    ["win32", undefined, "agentauth"],
+    ["win32", REGISTRY, `npx --yes agentauth@${VERSION}`],
+    ["darwin", MACOS, MACOS.join(" ")],
+  ] as const)("for headers, the shell of the host on %s can run: %j as %s", (platform, program, start) => {
+    const entry = entryOn(platform, program, { style: "headers-helper" });
+    expect(entry["headersHelper"]).toBe(`${start} token ${URL_OF_SERVER} --format headers-json`);
+    expect(originOf(entry).isByAgentauth).toBe(true);
+  });
+
+  it.each([
+    ["C:\\100%\\agentauth.cjs", URL_OF_SERVER],
+    [WINDOWS[1], `${URL_OF_SERVER}?a=1&b=2`],
+  ])("for headers, is not one that cmd.exe may interpret: %s, %s", (script, url) => {
+    const flags = { style: "headers-helper", url } as const;
+    expect(() => entryOn("win32", [WINDOWS[0], script], flags)).toThrow(expect.objectContaining({ code: "usage" }));
   });
 });

@@ -366,8 +366,7 @@ describe("agentauth mcp add", () => {
     [`${URL_OF_SERVER}?a=%PATH%25`],
     [URL_OF_SERVER, "--account-hint", "it's; bob"],
     [URL_OF_SERVER, "--account-hint", "a|calc"],
-    [URL_OF_SERVER, "--command", "C:\\Program Files\\agentauth.cmd"],
-    [URL_OF_SERVER, "--command", "a^b"],
+    [URL_OF_SERVER, "--command", "C:\\%TEMP%\\agentauth.cmd"],
     [URL_OF_SERVER, "--command", "a\nb"],
   ])("refuses %j %s %j in a headers command on Windows", async (...args) => {
     const me = startUser("win32");
@@ -380,11 +379,14 @@ describe("agentauth mcp add", () => {
     }
   });
 
-  it("writes a headers command on Windows without quotes", async () => {
-    const flags = ["--style", "headers-helper", "--command", "C:\\bin\\agentauth.cmd", "--account-hint", "a@b.example"];
+  it.each([
+    ["agentauth.cmd", "agentauth.cmd"],
+    ["C:\\Program Files\\a&b^c\\agentauth.cmd", '"C:/Program Files/a&b^c/agentauth.cmd"'],
+  ])("writes a headers command on Windows with %s in the quotes of cmd.exe alone", async (command, word) => {
+    const flags = ["--style", "headers-helper", "--command", command, "--account-hint", "a@b.example"];
     const { stdout } = await startUser("win32").run("config", "claude-code", `${URL_OF_SERVER}?a=1`, ...flags);
     expect(JSON.parse(stdout).mcpServers[NAME].headersHelper).toBe(
-      `C:\\bin\\agentauth.cmd token ${URL_OF_SERVER}?a=1 --format headers-json --account-hint a@b.example`,
+      `${word} token ${URL_OF_SERVER}?a=1 --format headers-json --account-hint a@b.example`,
     );
   });
 
@@ -528,8 +530,8 @@ describe("what an entry is for", () => {
   it.each<[string, unknown, string | undefined, boolean]>([
     ["our command", { command: "x", args: PROXY }, AT, true],
     ["Node and our script", { command: "node", args: ["a.js", ...PROXY] }, AT, true],
-    ["npx", { command: "npx", args: ["--yes", "agentauth", ...PROXY] }, AT, true],
-    ["npx of Windows", { command: "cmd", args: ["/c", "npx", "--yes", "agentauth", ...PROXY] }, AT, true],
+    ["npx", { command: "npx", args: ["--yes", "agentauth@0.1.0", ...PROXY] }, AT, true],
+    ["npx of Windows", { command: "cmd", args: ["/c", "npx", "--yes", "agentauth@0.1.0", ...PROXY] }, AT, true],
     ["a command of goose", { cmd: "x", args: PROXY }, AT, true],
     ["a command in one list", { command: ["x", ...PROXY] }, AT, true],
     ["five words before it", { command: "a", args: ["b", "c", "d", ...PROXY] }, undefined, false],
