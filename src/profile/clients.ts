@@ -13,13 +13,14 @@ import { Redactor } from "../redact.js";
 import { bothReceivers } from "../telemetry/emit.js";
 import { type AssertionSourceOptions, openSource } from "./assertion-sources.js";
 import { openAudit } from "./audit.js";
+import { makingProfile } from "./change-config.js";
 import { certificateFiles, type NetworkOptions, withSource } from "./connection-settings.js";
 import { agentNetwork, networkFetch } from "./network.js";
 import { openStore } from "./open-store.js";
 import { authorizationParamsOf, checkSetting } from "./profile-settings.js";
-import { readSettings } from "./resolve-settings.js";
+import { readSettings, type SettingRules } from "./resolve-settings.js";
 import { secretOrReferenced } from "./secrets.js";
-import { requireBaseUrl, serviceOptions } from "./service-settings.js";
+import { requireBaseUrl, sandboxNotice, serviceOptions } from "./service-settings.js";
 import type { Settings } from "./settings.js";
 import { homeFolder } from "./settings.js";
 import { storeChoiceOf } from "./store-choice.js";
@@ -67,10 +68,9 @@ interface Surroundings {
  * An agent client with the store, profile, issuer, proxies and client certificate of the CLI, so that one login
  * (`agentauth login <mcp_url>`) serves every process of this user. It asks no user to log in: `login` adds that.
  *
- * Reads the settings file and the environment when it is called.
+ * Reads the settings file and the environment when it is called. The first login makes a profile that does not exist yet.
  *
- * @throws `AgentAuthError` `usage` for a setting that is wrong, or a profile that does not exist; `TypeError` for an
- * unknown option
+ * @throws `AgentAuthError` `usage` for a setting that is wrong; `TypeError` for an unknown option
  *
  * @example
  * const agent = createAgentClient();
@@ -79,7 +79,7 @@ interface Surroundings {
 export function createAgentClient(options: ProfileAgentOptions = {}): AgentClient {
   checkOptionNames(options, { ...AGENT_OPTIONS, ...PROFILE_OPTIONS }, "createAgentClient");
   const { caFile, useSystemCa, proxy, ...given } = withoutUndefined(options);
-  const surroundings = readSurroundings({ profile: given.profile });
+  const surroundings = readSurroundings({ profile: given.profile }, { acceptsNewProfile: true });
   const { settings, env } = surroundings;
   const network = networkOf(surroundings, { caFile, useSystemCa, proxy }, given);
   const { profile, clientCert, clientMetadataUrl } = settings;
@@ -103,7 +103,8 @@ export function createAgentClient(options: ProfileAgentOptions = {}): AgentClien
 }
 
 /**
- * A management client with the service, token, proxies and client certificate of the CLI's profile.
+ * A management client with the service, token, proxies and client certificate of the CLI's profile. Where nothing names a
+ * service and a sandbox runs, it is that of the sandbox, which a process warning says.
  *
  * Reads the settings file and the environment when it is called; a token in a file is read again for each request.
  *
@@ -120,6 +121,8 @@ export function createManagementClient(options: ProfileManagementOptions = {}): 
   const surroundings = readSurroundings({ profile, baseUrl: given.baseUrl });
   const network = networkOf(surroundings, { caFile, useSystemCa, proxy }, given);
   const { settings } = surroundings;
+  const notice = given.baseUrl === undefined ? sandboxNotice(settings) : undefined;
+  if (notice !== undefined) emitWarning(notice);
   return new ManagementClient({
     baseUrl: requireBaseUrl(settings),
     ...serviceOptions(settings),
@@ -129,12 +132,13 @@ export function createManagementClient(options: ProfileManagementOptions = {}): 
 }
 
 /**
- * The store where the CLI stores the logins of a profile, for an {@link AgentClient} that is built by hand.
+ * The store where the CLI stores the logins of a profile, for an {@link AgentClient} that is built by hand. The first login
+ * makes a profile that does not exist yet.
  *
- * @throws `AgentAuthError` `usage` for a setting that is wrong, or a profile that does not exist
+ * @throws `AgentAuthError` `usage` for a setting that is wrong
  */
 export function defaultStore(options: { profile?: string | undefined } = {}): GrantStore {
-  return storeOf(readSurroundings(options));
+  return storeOf(readSurroundings(options, { acceptsNewProfile: true }));
 }
 
 /**
@@ -164,17 +168,14 @@ function readEnvironment(): Env {
   return lookupByPlatform(Object.fromEntries(Object.entries(process.env).filter(([, value]) => value)));
 }
 
-function readSurroundings({
-  profile,
-  baseUrl,
-}: {
-  profile?: string | undefined;
-  baseUrl?: string | undefined;
-}): Surroundings {
+function readSurroundings(
+  { profile, baseUrl }: { profile?: string | undefined; baseUrl?: string | undefined },
+  rules?: SettingRules,
+): Surroundings {
   const env = readEnvironment();
   const home = homeFolder(env);
   const flags = { ...(profile !== undefined && { profile }), ...(baseUrl !== undefined && { baseUrl }) };
-  return { env, home, settings: readSettings(flags, env, (name) => `the option ${name}`) };
+  return { env, home, settings: readSettings(flags, env, (name) => `the option ${name}`, rules) };
 }
 
 function emitWarning(text: string): void {
@@ -182,7 +183,9 @@ function emitWarning(text: string): void {
 }
 
 function storeOf({ env, home, settings }: Surroundings): GrantStore {
-  return openStore(storeChoiceOf(settings.profile.value, env, home), home, { env, warn: emitWarning });
+  const { profile, isNewProfile } = settings;
+  const store = openStore(storeChoiceOf(profile.value, env, home), home, { env, warn: emitWarning });
+  return isNewProfile ? makingProfile(store, profile.value, home) : store;
 }
 
 /** The network of the profile; undefined where the caller's own replaces it. */

@@ -29,16 +29,28 @@ import {
  * @param nameOf what messages call a flag
  * @throws `AgentAuthError` `usage` as {@link resolveSettings}, and for a settings file that cannot be used
  */
-export function readSettings(flags: SettingFlags, env: Env, nameOf: (flag: keyof SettingFlags) => string): Settings {
+export function readSettings(
+  flags: SettingFlags,
+  env: Env,
+  nameOf: (flag: keyof SettingFlags) => string,
+  rules: SettingRules = {},
+): Settings {
   const home = homeFolder(env);
-  return resolveSettings(flags, env, readConfig(home), home, nameOf);
+  return resolveSettings(flags, env, readConfig(home), home, nameOf, rules);
+}
+
+/** What {@link resolveSettings} accepts. */
+export interface SettingRules {
+  /** Gets the error of what is wrong, which then counts as not set; default: throws it. */
+  onWrong?: (setting: "profile" | "baseUrl", error: AgentAuthError) => void;
+  /** Whether a named profile may be one that does not exist yet, for a login that makes it. */
+  acceptsNewProfile?: boolean;
 }
 
 /**
  * Decides every setting.
  *
  * @param nameOf what messages call a flag
- * @param onWrong gets the error of what is wrong, which then counts as not set; default: throws it
  * @throws `AgentAuthError` `usage` for a value that is wrong, or a named profile that does not exist
  */
 export function resolveSettings(
@@ -47,15 +59,13 @@ export function resolveSettings(
   config: Config,
   home: string,
   nameOf: (flag: keyof SettingFlags) => string,
-  onWrong: (setting: "profile" | "baseUrl", error: AgentAuthError) => void = (_setting, error) => {
-    throw error;
-  },
+  { onWrong, acceptsNewProfile = false }: SettingRules = {},
 ): Settings {
   const unlessWrong = <T>(setting: "profile" | "baseUrl", read: () => T): T | undefined => {
     try {
       return read();
     } catch (error) {
-      if (!isAgentAuthError(error)) throw error;
+      if (!isAgentAuthError(error) || onWrong === undefined) throw error;
       onWrong(setting, error);
       return undefined;
     }
@@ -66,23 +76,30 @@ export function resolveSettings(
   ];
   const profile = chosenProfile(flag("profile"), env, config);
   // In an engine that the environment names, a profile may be a user of a program, whom no settings file knows.
-  const isForeign =
-    isEngine(env["AGENTAUTH_STORE"] as StoreKind) && !profileNames(config, home).includes(profile.value);
-  const entries = (isForeign ? undefined : unlessWrong("profile", () => profileEntries(profile, config, home))) ?? {};
+  const isUnknown = ![...profileNames(config, home), SANDBOX_PROFILE].includes(profile.value);
+  const isForeign = isUnknown && isEngine(env["AGENTAUTH_STORE"] as StoreKind);
+  const found = isForeign ? {} : unlessWrong("profile", () => profileEntries(profile, config, home, acceptsNewProfile));
+  const entries = found ?? {};
   const from = `profile ${profile.value}`;
   const named = firstSet(flag("baseUrl"), [env["AGENTAUTH_BASE_URL"], "AGENTAUTH_BASE_URL"], [entries.base_url, from]);
-  const baseUrl = named && unlessWrong("baseUrl", () => parsedBaseUrl(named));
+  const hasToken = Boolean(env["AGENTAUTH_API_TOKEN"] || entries.api_token);
+  // A token without an address belongs to a service whose address is missing.
+  const sandbox = named || hasToken ? undefined : sandboxEntries(home);
+  const [ofService, fromService] = sandbox ? [sandbox, RUNNING_SANDBOX] : [entries, from];
+  const address = named ?? firstSet([ofService.base_url, fromService]);
+  const baseUrl = address && unlessWrong("baseUrl", () => parsedBaseUrl(address));
   return {
     profile,
+    isNewProfile: isUnknown && !isForeign && found !== undefined,
     baseUrl,
-    apiToken: withSandboxCheck(apiToken(entries, baseUrl, env, from), baseUrl, home),
-    authHeader: firstSet([entries.auth_header, from]),
-    sorting: firstSet([entries.sorting, from]),
+    apiToken: withSandboxCheck(apiToken(ofService, baseUrl, env, fromService), baseUrl, home),
+    authHeader: firstSet([ofService.auth_header, fromService]),
+    sorting: firstSet([ofService.sorting, fromService]),
     issuer: firstSet(flag("issuer"), [env["AGENTAUTH_ISSUER"], "AGENTAUTH_ISSUER"], [entries.issuer, from]),
     authorizeParams: firstSet([entries.authorize_params, from]),
-    account: firstSet(flag("account"), [entries.account, from]),
-    domain: firstSet(flag("domain"), [entries.domain, from]),
-    pool: firstSet(flag("pool"), [entries.pool, from]),
+    account: firstSet(flag("account"), [ofService.account, fromService]),
+    domain: firstSet(flag("domain"), [ofService.domain, fromService]),
+    pool: firstSet(flag("pool"), [ofService.pool, fromService]),
     output: firstSet(flag("output"), [entries.output, from]),
     clientCert: firstSet(flag("clientCert"), [entries.client_cert, from]),
     // The profile's key is that of the profile's certificate.
@@ -117,7 +134,17 @@ interface Entries extends Profile {
   sandbox_token?: string;
 }
 
-function profileEntries(profile: Sourced, config: Config, home: string): Entries {
+/** What names the service of a run that has no address of one while a sandbox runs. */
+export const RUNNING_SANDBOX = "the running sandbox";
+
+function sandboxEntries(home: string): Entries | undefined {
+  const state = readSandboxState(home);
+  if (!state) return undefined;
+  const { account_id: account, domain_id: domain, pool_id: pool } = state;
+  return { base_url: state.base_url, sandbox_token: state.api_token, account, domain, pool };
+}
+
+function profileEntries(profile: Sourced, config: Config, home: string, acceptsNew: boolean): Entries {
   const { value: name, source } = profile;
   if (!isProfileName(name)) {
     throw new AgentAuthError(
@@ -128,17 +155,12 @@ function profileEntries(profile: Sourced, config: Config, home: string): Entries
   }
   const own = Object.hasOwn(config.profiles, name) ? config.profiles[name] : undefined;
   if (own) return own;
-  if (name === SANDBOX_PROFILE) {
-    const state = readSandboxState(home);
-    if (!state) {
-      throw new AgentAuthError("usage", "no sandbox is running", { class: "usage", hint: "agentauth sandbox start" });
-    }
-    const { account_id: account, domain_id: domain, pool_id: pool } = state;
-    return { base_url: state.base_url, sandbox_token: state.api_token, account, domain, pool };
-  }
+  // Without a sandbox it is empty: its logins are stored all the same.
+  if (name === SANDBOX_PROFILE) return sandboxEntries(home) ?? {};
   // The default profile need not be written down; a name that the user typed must be.
-  if (name === "default") return {};
-  const create = `agentauth config set base_url <url> --profile ${shellWord(name)}`;
+  if (name === "default" || acceptsNew) return {};
+  const flag = `--profile ${shellWord(name)}`;
+  const create = `to make it: agentauth login <mcp_url> ${flag}, or for lists agentauth config set base_url <url> ${flag}`;
   const hint = suggestionHint(name, profileNames(config, home), create);
   throw usageError(`there is no profile ${quote(name)} (${source})`, hint);
 }

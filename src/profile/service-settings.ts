@@ -3,20 +3,28 @@ import type { ManagementClientOptions } from "../api/client.js";
 import type { SortingEncoding } from "../api/types.js";
 import { AgentAuthError } from "../errors.js";
 import { withInput } from "../platform/shell.js";
+import { RUNNING_SANDBOX } from "./resolve-settings.js";
 import type { Settings } from "./settings.js";
+import { SANDBOX_PROFILE } from "./settings-file.js";
 
 /**
  * The base address of the service.
  *
  * @throws `AgentAuthError` `usage` when no service is configured
  */
-export function requireBaseUrl(settings: Pick<Settings, "baseUrl" | "apiToken" | "clientCert">): string {
+export function requireBaseUrl(settings: ServiceChoice): string {
   if (settings.baseUrl) return settings.baseUrl.value;
   const missing = missingService(settings);
   throw new AgentAuthError("usage", missing.map(({ problem }) => problem).join(", "), {
     class: "usage",
-    hint: `${inOrder(missing)}; ${WITHOUT_SERVICE}`,
+    hint: settings.profile.value === SANDBOX_PROFILE ? inOrder(missing) : `${inOrder(missing)}; ${WITHOUT_SERVICE}`,
   });
+}
+
+/** What is to be said of a service that no setting names; undefined where one does. */
+export function sandboxNotice({ baseUrl }: Pick<Settings, "baseUrl">): string | undefined {
+  if (baseUrl?.source !== RUNNING_SANDBOX) return undefined;
+  return `no base URL is set: the lists are those of ${RUNNING_SANDBOX} at ${baseUrl.value}`;
 }
 
 /** The options of a client that the settings decide, beside its address and its network. */
@@ -45,16 +53,16 @@ export interface MissingSetting {
 }
 
 /** The way without a service. */
-export const WITHOUT_SERVICE =
-  "without a service: agentauth demo, or agentauth sandbox start and then --profile sandbox";
+export const WITHOUT_SERVICE = "without a service: agentauth demo, or agentauth sandbox start";
+
+/** The settings that say which service is used. */
+type ServiceChoice = Pick<Settings, "profile" | "baseUrl" | "apiToken" | "clientCert">;
 
 /** The settings of the service that are missing, in the order to set them; none where the base URL is set. */
-export function missingService({
-  baseUrl,
-  apiToken,
-  clientCert,
-}: Pick<Settings, "baseUrl" | "apiToken" | "clientCert">): MissingSetting[] {
+export function missingService({ profile, baseUrl, apiToken, clientCert }: ServiceChoice): MissingSetting[] {
   if (baseUrl) return [];
+  if (profile.value === SANDBOX_PROFILE)
+    return [{ problem: "no sandbox is running", command: "agentauth sandbox start" }];
   const service = {
     problem: "no service is configured: the base URL is not set",
     command: "agentauth config set base_url <url>, or --base-url, or AGENTAUTH_BASE_URL",

@@ -86,6 +86,12 @@ function checkConfig(value: unknown, file: SettingsFile): Config {
   if (schema !== 1) throw invalidFileError(file, `schema is ${quote(schema)}; this version reads 1`, "schema");
   if (typeof profile !== "string" || !isProfileName(profile))
     throw invalidFileError(file, `profile ${quote(profile)} is not a valid profile name`, "profile");
+  if (profile === SANDBOX_PROFILE)
+    throw invalidFileError(
+      file,
+      `the profile ${profile} cannot be the selected one: --profile ${profile} uses it`,
+      "profile",
+    );
   if (!isJsonObject(profiles)) throw invalidFileError(file, "profiles must be an object", "profiles");
   for (const [name, entries] of Object.entries(profiles)) checkProfile(name, entries, file);
   return { schema: 1, profile, profiles: profiles as Record<string, Profile> };

@@ -49,6 +49,8 @@ export interface ApiTokenSetting {
 /** The settings of one run: flag before environment before profile before default. */
 export interface Settings {
   profile: Sourced;
+  /** Whether the profile is not written down yet: a login makes it. */
+  isNewProfile: boolean;
   baseUrl: Sourced | undefined;
   apiToken: ApiTokenSetting | undefined;
   authHeader: Sourced | undefined;

@@ -130,6 +130,20 @@ describe("createAgentClient", () => {
     expect(() => createAgentClient()).toThrow('AGENTAUTH_ISSUER "nothing of this kind" must be an https address');
   });
 
+  it("makes a profile that does not exist, with the first login", async ({ me, url }) => {
+    const scene = await startScene();
+    inHome(me);
+    const agent = createAgentClient({ profile: "new", login: scene.login });
+    await expect(createAgentClient({ profile: "new" }).token(scene.mcp.url)).rejects.toMatchObject({
+      code: "login_required",
+    });
+    expect((await me.run(["token", url, "--profile", "new"])).code).toBe(2);
+    await agent.login(scene.mcp.url);
+    const printed = await me.run(["token", scene.mcp.url, "--profile", "new"]);
+    expect(printed.stdout.trim()).toBe((await agent.token(scene.mcp.url)).value);
+    expect(() => createManagementClient({ profile: "newer" })).toThrow('there is no profile "newer"');
+  });
+
   it("refuses an option that does not exist", () => {
     stubEnvironment({ AGENTAUTH_HOME: elsewhere });
     const wrong = { profil: "a" } as object;
@@ -161,7 +175,6 @@ describe("createAgentClient", () => {
   });
 
   it.for([
-    [{ AGENTAUTH_PROFILE: "nowhere" }, 'there is no profile "nowhere" (AGENTAUTH_PROFILE)'],
     [{ AGENTAUTH_STORE: "cloud" }, 'AGENTAUTH_STORE "cloud" must be one of file, keyring, memory, redis, postgres'],
     [{ AGENTAUTH_STORE: "redis" }, "the store redis needs the address of the engine, and store_url is not set"],
     [{ AGENTAUTH_STORE: "redis", AGENTAUTH_STORE_URL: "redis://127.0.0.1:1" }, "the store redis needs a key ring"],

@@ -86,6 +86,7 @@ describe("flag before environment before profile before default", () => {
     const profile = { value: "default", source: "settings file" };
     expect(resolve({}, {}, config)).toEqual({
       profile,
+      isNewProfile: false,
       baseUrl: undefined,
       apiToken: undefined,
       issuer: from("https://as.example"),
@@ -136,7 +137,7 @@ describe("flag before environment before profile before default", () => {
     expect(() => resolve({}, env)).toThrow(expect.objectContaining({ code: "usage", message }));
     const wrong: unknown[] = [];
     const onWrong = (setting: string, error: Error) => wrong.push(setting, error.message);
-    const settings = resolveSettings({ profile: "nope" }, env, CONFIG, "/nowhere", flagText, onWrong);
+    const settings = resolveSettings({ profile: "nope" }, env, CONFIG, "/nowhere", flagText, { onWrong });
     expect([settings.baseUrl, settings.profile.value, settings.pool]).toEqual([undefined, "nope", undefined]);
     expect(wrong).toEqual(["profile", 'there is no profile "nope" (--profile)', "baseUrl", message]);
   });
@@ -145,6 +146,10 @@ describe("flag before environment before profile before default", () => {
     expect(resolve({ profile: "user-1" }, { AGENTAUTH_STORE: "redis" }).profile.value).toBe("user-1");
     expect(resolve({}, { AGENTAUTH_STORE: "redis" }).pool?.value).toBe("pool_default");
     expect(() => resolve({ profile: "user-1" }, { AGENTAUTH_STORE: "file" })).toThrow("there is no profile");
+    const isNew = (profile: string, env: Record<string, string> = {}) =>
+      resolveSettings({ profile }, env, CONFIG, "/nowhere", flagText, { acceptsNewProfile: true }).isNewProfile;
+    expect(isNew("user-1", { AGENTAUTH_STORE: "redis" })).toBe(false);
+    expect(["work", "other", "default", "sandbox"].map((name) => isNew(name))).toEqual([true, false, false, false]);
   });
 
   it("what is empty is not set", () => {
@@ -224,7 +229,9 @@ describe("profiles", () => {
       expect.objectContaining({ hint: "did you mean staging?" }),
     );
     expect(() => resolve({ profile: "nope" }, {}, config)).toThrow(
-      expect.objectContaining({ hint: "agentauth config set base_url <url> --profile nope" }),
+      expect.objectContaining({
+        hint: expect.stringContaining("agentauth login <mcp_url> --profile nope, or for lists"),
+      }),
     );
   });
 
@@ -247,14 +254,8 @@ describe("profiles", () => {
 
   it("sandbox is the one that runs, with a token for it alone", () => {
     const home = temporaryFolder();
-    expect(() => resolve({ profile: "sandbox" }, {}, CONFIG, home)).toThrow(
-      expect.objectContaining({
-        code: "usage",
-        class: "usage",
-        message: "no sandbox is running",
-        hint: "agentauth sandbox start",
-      }),
-    );
+    const empty = resolve({ profile: "sandbox" }, {}, CONFIG, home);
+    expect([empty.baseUrl, empty.apiToken, empty.pool]).toEqual([undefined, undefined, undefined]);
     const ids = { account_id: "acc_1", domain_id: "dom_1", pool_id: "pool_1", mcp_url: "http://127.0.0.1:1/mcp" };
     writeSandboxState(home, {
       pid: process.pid,
@@ -279,6 +280,20 @@ describe("profiles", () => {
     ]);
     const elsewhere = resolve({ profile: "sandbox", baseUrl: "https://real.example" }, {}, CONFIG, home);
     expect(() => elsewhere.apiToken?.read()).toThrow(/belongs to http:\/\/127\.0\.0\.1:4711/);
+    const ofNone = { ...CONFIG, profiles: { default: { pool: "pool_own", auth_header: "X-Api-Key" } } };
+    const source = "the running sandbox";
+    const found = resolve({ domain: "dom_2" }, {}, ofNone, home);
+    expect(found).toMatchObject({
+      profile: { value: "default" },
+      baseUrl: { value: "http://127.0.0.1:4711", source },
+      authHeader: undefined,
+      pool: { value: "pool_1", source },
+      domain: { value: "dom_2", source: "--domain" },
+    });
+    expect(found.apiToken?.read()).toBe("sandbox_t");
+    expect(resolve({}, {}, CONFIG, home).baseUrl?.value).toBe("https://default.example");
+    expect(resolve({ profile: "tokenless" }, { LONELY_TOKEN: "tok" }, CONFIG, home).baseUrl).toBeUndefined();
+    expect(resolve({}, { AGENTAUTH_API_TOKEN: "tok" }, ofNone, home).baseUrl).toBeUndefined();
   });
 });
 

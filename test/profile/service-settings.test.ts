@@ -3,31 +3,38 @@ import { requireBaseUrl, serviceOptions } from "../../src/profile/service-settin
 import type { Settings } from "../../src/profile/settings.js";
 import { onSystem } from "../platform/support.js";
 
-const WITHOUT = "without a service: agentauth demo, or agentauth sandbox start and then --profile sandbox";
+const WITHOUT = "without a service: agentauth demo, or agentauth sandbox start";
 const NO_BASE_URL = "agentauth config set base_url <url>, or --base-url, or AGENTAUTH_BASE_URL";
 
 describe("without a base URL", () => {
   const from = (value: string) => ({ value, source: "the test" });
+  const profile = from("default");
   const apiToken = { read: () => "tok", source: "the test" };
 
   it.each<[string, Parameters<typeof requireBaseUrl>[0], string, string]>([
     [
       "and without a token, both are named in order",
-      { baseUrl: undefined, apiToken: undefined, clientCert: undefined },
+      { profile, baseUrl: undefined, apiToken: undefined, clientCert: undefined },
       "no service is configured: the base URL is not set, no API token is set",
       `1. ${NO_BASE_URL}; 2. agentauth config set api_token - < token.txt; ${WITHOUT}`,
     ],
     [
       "but with a token, it alone is",
-      { baseUrl: undefined, apiToken, clientCert: undefined },
+      { profile, baseUrl: undefined, apiToken, clientCert: undefined },
       "no service is configured: the base URL is not set",
       `${NO_BASE_URL}; ${WITHOUT}`,
     ],
     [
       "but with a client certificate, it alone is",
-      { baseUrl: undefined, apiToken: undefined, clientCert: from("/cert.pem") },
+      { profile, baseUrl: undefined, apiToken: undefined, clientCert: from("/cert.pem") },
       "no service is configured: the base URL is not set",
       `${NO_BASE_URL}; ${WITHOUT}`,
+    ],
+    [
+      "in the profile of the sandbox, there is none",
+      { profile: from("sandbox"), baseUrl: undefined, apiToken: undefined, clientCert: undefined },
+      "no sandbox is running",
+      "agentauth sandbox start",
     ],
   ])("%s", (_what, settings, message, hint) => {
     onSystem({}, "sh");

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { SORTING_ENCODINGS } from "../../src/api/types.js";
 import { CONFIG_RUNS } from "../../src/cli/commands/config/run.js";
 import type { ConfigOptions } from "../../src/cli/commands/config/setting-input.js";
-import { changeConfig } from "../../src/cli/config/change.js";
+import { changeConfig } from "../../src/profile/change-config.js";
 import { authorizationParamsOf, checkSetting, PROFILE_KEYS, type Profile } from "../../src/profile/profile-settings.js";
 import {
   type Config,
@@ -242,6 +242,11 @@ describe("a settings file that is wrong", () => {
     ['{"profile": "a b"}', "line 1 of PATH", 'profile "a b" is not a valid profile name'],
     ['{"profiles": []}', "line 1 of PATH", "profiles must be an object"],
     ['{"profiles": {\n"a b": {}}}', "line 2 of PATH", '"a b" is not a valid profile name'],
+    [
+      '{\n"profile": "sandbox"}',
+      "line 2 of PATH",
+      "the profile sandbox cannot be the selected one: --profile sandbox uses it",
+    ],
     ['{"profiles": {\n"sandbox": {}}}', "line 2 of PATH", "the profile sandbox is reserved for the running sandbox"],
     ['{"profiles": {\n"p": []}}', "line 2 of PATH", "profiles.p must be an object"],
     [

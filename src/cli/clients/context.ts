@@ -40,10 +40,12 @@ export function createCommandContext(
       const { audit } = settings();
       return audit && openAudit(audit, (text) => run.io.warn(text));
     }),
-    with({ flags: ownFlags, settings: decided, ...changes }) {
-      const isDecided = ownFlags === undefined && (changes.io ?? run.io).env === run.io.env;
-      const kept = decided ? () => decided : isDecided ? settings : undefined;
-      return createCommandContext({ ...run, ...changes }, ownFlags ?? flags, kept);
+    with({ flags: ownFlags, settings: decided, acceptsNewProfile = false, ...changes }) {
+      const { env } = changes.io ?? run.io;
+      const isDecided = ownFlags === undefined && env === run.io.env && !acceptsNewProfile;
+      const readOwn = once(() => readSettings(ownFlags ?? flags, env, flagText, { acceptsNewProfile }));
+      const own = decided ? () => decided : isDecided ? settings : readOwn;
+      return createCommandContext({ ...run, ...changes }, ownFlags ?? flags, own);
     },
   };
   return context;

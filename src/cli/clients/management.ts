@@ -1,6 +1,6 @@
 import { ManagementClient } from "../../api/client.js";
 import { networkFetch } from "../../profile/network.js";
-import { requireBaseUrl, serviceOptions } from "../../profile/service-settings.js";
+import { requireBaseUrl, sandboxNotice, serviceOptions } from "../../profile/service-settings.js";
 import type { GlobalFlags } from "../flags/global.js";
 import type { CommandContext } from "../runtime/context.js";
 import { eventLogger, networkOptions, tracedFetch, traceOptions } from "./network.js";
@@ -14,6 +14,8 @@ export function buildManagementClient(flags: GlobalFlags, context: CommandContex
   const settings = context.settings();
   const { apiToken } = settings;
   const baseUrl = requireBaseUrl(settings);
+  const notice = sandboxNotice(settings);
+  if (notice !== undefined) context.io.say(notice);
   const trace = traceOptions(flags, context, true);
   const fetch = tracedFetch(networkFetch(networkOptions(flags, settings, context), context.redactor), trace);
   return new ManagementClient({

@@ -1,4 +1,5 @@
 import type { GrantStore } from "../../oauth/model/grant-store.js";
+import { makingProfile } from "../../profile/change-config.js";
 import type { EngineHost } from "../../profile/engine/open-engine.js";
 import { openStore } from "../../profile/open-store.js";
 import { KEYCHAIN_TIMEOUT } from "../../store/keychain/keychain.js";
@@ -11,7 +12,9 @@ import type { CommandContext } from "../runtime/context.js";
  */
 export function openProfileStore(context: CommandContext): GrantStore {
   const { io, home, pendingSaves } = context;
-  return pendingSaves.watch(openStore(context.storeChoice(), home(), io, engineHost(context), keychainPatience(io)));
+  const store = openStore(context.storeChoice(), home(), io, engineHost(context), keychainPatience(io));
+  const { profile, isNewProfile } = context.settings();
+  return pendingSaves.watch(isNewProfile ? makingProfile(store, profile.value, home()) : store);
 }
 
 /** How long the keychain may wait for its user's password, in milliseconds: where there is a terminal, a person may type it. */

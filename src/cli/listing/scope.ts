@@ -1,7 +1,8 @@
 import type { Device } from "../../api/types.js";
 import { usageError } from "../../errors.js";
-import { inOrder, missingService, WITHOUT_SERVICE } from "../../profile/service-settings.js";
+import { inOrder, missingService, requireBaseUrl, WITHOUT_SERVICE } from "../../profile/service-settings.js";
 import type { Settings } from "../../profile/settings.js";
+import { SANDBOX_PROFILE } from "../../profile/settings-file.js";
 import { shellWord } from "../../redact.js";
 
 /** A pool, a domain or a device: the first two have a part of the fields of the last. */
@@ -42,6 +43,8 @@ export function requireScope(name: "account" | "domain" | "pool", settings: Sett
     checkIdentifier(value.value, value.source);
     return value.value;
   }
+  // A running sandbox names the scope too.
+  if (settings.profile.value === SANDBOX_PROFILE) requireBaseUrl(settings);
   const missing = [
     ...missingService(settings),
     {

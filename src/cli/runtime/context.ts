@@ -108,6 +108,8 @@ export interface AgentUse {
 export interface ContextChanges extends Partial<Pick<RunContext, "io" | "signal" | "argv">> {
   flags?: ContextFlags;
   settings?: Settings;
+  /** Whether the profile may be one that does not exist yet, for a login that makes it. */
+  acceptsNewProfile?: boolean;
 }
 
 /**

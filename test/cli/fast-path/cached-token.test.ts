@@ -134,7 +134,7 @@ describe("command lines that are answered from the store", () => {
     ["another server", ["https://mcp.example/other"], 4],
     ["another profile", [MCP, "--profile", "work"], 2],
     ["a profile that cannot be one", [MCP, "--profile", "../x"], 2],
-    ["the sandbox, which is not running", [MCP, "--profile", "sandbox"], 2],
+    ["the sandbox, which is not running", [MCP, "--profile", "sandbox"], 4],
   ])("%s is left to the whole program", async (_name, args, code) => {
     await save(kept());
     const argv = ["token", ...args];

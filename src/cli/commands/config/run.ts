@@ -1,9 +1,10 @@
 import { type AgentAuthError, usageError } from "../../../errors.js";
 import { suggestionHint } from "../../../http/suggest.js";
+import { changeConfig } from "../../../profile/change-config.js";
 import { checkSetting, isProfileKey, PROFILE_KEYS, type Profile } from "../../../profile/profile-settings.js";
 import { type Config, configPath, isProfileName, readConfig, SANDBOX_PROFILE } from "../../../profile/settings-file.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
-import { changeConfig, removeOwnToken } from "../../config/change.js";
+import { removeOwnToken } from "../../config/api-token.js";
 import { type EffectiveSetting, effectiveSettings, settingsWithOrigin } from "../../config/effective.js";
 import { rowColumns } from "../../output/columns.js";
 import { printRows } from "../../output/writer.js";

@@ -8,7 +8,7 @@ import type { Profile } from "../../../profile/profile-settings.js";
 import { isReference } from "../../../profile/secrets.js";
 import { storingToken } from "../../../profile/service-settings.js";
 import { userFolder } from "../../../profile/settings.js";
-import { storeToken } from "../../config/change.js";
+import { storeToken } from "../../config/api-token.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import type { InStream } from "../../io/stream.js";

@@ -104,7 +104,7 @@ export function knownSettings(flags: SettingFlags, env: Env, home: string): Know
     }
   };
   const config = unlessWrong("file", () => readConfig(home)) ?? EMPTY;
-  const settings = resolveSettings(flags, env, config, home, flagText, report);
+  const settings = resolveSettings(flags, env, config, home, flagText, { onWrong: report });
   const store = unlessWrong("store", () => chooseStore(env, writtenProfile(settings.profile.value, config)));
   return { settings: { ...settings, profile: profileOf(settings.profile, home) }, config, store, problems };
 }

@@ -34,7 +34,8 @@ interface NoLogin {
 }
 
 /** `login`, at a server that may require none; exit code 4 where the user has to open another URL. */
-export async function runLogin(options: TokenFlags, context: CommandContext): Promise<number | undefined> {
+export async function runLogin(options: TokenFlags, run: CommandContext): Promise<number | undefined> {
+  const context = run.with({ acceptsNewProfile: true });
   try {
     return await logIn(options, context);
   } catch (error) {

@@ -17,8 +17,11 @@ function declareProfile(registry: Registry): void {
     .addHelpText(
       "after",
       `
-The first setting creates a profile: agentauth config set base_url <url> --profile <name>
-The profile "sandbox" is reserved for the running sandbox.`,
+A login or the first setting creates a profile:
+  $ agentauth login <mcp_url> --profile <name>
+  $ agentauth config set base_url <url> --profile <name>
+
+The profile "sandbox" is reserved for the running sandbox, and is never the selected one.`,
     );
   const load = async () => (await import("./run.js")).PROFILE_RUNS;
   addOutputFlags(group.command("list").description("List the profiles and show which one is used"))

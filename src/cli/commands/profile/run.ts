@@ -1,5 +1,6 @@
-import { usageError } from "../../../errors.js";
+import { type AgentAuthError, usageError } from "../../../errors.js";
 import { suggestionHint } from "../../../http/suggest.js";
+import { changeConfig } from "../../../profile/change-config.js";
 import { readSandboxState } from "../../../profile/sandbox-state.js";
 import {
   type Config,
@@ -11,7 +12,7 @@ import {
   writtenProfile,
 } from "../../../profile/settings-file.js";
 import { quote } from "../../../redact.js";
-import { changeConfig, removeOwnToken } from "../../config/change.js";
+import { removeOwnToken } from "../../config/api-token.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { rowColumns } from "../../output/columns.js";
@@ -65,7 +66,8 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", ProfileRun
   async use(options, context) {
     const home = context.home();
     const change = (config: Config) => {
-      if (options.name !== SANDBOX_PROFILE) requireProfile(options.name, config, profileNames(config, home));
+      if (options.name === SANDBOX_PROFILE) throw sandboxNotSelected();
+      requireProfile(options.name, config, profileNames(config, home));
       return { ...config, profile: options.name };
     };
     await changeConfig(home, change, context.signal);
@@ -91,6 +93,13 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", ProfileRun
     context.io.say(`profile ${options.name} ${isWritten ? "is deleted" : "has no settings to delete"}`);
   },
 };
+
+/** What runs on after the sandbox has ended, such as a cron job, uses the selected profile. */
+function sandboxNotSelected(): AgentAuthError {
+  const hint =
+    "--profile sandbox uses it in one command; a list without a base URL uses the running sandbox without it";
+  return usageError("the profile sandbox cannot be the selected one: it ends with the sandbox", hint);
+}
 
 function requireProfile(name: string, config: Config, names: readonly string[]): void {
   if (name === "default" || Object.hasOwn(config.profiles, name)) return;

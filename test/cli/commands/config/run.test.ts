@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
-import { tokenPath } from "../../../../src/cli/config/change.js";
+import { tokenPath } from "../../../../src/cli/config/api-token.js";
 import { writeSandboxState } from "../../../../src/profile/sandbox-state.js";
 import { readSecretFile } from "../../../../src/profile/secrets.js";
 import { linesOf, temporaryFolder } from "../../../helpers/cli.js";

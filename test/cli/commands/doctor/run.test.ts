@@ -106,7 +106,7 @@ describe("the settings", () => {
     ["settings file", "base_url", { config: { profiles: { default: { url: "x" } } } }],
     ["profile", "settings file", { config: CONFIG, env: { AGENTAUTH_PROFILE: "nope" } }],
     ["profile", "settings file", { config: CONFIG, flags: { profile: "a b" } }],
-    ["profile", "base_url", { env: { AGENTAUTH_PROFILE: "sandbox" } }],
+    ["profile", "base_url", { env: { AGENTAUTH_PROFILE: "nowhere" } }],
     ["base_url", "profile", { config: CONFIG, flags: { baseUrl: "nowhere" } }],
     ["base_url", "profile", { env: { AGENTAUTH_BASE_URL: "http://far.example" } }],
     ["api_token", "profile", { config: CONFIG }],

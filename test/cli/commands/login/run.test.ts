@@ -41,6 +41,30 @@ it("lists the servers that it knows where none is named", async ({ desk, user })
   expect(stderr).toContain(`; servers with a stored login: ${desk.url}\n`);
 });
 
+it("makes the profile that it names, which a token alone does not", async ({ desk, user }) => {
+  const token = ["token", desk.url, "--profile", "work"];
+  expect(await user.run(token)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`agentauth login ${desk.url} --profile work`),
+  });
+  const { code } = await login(user, [desk.url, "--browser", "none", "--profile", "work"]);
+  expect(code).toBe(0);
+  expect((await user.run(token)).code).toBe(0);
+  expect((await user.run(["token", desk.url])).code).toBe(4);
+  expect((await user.run(["profile", "list"])).stdout).toContain("work\tfalse");
+  const begun = ["login", desk.url, "--no-wait", "--json", "--profile", "other"];
+  const { finish, url } = JSON.parse((await user.run(begun)).stdout) as { finish: string; url: string };
+  expect((await login(user, finish.split(" ").slice(2), url)).code).toBe(0);
+  expect((await user.run(["login", desk.url, "--profile", "a b"])).stderr).toContain("is not a valid profile name");
+});
+
+it("uses the profile of the sandbox where none runs", async ({ desk, user }) => {
+  const { code } = await login(user, [desk.url, "--browser", "none", "--profile", "sandbox"]);
+  expect(code).toBe(0);
+  expect((await user.run(["token", desk.url, "--profile", "sandbox"])).code).toBe(0);
+  expect((await user.run(["profile", "list"])).stdout).not.toContain("sandbox");
+});
+
 it("prints the login as JSON", async ({ desk, user }) => {
   const { code, stdout } = await login(user, [desk.url, "--browser", "none", "--json"]);
   expect([code, JSON.parse(stdout)]).toMatchObject([0, { signed_in: true, server: desk.url, state: "valid" }]);

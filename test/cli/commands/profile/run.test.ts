@@ -96,6 +96,10 @@ describe("profiles", () => {
       2,
       expect.stringContaining("the profile sandbox is reserved for the running sandbox"),
     ]);
+    expect(await run(["profile", "use", "sandbox"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("hint: --profile sandbox uses it in one command"),
+    });
     expect(await run(["devices", "list", "--profile", "sandbox"])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("no sandbox is running\nhint: agentauth sandbox start"),

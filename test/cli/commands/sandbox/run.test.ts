@@ -62,12 +62,20 @@ describe("a sandbox in the test's process", () => {
     });
   });
 
-  it("is the profile sandbox", async ({ sandbox }) => {
+  it("is the profile sandbox, and the service of a list that names none", async ({ sandbox }) => {
     const list = await sandbox.run(["devices", "list", "--profile", "sandbox", "-o", "id"]);
     expect([list.code, linesOf(list.stdout).length]).toEqual([0, 40]);
     expect((await sandbox.run(["pools", "list", "--profile", "sandbox", "-o", "id"])).stdout).toBe(
       `${sandbox.ready.pool_id}\n`,
     );
+    const unnamed = await sandbox.run(["devices", "list", "-o", "id"]);
+    expect(unnamed.stdout).toBe(list.stdout);
+    expect([list.stderr, unnamed.stderr]).toEqual([
+      expect.not.stringContaining("the running sandbox"),
+      expect.stringContaining(`the lists are those of the running sandbox at ${sandbox.ready.base_url}\n`),
+    ]);
+    const other = await sandbox.run(["devices", "list"], { env: { AGENTAUTH_API_TOKEN: "of-a-service" } });
+    expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("the base URL is not set")]);
     const profiles = await sandbox.run(["profile", "list"]);
     expect(profiles.stdout).toBe(`default\ttrue\t\tdefault\nsandbox\tfalse\t${sandbox.ready.base_url}\t\n`);
   });
