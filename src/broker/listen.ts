@@ -1,15 +1,11 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import { chmodSync, chownSync, lstatSync, rmSync } from "node:fs";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { connect, type Socket } from "node:net";
-import { dirname } from "node:path";
+import type { Socket } from "node:net";
 import { Readable } from "node:stream";
-import { AgentAuthError } from "../errors.js";
 import { HttpRequest } from "../http/http-request.js";
-import { quote } from "../redact.js";
-import { checkPrivateFolder, makePrivateFolder } from "../store/private/private-file.js";
 import type { Broker } from "./broker.js";
 import { type BrokerClient, listenAddress } from "./policy.js";
+import { groupOfFolder, listenError, prepareSocket, shareSocket } from "./socket-path.js";
 
 /** Where a client reaches the broker. */
 export interface BrokerListener {
@@ -37,8 +33,6 @@ const IDLE_MS = 60_000;
 const MAX_CONNECTIONS = 4096;
 /** A body of a known length up to this is read first, so that it can be sent again with another token. */
 const MAX_REPEATED = 1024 * 1024;
-/** Of a Unix socket; on Linux it is 107. */
-const MAX_PATH = 103;
 const DEFAULT_GRACE_MS = 10_000;
 
 /**
@@ -98,7 +92,7 @@ async function open(broker: Broker, client: string, options: BrokerClient): Prom
       return refuse(response, broker.refuse(path === "" ? "malformed" : "unknown", request.method ?? "", client));
     serve(broker, client, { path, request, response }).catch(() => response.destroy());
   });
-  await bind(server, address, options);
+  await bind(server, address, options, groupOfFolder(broker.policy, address));
   const bound = server.address();
   const port = typeof bound === "object" && bound !== null ? bound.port : undefined;
   if ("host" in address) {
@@ -220,9 +214,10 @@ async function bind(
   server: Server,
   address: { path: string } | { host: string; port: number },
   { listen, socketGroup }: BrokerClient,
+  folderGroup: number | undefined,
 ): Promise<void> {
   const isSocket = "path" in address && process.platform !== "win32";
-  if (isSocket) await prepareSocket(address.path, listen, socketGroup);
+  if (isSocket) await prepareSocket(address.path, listen, folderGroup);
   // The socket is there, and closed to others, from its first moment.
   const umask = isSocket ? process.umask(0o177) : undefined;
   const bound = new Promise<void>((resolve, reject) => {
@@ -232,42 +227,10 @@ async function bind(
   });
   if (umask !== undefined) process.umask(umask);
   await bound;
-  if (!isSocket || socketGroup === undefined) return;
-  chownSync(address.path, -1, socketGroup);
-  chmodSync(address.path, 0o660);
-}
-
-/** Makes the folder, checks it, and removes the socket of a broker that has died. */
-async function prepareSocket(path: string, listen: string, group: number | undefined): Promise<void> {
-  // Node would cut it off, and make the socket in another folder.
-  if (Buffer.byteLength(path) > MAX_PATH) throw listenError(listen, `has a path of more than ${MAX_PATH} bytes`);
-  const folder = dirname(path);
-  makePrivateFolder(folder);
-  if (group === undefined) checkPrivateFolder(folder);
-  else {
-    chownSync(folder, -1, group);
-    chmodSync(folder, 0o710);
-  }
-  const before = lstatSync(path, { throwIfNoEntry: false });
-  if (before === undefined) return;
-  if (!before.isSocket()) throw listenError(listen, "is a file that is no socket");
-  const isAlive = await new Promise<boolean>((resolve) => {
-    const probe = connect(path, () => resolve(true)).once("error", () => resolve(false));
-    probe.once("connect", () => probe.destroy());
-  });
-  if (isAlive) throw listenError(listen, "is in use by another broker");
-  rmSync(path);
+  if (isSocket && socketGroup !== undefined) shareSocket(address.path, socketGroup);
 }
 
 function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   if (code === "EADDRINUSE") return "is in use";
   return code === "EACCES" ? "is not allowed for this user" : `cannot be used: ${message}`;
-}
-
-function listenError(listen: string, what: string, cause?: unknown): AgentAuthError {
-  return new AgentAuthError("usage", `the address ${quote(listen)} ${what}`, {
-    class: "usage",
-    hint: "for example unix:/run/user/1000/agentauth/agent.sock",
-    cause,
-  });
 }
