@@ -88,7 +88,7 @@ describe("every command with --debug", () => {
   it.for([
     ["devices", "list", "--pool", pool],
     ["devices", "get", "dev", "--pool", pool],
-    ["tree", "--account", account],
+    ["domains", "list", "--account", account],
     ["api", "GET", "/api/v1/device", "-f", "pool_id=x"],
     ["config", "list"],
     ["config", "set", "api_token", "canary-typed-token"],

@@ -81,7 +81,7 @@ it.each<[string[], number, string | RegExp, string | RegExp]>([
   ...["-h", "--help", "-vh"].map((flag): [string[], number, RegExp, string] => [
     ["zzzzzzzz", flag],
     0,
-    /Lists +devices, pools, domains, tree/,
+    /Lists +devices, pools, domains, api/,
     "",
   ]),
   [["zzzzzzzz", "x-h"], 2, "", /unknown command/],

@@ -35,17 +35,14 @@ describe("a client secret", () => {
     expect((await bench.run([...args, "--show-secrets"])).stdout).toContain(SECRET);
   });
 
-  it("is masked in raw answers, for jq and in a tree", async ({ bench }) => {
-    const { pool, account } = bench.sandbox.ids;
+  it("is masked in raw answers, and for jq", async ({ bench }) => {
+    const { pool } = bench.sandbox.ids;
     const api = ["api", "GET", "/api/v1/device", "-f", `pool_id=${pool}`];
     expect((await bench.run(api)).stdout).not.toContain(SECRET);
     expect((await bench.run([...api, "--show-secrets"])).stdout).toContain(SECRET);
     const jq = [...bench.devices, "--jq", ".[0].dynamic_client_details.client_secret"];
     expect((await bench.run(jq)).stdout).toBe("********\n");
     expect((await bench.run([...jq, "--show-secrets"])).stdout).toBe(`${SECRET}\n`);
-    const tree = ["tree", "--account", account, "-o", "json", "--limit", "1"];
-    expect((await bench.run(tree)).stdout).not.toContain(SECRET);
-    expect((await bench.run([...tree, "--show-secrets"])).stdout).toContain(SECRET);
   });
 });
 
@@ -98,7 +95,7 @@ describe("text that a terminal would act on", () => {
     expect(unsafeIn(stdout)).toEqual([]);
   });
 
-  it("is harmless in an error, in a tree and in devices get", async ({ bench }) => {
+  it("is harmless in an error and in devices get", async ({ bench }) => {
     const hostile = "\u001b]0;title\u0007\u202e\r\nerror: not ours";
     const fault = { kind: "wrong-envelope", body: { status: "error", code: "bad_request", message: hostile } } as const;
     bench.sandbox.faults.add(fault);
@@ -109,8 +106,7 @@ describe("text that a terminal would act on", () => {
     expect([json.code, unsafeIn(json.stderr), linesOf(json.stderr).length]).toEqual([6, [], 1]);
     bench.sandbox.faults.clear();
     bench.sandbox.faults.add({ kind: "hostile-text", times: 0 });
-    const { account, pool } = bench.sandbox.ids;
-    const tree = await bench.run(["tree", "--account", account, "-o", "table"]);
+    const { pool } = bench.sandbox.ids;
     const get = await bench.run([
       "devices",
       "get",
@@ -120,7 +116,7 @@ describe("text that a terminal would act on", () => {
       "-o",
       "table",
     ]);
-    expect([tree.code, get.code, unsafeIn(tree.stdout + get.stdout)]).toEqual([0, 0, []]);
+    expect([get.code, unsafeIn(get.stdout)]).toEqual([0, []]);
   });
 
   it("is harmless where the user typed it", async ({ bench }) => {

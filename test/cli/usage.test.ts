@@ -205,7 +205,6 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
     ],
     ["no domain", ["pools", "list"], "no domain is named", "agentauth pools list --domain <domain_id>"],
     ["no account", ["domains", "list"], "no account is named", "agentauth domains list --account <account_id>"],
-    ["no account for a tree", ["tree"], "no account is named", "agentauth tree --account <account_id>"],
     ["an empty pool", ["devices", "list", "--pool", ""], "no pool is named", "--pool <pool_id>"],
     ["an empty device", ["devices", "get", "", "--pool", "p"], "the device id is empty", ""],
     ["a pool with a line break", ["devices", "list", "--pool", "a\nb"], "--pool has a control character", ""],
@@ -243,7 +242,6 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
       "give only the path; pass parameters with -f name=value",
     ],
     ["half a field", ["api", "GET", "/x", "-f", "pool_id"], '-f "pool_id" is not name=value', "pool_id=<pool_id>"],
-    ["a tree as CSV", ["tree", "--account", "a", "-o", "csv"], 'tree does not support the format "csv"', "json"],
     [
       "a proxy that is none",
       [...LIST, "--proxy", "ftp://x"],

@@ -123,7 +123,7 @@ describe("an identifier", () => {
     ["what is no UTF-8", "a\\377b"],
   ])("with %s in it is refused, and nothing is sent", async ([_what, printf], { bench }) => {
     const before = bench.sandbox.requests.length;
-    for (const words of ['devices list --pool "$id"', `devices get "$id" --pool p`, 'tree --account "$id"']) {
+    for (const words of ['devices list --pool "$id"', `devices get "$id" --pool p`, 'domains list --account "$id"']) {
       const script = `id="$(printf '${printf}x')"; exec "$0" "$1" ${words}`;
       const child = spawn("sh", ["-c", script, process.execPath, BIN], { env: cleanEnv(bench.env), stdio: "pipe" });
       const err = collect(child.stderr);

@@ -48,7 +48,6 @@ describe("Node's own fetch, which takes longer to load than the rest of a start"
       ["doctor", mcpUrl, "--online"],
       [...bench.devices, "--limit", "5"],
       ["devices", "get", device, "--pool", ids.pool],
-      ["tree", "--account", ids.account],
       ["devices", "report", "--pool", ids.pool, "--html", join(home, "report.html")],
       ["api", "GET", "/api/v1/pool", "-f", `domain_id=${ids.domain}`],
       ["config", "list"],

@@ -90,18 +90,6 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     expect(pager.seen()).toContain(id);
   });
 
-  it("prints a tree through it too, unless a flag forbids it", async ({ bench }) => {
-    const { account, pool } = bench.sandbox.ids;
-    const args = ["tree", "--account", account];
-    const [pager, unused] = [makePager(), makePager()];
-    const run = startOnTerminal(args, { ...bench.env, PAGER: pager.command, LINES: "8" });
-    expect([await run.ended, run.lines()]).toEqual([0, []]);
-    expect(pager.seen()).toContain(pool);
-    const plain = startOnTerminal([...args, "--no-pager"], { ...bench.env, PAGER: unused.command, LINES: "8" });
-    expect([await plain.ended, unused.started()]).toEqual([0, false]);
-    expect(plain.out()).toContain(pool);
-  });
-
   it("a short one goes through it too", async ({ list }) => {
     const pager = makePager('process.stdout.write("the pager has ended\\n"); process.exit(0);');
     const run = list(["--limit", "5"], { PAGER: pager.command });

@@ -52,9 +52,8 @@ describe("what is printed as JSON is what its schema says", () => {
     for (const item of items) expect(problems(type, item)).toBeUndefined();
   });
 
-  it("tree and report", async ({ desk, parsed, problems }) => {
-    const { account, pool } = desk.sandbox.ids;
-    expect(problems("tree", await parsed(["tree", "--account", account, "--json"]))).toBeUndefined();
+  it("report", async ({ desk, parsed, problems }) => {
+    const { pool } = desk.sandbox.ids;
     expect(problems("report", await parsed(["devices", "report", "--pool", pool, "--json"]))).toBeUndefined();
   });
 

@@ -25,7 +25,6 @@ import { command as schemaCommand } from "./schema/command.js";
 import { command as statusCommand } from "./status/command.js";
 import { command as storeCommand } from "./store/command.js";
 import { command as tokenCommand } from "./token/command.js";
-import { command as treeCommand } from "./tree/command.js";
 
 export const COMMANDS = [
   apiCommand,
@@ -53,14 +52,12 @@ export const COMMANDS = [
   statusCommand,
   storeCommand,
   tokenCommand,
-  treeCommand,
 ] as const;
 
 export const LISTS = [
   apiCommand,
   listCommand,
   reportCommand,
-  treeCommand,
 ] as const;
 
 export const TOKENS = [

@@ -30,7 +30,7 @@ function withoutPrompts(command: Command, given: Given): object {
 }
 
 /**
- * JSON, and less of it for the context of an agent: of the lists and the tree, unless a flag says how many items, and of
+ * JSON, and less of it for the context of an agent: of the lists, unless a flag says how many items, and of
  * `commands`, unless one is named. What a flag, the profile or a redirect names is the same for everyone: a program that the
  * agent starts may have named it.
  */

@@ -28,7 +28,6 @@ export const BUNDLE_OF_WORD: ReadonlyMap<string, "lists" | "tokens" | "settings"
   ["status", "tokens"],
   ["store", "all"],
   ["token", "tokens"],
-  ["tree", "lists"],
 ]);
 
 /** Words that the help does not list. */

@@ -14,7 +14,6 @@ export const OUTPUT_TYPES = {
   pool: { about: "a pool: pools list, pools get", version: 1 },
   domain: { about: "a domain: domains list, domains get", version: 1 },
   report: { about: "a pool's devices in numbers: devices report", version: 1 },
-  tree: { about: "an account with its domains, pools and devices: tree", version: 1 },
   token: { about: "a token with its details: token --format json", version: 1 },
   exchanged: { about: "an exchanged token: exchange --format json", version: 1 },
   login: { about: "a finished login: login", version: 1 },

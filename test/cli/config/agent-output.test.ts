@@ -1,11 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
-import type { ManagementClient } from "../../../src/api/client.js";
-import type { ListOptions } from "../../../src/api/page.js";
-import { readBriefTree, Walk } from "../../../src/cli/commands/tree/walk.js";
 import { isNewSession } from "../../../src/cli/runtime/agent-mode.js";
-import type { CommandContext } from "../../../src/cli/runtime/context.js";
 import { benchTest } from "../../helpers/bench-test.js";
 import { linesOf, type RunOptions, runCli, temporaryFolder } from "../../helpers/cli.js";
 
@@ -83,101 +79,6 @@ describe("a list for an AI agent", () => {
     const { stdout, stderr } = await run([...bench.devices, "--title", "*"]);
     const { next } = noticeOf(stderr);
     expect([JSON.parse(stdout).length, next.offset]).toEqual([50, 50]);
-  });
-});
-
-const many = (name: string, count: number) => Array.from({ length: count }, (_, at) => ({ id: `${name}${at}` }));
-const DEFAULTS = {
-  profile: { value: "default", source: "default" },
-  ...{ baseUrl: undefined, clientCert: undefined, clientKey: undefined },
-};
-
-describe("a tree for an AI agent", () => {
-  it("has 50 items at most, and every upper level before devices", async ({ bench, run }) => {
-    const { account } = bench.sandbox.ids;
-    const { code, stdout, stderr } = await run(["tree", "--account", account]);
-    const { domains } = JSON.parse(stdout) as { domains: { pools: { devices: object[]; device_count: number }[] }[] };
-    const pools = domains.flatMap((domain) => domain.pools);
-    const devices = pools.flatMap((pool) => pool.devices);
-    expect([code, domains.length, pools.length, devices.length]).toEqual([0, 2, 4, 20]);
-    expect([Object.keys(devices[0] ?? {}), pools[0]?.device_count]).toEqual([["id", "title", "status"], 120]);
-    const { next, shown } = noticeOf(stderr);
-    expect([shown, next.offset]).toEqual([26, 5]);
-    const more = await run(next.command.split(" ").slice(1));
-    expect([more.code, JSON.parse(more.stdout).length]).toEqual([0, 50]);
-    const whole = await run(["tree", "--account", account, "--limit", "0"]);
-    expect(whole.stdout).toBe((await bench.run(["tree", "--account", account, "--limit", "0", "--json"])).stdout);
-  });
-
-  it("is whole for an agent that names a format, and short for a user who gives --brief", async ({ bench, run }) => {
-    const args = ["tree", "--account", bench.sandbox.ids.account];
-    const whole = await run([...args, "--json"]);
-    expect(whole.stdout).toBe((await bench.run([...args, "--json"])).stdout);
-    const short = await bench.run([...args, "--brief"]);
-    expect(short.stdout).toBe((await run(args)).stdout);
-    expect((await bench.run([...args, "--brief", "--jq", ".domains | length"])).stdout).toBe("2\n");
-    const table = await bench.run([...args, "--brief", "-o", "table"]);
-    expect([table.code, table.stderr]).toEqual([2, expect.stringContaining("does not support the format")]);
-  });
-
-  it("says what it leaves out with --quiet too, and repeats the flags of the service", async ({ bench, run }) => {
-    const { account } = bench.sandbox.ids;
-    const home = temporaryFolder();
-    const env = { AGENTAUTH_HOME: home };
-    await runCli(["config", "set", "base_url", "http://127.0.0.1:1", "--profile", "work"], {
-      env: { AGENTAUTH_HOME: home },
-    });
-    const { baseUrl } = bench.sandbox;
-    const flags = ["--profile", "work", "--base-url", baseUrl];
-    const { stdout, stderr } = await run(["tree", "--account", account, "-q", ...flags], { env });
-    expect(JSON.parse(stdout).domains[0].pools[0].devices_left_out).toBe(true);
-    const { next } = noticeOf(stderr);
-    expect(next.command).toContain(` --profile work --base-url ${baseUrl} --offset 5`);
-    expect((await run(next.command.split(" ").slice(1), { env })).code).toBe(0);
-  });
-
-  it("says null for a number of devices that the service does not name", async () => {
-    const devicesOf =
-      (count: number) =>
-      (_scope: object, { limit = count, onEnd }: ListOptions) => ({
-        async *pages() {
-          const yielded = Math.min(count, limit);
-          const next = yielded < count ? yielded : undefined;
-          yield { items: many("device", yielded), pagination: {} };
-          onEnd?.({ yielded, expected: undefined, duplicates: 0, drift: [], complete: next === undefined, next });
-        },
-      });
-    const read = async (count: number) => {
-      const pages = async function* () {
-        yield { items: [{ id: "one" }] };
-      };
-      const one = { list: () => ({ pages }) };
-      const service = { domains: one, pools: one, devices: { list: devicesOf(count) } } as unknown as ManagementClient;
-      const walk = new Walk(service, { signal: new AbortController().signal } as CommandContext, 1);
-      const [whole] = (await walk.whole("acc", 0)) as { pools: object[] }[];
-      const { domains } = (await readBriefTree(walk, "acc", DEFAULTS)).tree as { domains: { pools: object[] }[] };
-      return [whole?.pools[0], domains[0]?.pools[0]];
-    };
-    expect(await read(6)).toMatchObject([{ device_count: null }, { device_count: null, devices_left_out: true }]);
-    expect(await read(0)).toMatchObject([{ device_count: 0 }, { device_count: 0, devices: [] }]);
-  });
-
-  it("marks each list that it cuts, and no complete one", async () => {
-    const walk = {
-      domains: async () => [{ id: "a" }, { id: "b" }],
-      pools: async (id: string) => many(id, id === "a" ? 48 : 2),
-      devices: async () => ({ items: [], total: 0 }),
-    } as unknown as Walk;
-    const { tree, notice } = await readBriefTree(walk, "acc", DEFAULTS);
-    const [a, b] = tree.domains as { pools: object[]; pools_left_out?: true }[];
-    expect([a?.pools.length, a?.pools_left_out, b?.pools, b?.pools_left_out]).toEqual([48, undefined, [], true]);
-    expect([a?.pools[0], tree.domains_left_out]).toEqual([
-      expect.not.objectContaining({ devices_left_out: true }),
-      undefined,
-    ]);
-    expect(notice.next?.command).toBe("agentauth pools list --domain b --offset 0");
-    const wide = { ...walk, domains: async () => many("d", 51), pools: async () => [] } as unknown as Walk;
-    expect((await readBriefTree(wide, "acc", DEFAULTS)).tree).toMatchObject({ domains_left_out: true });
   });
 });
 

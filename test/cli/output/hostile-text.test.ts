@@ -22,15 +22,11 @@ describe("a service whose every text is made of all of Unicode", () => {
     if (format === "yaml") expect(parse(stdout)).toEqual(items);
   });
 
-  it("is harmless as a tree and as one object", async () => {
+  it.for(["table", "plain"])("is harmless as one object: %s", async (format) => {
     const { origin } = await startUnicodeService();
     const env = { AGENTAUTH_BASE_URL: origin, AGENTAUTH_API_TOKEN: "token-of-a-test" };
-    const tree = ["tree", "--account", "a", "--limit", String(items.length), "-o"];
-    const get = ["devices", "get", "dev_1", "--pool", "p", "-o"];
-    for (const args of [...["table", "plain", "json"].map((o) => [...tree, o]), [...get, "table"], [...get, "plain"]]) {
-      const { code, stdout, stderr } = await runCli(args, { env });
-      expect([args, code, unsafeCharacters(stdout), unsafeCharacters(stderr, "\n")]).toEqual([args, 0, [], []]);
-    }
+    const { code, stdout, stderr } = await runCli(["devices", "get", "dev_1", "--pool", "p", "-o", format], { env });
+    expect([code, unsafeCharacters(stdout), unsafeCharacters(stderr, "\n")]).toEqual([0, [], []]);
   });
 
   it("parses back equal from CSV, and with --csv-raw byte by byte", async () => {

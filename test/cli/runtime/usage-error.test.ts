@@ -91,7 +91,6 @@ describe("an unexpected argument", () => {
     ["devices list extra", "did you mean --pool extra?"],
     ["pools list extra", "did you mean --domain extra?"],
     ["domains list extra", "did you mean --account extra?"],
-    ["tree extra", "did you mean --account extra?"],
     ["devices list --pool p extra", "see agentauth devices list --help"],
     ["devices get d extra", "see agentauth devices get --help"],
     ["devices get d --pool p extra", "see agentauth devices get --help"],

@@ -3,7 +3,7 @@ import { collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Lists:", order: 4, names: ["api"], declare: declareApi };
+export const command: CommandDeclaration = { group: "Lists:", order: 3, names: ["api"], declare: declareApi };
 
 /** `api GET <path>`. */
 function declareApi(registry: Registry): void {

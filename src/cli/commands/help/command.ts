@@ -50,7 +50,7 @@ const AGENTS = `If an AI agent runs agentauth:
   - lists, status and the like are printed as JSON, as with -o json; token still prints the bare token
   - errors are one line of JSON, the last line on stderr
   - there is no prompt, no browser and no pager, as with --no-input --browser none
-  - lists and tree print the short form, as with --brief: 50 items in few columns, and on stderr the command for the next ones; --limit prints whole items
+  - lists print the short form, as with --brief: 50 items in few columns, and on stderr the command for the next ones; --limit prints whole items
   - commands prints names and summaries; with --json, or for one command, everything
 
 A line on stderr reports this mode, once per session of the agent. What is named means the same for everyone: with -o, --json, --jq, --columns, the output setting of a profile or a redirect to a file, a list is whole and in that form.

@@ -9,12 +9,9 @@ import type { CommandContext } from "../../runtime/context.js";
 import outputSchemas from "./outputs.gen.json" with { type: "json" };
 import serviceSchemas from "./service.gen.json" with { type: "json" };
 
-const { device, pool, domain } = serviceSchemas;
-
 const SCHEMAS: Readonly<Record<OutputTypeName, object>> = {
   ...serviceSchemas,
   ...outputSchemas,
-  tree: treeSchema(),
 };
 
 const TYPE_COLUMNS = [
@@ -54,32 +51,6 @@ function isOutputType(name: string): name is OutputTypeName {
 
 function idOf(name: string, version: number): string {
   return `urn:agentauth:schema:${name}:${version}`;
-}
-
-/** The items of the service, each with those below it. */
-function treeSchema(): object {
-  const device_count = {
-    type: ["integer", "null"],
-    description: "Number of devices of the pool, including those not shown; null if the service does not say it.",
-  };
-  const leftOut = (items: string) => ({
-    const: true,
-    description: `Present if the output for an AI agent leaves ${items} out.`,
-  });
-  const ofPool = { device_count, devices: list(device), devices_left_out: leftOut("devices") };
-  const pools = list({ ...pool, properties: { ...pool.properties, ...ofPool } });
-  const ofDomain = { pools, pools_left_out: leftOut("pools") };
-  const domains = list({ ...domain, properties: { ...domain.properties, ...ofDomain } });
-  const account_id = { type: "string", description: "The account." };
-  return {
-    type: "object",
-    properties: { account_id, domains, domains_left_out: leftOut("domains") },
-    required: ["account_id", "domains"],
-  };
-}
-
-function list(items: object): object {
-  return { type: "array", items };
 }
 
 /** The options of `schema`. */

@@ -41,7 +41,7 @@ describe("agentauth complete", () => {
     ["a choice in the same word", ["devices", "list", "--output=nd"], ["ndjson"]],
     ["a choice of an operand", ["completion", "b"], ["bash"]],
     ["a profile", ["devices", "list", "--profile", ""], ["default", "staging"]],
-    ["an account", ["tree", "--account", ""], ["acc_1"]],
+    ["an account", ["domains", "list", "--account", ""], ["acc_1"]],
     ["a domain", ["pools", "list", "--domain", ""], ["dom_1"]],
     ["a pool", ["devices", "list", "--pool", "pool"], ["pool_staging"]],
     [
@@ -120,11 +120,11 @@ describe("agentauth complete", () => {
     writeSandboxState(own.AGENTAUTH_HOME, { ...state, ...ids });
     const first = async (...words: string[]) =>
       (await runCli(["complete", "--", ...words, ""], { env: own })).stdout.replace(/\t\n:4\n$/, "");
-    expect(await first("tree", "--account")).toBe("acc_s");
+    expect(await first("domains", "list", "--account")).toBe("acc_s");
     expect(await first("pools", "list", "--domain")).toBe("dom_s");
     expect(await first("devices", "list", "--pool")).toBe("pool_s");
     expect(await first("token")).toBe("http://127.0.0.1:1/mcp");
-    expect(await first("tree", "--profile")).toContain("sandbox");
+    expect(await first("status", "--profile")).toContain("sandbox");
     expect({ ...console }).toEqual(before);
   });
 

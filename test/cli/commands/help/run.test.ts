@@ -29,7 +29,7 @@ describe("help is on stdout, exit 0", () => {
     const words = [[], ["help"], ["-h"], ["--help"]];
     const [plain, ...others] = await Promise.all(words.map((args) => runCli(args, { env })));
     expect(plain?.code).toBe(0);
-    for (const word of ["demo", "devices", "tree", "help exit-codes", "agentauth --help --all"]) {
+    for (const word of ["demo", "devices", "domains", "help exit-codes", "agentauth --help --all"]) {
       expect(plain?.stdout).toContain(word);
     }
     for (const other of others) expect(other).toEqual(plain);

@@ -34,22 +34,6 @@ describe("schema", () => {
     });
   });
 
-  it("has what a tree and an event add to the items of the service", async () => {
-    const schemaOf = async (name: string) => JSON.parse((await runCli(["schema", name])).stdout);
-    const { properties, ...tree } = await schemaOf("tree");
-    const { items: domain, ...domains } = properties.domains;
-    const { items: pool, ...pools } = domain.properties.pools;
-    const { items: device, ...devices } = pool.properties.devices;
-    const { device_count, devices_left_out } = pool.properties;
-    const { account_id, domains_left_out } = properties;
-    const ofTree = { tree, account_id, domains, domains_left_out, pools, devices, device_count, devices_left_out };
-    expect({ ...ofTree, pools_left_out: domain.properties.pools_left_out }).toMatchSnapshot();
-    expect(device.properties).toEqual((await schemaOf("device")).properties);
-    expect([domain, pool].map((one) => one.properties.title)).toEqual(
-      await Promise.all(["domain", "pool"].map(async (name) => (await schemaOf(name)).properties.title)),
-    );
-  });
-
   it.each([
     ["devise", "did you mean device?"],
     ["zzzzzzzz", `types: ${Object.keys(OUTPUT_TYPES).join(", ")}`],
