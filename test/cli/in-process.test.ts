@@ -9,20 +9,12 @@ const it = runTest();
 describe("a run in this process", () => {
   it("prints for the terminal that it has", async ({ desk, newEnv }) => {
     const tty = { stdout: true };
-    const env = { ...newEnv(), NO_COLOR: "1", AGENTAUTH_PAGER: "" };
+    const env = { ...newEnv(), NO_COLOR: "1" };
     const runs = [30, 200].map((columns) => runCli(desk.devices, { env, tty, columns }));
     const [narrow, wide] = await Promise.all(runs);
     const longest = (text = "") => Math.max(...text.split("\n").map((line) => line.length));
     expect(longest(narrow?.stdout)).toBeLessThan(60);
     expect(longest(wide?.stdout)).toBeGreaterThan(60);
-  });
-
-  it("passes on what the pager prints", async ({ desk, newEnv }) => {
-    const env = { ...newEnv(), AGENTAUTH_PAGER: "tac" };
-    const list = [...desk.devices, "-o", "id"];
-    const { stdout } = await runCli(list, { env });
-    const paged = await runCli(list, { env: { ...env, LINES: "2" }, tty: { stdout: true } });
-    expect(paged.stdout.split("\n").reverse().join("\n").trim()).toBe(stdout.trim());
   });
 
   it("returns the programs that it started and the requests that it sent", async ({ desk, me, newEnv, url }) => {

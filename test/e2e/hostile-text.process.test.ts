@@ -31,7 +31,6 @@ describe("a service whose every text is made of all of Unicode", () => {
       AGENTAUTH_API_TOKEN: "token-of-a-test",
       COLUMNS: "200",
       NO_COLOR: "1",
-      PAGER: "cat",
     };
     for (const format of ["table", "json", "csv"]) {
       const args = ["devices", "list", "--pool", "p", "-o", format];

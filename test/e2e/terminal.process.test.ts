@@ -16,7 +16,7 @@ const it = benchTest().extend(
   ({ bench }) =>
     async (args: readonly string[], env: Record<string, string> = {}, redirect = "") => {
       const command = `${[process.execPath, BIN, ...args].map(shellWord).join(" ")} ${redirect}`;
-      const all = cleanEnv({ TERM: "xterm-256color", COLUMNS: "120", PAGER: "cat", ...bench.env, ...env });
+      const all = cleanEnv({ TERM: "xterm-256color", COLUMNS: "120", ...bench.env, ...env });
       const child = spawn("script", ["-qec", command, "/dev/null"], { env: all, stdio: "pipe" });
       const out = collect(child.stdout);
       const [code] = (await once(child, "close")) as [number | null];

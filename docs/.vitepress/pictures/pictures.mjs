@@ -38,11 +38,11 @@ function scenes() {
       columns: 92,
       commands: [`login ${mcp} --login-timeout 300 --browser ${browser()}`, `mcp call ${mcp} whoami`, "status"],
     },
-    { name: "list", columns: 100, commands: [`devices list ${pool} --sort last_seen:desc --limit 8 --no-pager`] },
+    { name: "list", columns: 100, commands: [`devices list ${pool} --sort last_seen:desc --limit 8`] },
     ...(isCheck
       ? []
       : [
-          { name: "report", columns: 100, commands: [`devices report ${pool} --no-pager`] },
+          { name: "report", columns: 100, commands: [`devices report ${pool}`] },
           { name: "doctor", columns: 100, commands: ["doctor"] },
         ]),
   ];
@@ -107,7 +107,6 @@ function environment() {
     AGENTAUTH_HOME: join(folder, "home"),
     AGENTAUTH_BASE_URL: sandbox.baseUrl,
     AGENTAUTH_API_TOKEN: sandbox.apiToken,
-    AGENTAUTH_PAGER: "",
   };
 }
 

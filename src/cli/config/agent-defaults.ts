@@ -23,9 +23,8 @@ export function withAgentDefaults(
 function withoutPrompts(command: Command, given: Given): object {
   if (hasAny(given, "browser", "flow", "grant") || given["login"] === true) return {};
   return {
-    ...(hasFlag(command, "--browser") && { browser: "none" }),
+    ...(hasFlag(command, "--browser") && { browser: "none", input: false }),
     ...(hasFlag(command, "--wait") && { isForAgent: true }),
-    ...((hasFlag(command, "--browser") || hasFlag(command, "--no-pager")) && { input: false }),
   };
 }
 

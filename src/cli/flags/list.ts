@@ -16,8 +16,6 @@ export interface ListFlags extends GlobalFlags, OutputFlags, FilterFlags {
   strict?: true | "all";
   /** The beginning of the list in few columns. */
   brief?: true;
-  /** `false` for `--no-pager`. */
-  pager?: boolean;
 }
 
 /** The flags of every list. */

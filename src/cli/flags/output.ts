@@ -1,4 +1,4 @@
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { FORMATS, type Format } from "../../profile/settings.js";
 import { addFlags, type FlagRow } from "./values.js";
 
@@ -14,11 +14,6 @@ export interface OutputFlags {
 export const DOCUMENT_FORMATS = ["table", "plain", "json", "ndjson", "yaml"] as const satisfies readonly Format[];
 
 const OUTPUT = "Output:";
-
-/** `--no-pager`. */
-export function pagerOption(): Option {
-  return new Option("--no-pager", "Print without a pager (AGENTAUTH_PAGER, PAGER, less)").helpGroup(OUTPUT);
-}
 
 const AS_JSON: FlagRow = ["--json", "Same as -o json"];
 const JQ: FlagRow = ["--jq <expression>", "Filter JSON with a jq expression"];

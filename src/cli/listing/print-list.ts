@@ -3,7 +3,6 @@ import { type AgentAuthError, isAgentAuthError, withHint } from "../../errors.js
 import type { Format } from "../../profile/settings.js";
 import type { ListFlags } from "../flags/list.js";
 import type { ColumnSet } from "../output/columns.js";
-import { withPager } from "../output/pager.js";
 import { createWriter, formatOf, type Writer } from "../output/writer.js";
 import type { CommandContext } from "../runtime/context.js";
 import { buildFilter } from "./filters.js";
@@ -20,15 +19,13 @@ export async function runList(kind: ListKind, given: ListFlags, context: Command
   const scopeId = requireScope(kind.scope, settings, `${kind.noun} list`);
   const filter = buildFilter(options, context.now(), documentedValues(kind.noun));
   const sort = options.sort === undefined ? undefined : parseSort(options.sort, kind.noun);
-  await withPager(context, { ...options, format }, async (paged) => {
-    const writer = createWriter(format, { ...COLUMNS[kind.noun], ...writerOptions(options, context) }, paged.io);
-    const service = await paged.management();
-    const request = { kind, scopeId, sort, filter, options };
-    const { end, selections } = readList(service, request, paged);
-    await print(selections, { kind, scopeId, given, format, writer, end }, paged);
-    const isJson = format === "json" || format === "ndjson";
-    reportEnding(end, given, filter, paged, given.brief && { columns: options.columns ?? "", isJson });
-  });
+  const writer = createWriter(format, { ...COLUMNS[kind.noun], ...writerOptions(options, context) }, context.io);
+  const service = await context.management();
+  const request = { kind, scopeId, sort, filter, options };
+  const { end, selections } = readList(service, request, context);
+  await print(selections, { kind, scopeId, given, format, writer, end }, context);
+  const isJson = format === "json" || format === "ndjson";
+  reportEnding(end, given, filter, context, given.brief && { columns: options.columns ?? "", isJson });
   return undefined;
 }
 

@@ -24,10 +24,6 @@ export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = 
   ["AGENTAUTH_LOG", "info logs as --verbose, debug as --debug"],
   ["AGENTAUTH_ERRORS", '"json" prints errors as one line of JSON'],
   ["AGENTAUTH_AGENT", "0: no AI agent runs this, 1: one does (default: detected); see help agents"],
-  [
-    "AGENTAUTH_PAGER, PAGER",
-    "the pager for output to a terminal (default: less, which exits by itself if one screen is enough); cat for none",
-  ],
   ["BROWSER", "the browser to log in with, or none"],
   ["HTTPS_PROXY, HTTP_PROXY, ALL_PROXY", "the proxy for requests"],
   ["NO_PROXY", "hosts that are reached without it"],
@@ -39,7 +35,7 @@ export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = 
   ["FORCE_HYPERLINK", "0 or 1: whether the link of a login is a hyperlink"],
   ["COLUMNS", "the width to print tables for"],
   ["LINES", "the height of the screen"],
-  ["TERM", "dumb: no colours, no pager, no progress"],
+  ["TERM", "dumb: no colours, no progress"],
   ["CI", "set: --show-secrets needs --yes too"],
 ];
 

@@ -178,7 +178,6 @@ const VARIABLES: Readonly<Record<string, readonly string[]>> = {
   "--idp-client-secret-file": ["AGENTAUTH_IDP_CLIENT_SECRET"],
   "--id-token-file": ["AGENTAUTH_ID_TOKEN"],
   "--subject-token-file": ["AGENTAUTH_SUBJECT_TOKEN"],
-  "--no-pager": ["AGENTAUTH_PAGER", "PAGER"],
 };
 
 /** Describes one flag. */

@@ -49,7 +49,7 @@ function commandUnder(parent: Command, word: string): Command {
 const AGENTS = `If an AI agent runs agentauth:
   - lists, status and the like are printed as JSON, as with -o json; token still prints the bare token
   - errors are one line of JSON, the last line on stderr
-  - there is no prompt, no browser and no pager, as with --no-input --browser none
+  - there is no prompt and no browser, as with --no-input --browser none
   - lists print the short form, as with --brief: 50 items in few columns, and on stderr the command for the next ones; --limit prints whole items
   - commands prints names and summaries; with --json, or for one command, everything
 

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { addDeviceFilters, addListFlags, type ListFlags } from "../../flags/list.js";
-import { addOutputFlags, pagerOption } from "../../flags/output.js";
+import { addOutputFlags } from "../../flags/output.js";
 import type { ListKind } from "../../listing/scope.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
@@ -49,7 +49,6 @@ function declareLists(registry: Registry): void {
   for (const kind of KINDS) {
     const group = registry.root.command(kind.noun).description(kind.about).addHelpText("after", `\n${kind.of}`);
     const list = addListFlags(group.command("list").description(kind.about))
-      .addOption(pagerOption())
       .addOption(scopeOption(kind.scope))
       .addHelpText("after", `\nExamples:${kind.examples}`)
       .action(
@@ -70,7 +69,6 @@ function declareGet(group: Command, kind: ListKind, registry: Registry): void {
   addOutputFlags(group.command("get").description(about))
     .argument(`<${singular}_id>`, `ID of the ${singular}`)
     .addOption(scopeOption(scope))
-    .addOption(pagerOption())
     .addHelpText("after", `\nExample:\n  $ agentauth ${noun} get <${singular}_id> --${scope} <${scope}_id> -o json`)
     .action(
       registry.action<ListFlags & { id: string }>(

@@ -3,7 +3,6 @@ import { shellWord } from "../../../redact.js";
 import type { ListFlags } from "../../flags/list.js";
 import { checkIdentifier, type ListKind, requireScope } from "../../listing/scope.js";
 import { COLUMNS, getItem } from "../../listing/source.js";
-import { withPager } from "../../output/pager.js";
 import { formatOf, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { operandToPaste } from "../../runtime/pasted-commands.js";
@@ -32,5 +31,5 @@ export async function runGet(
     })
     .finally(() => progress.stop());
   const format = formatOf(options, settings, context.io);
-  await withPager(context, { ...options, format }, (paged) => printObject(format, item, options, paged, COLUMNS[noun]));
+  await printObject(format, item, options, context, COLUMNS[noun]);
 }

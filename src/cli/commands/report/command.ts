@@ -1,5 +1,5 @@
 import { addDeviceFilters, addReadFlags } from "../../flags/list.js";
-import { addDocumentFlags, DOCUMENT_FORMATS, pagerOption } from "../../flags/output.js";
+import { addDocumentFlags, DOCUMENT_FORMATS } from "../../flags/output.js";
 import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
@@ -18,7 +18,7 @@ function declareReport({ root, run }: Registry): void {
     ["--html <file>", "Write one self-contained HTML page (- for stdout)"],
     ["--force", "Overwrite the file of --html"],
   ]);
-  addDocumentFlags(report, DOCUMENT_FORMATS).addOption(pagerOption());
+  addDocumentFlags(report, DOCUMENT_FORMATS);
   addDeviceFilters(addReadFlags(report))
     .addHelpText(
       "after",

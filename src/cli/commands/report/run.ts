@@ -10,7 +10,6 @@ import { resumeCommand } from "../../listing/resume-command.js";
 import { requireScope, unusableHint } from "../../listing/scope.js";
 import { documentedValues, parseSort } from "../../listing/source.js";
 import { type ListEnding, readList } from "../../listing/summary.js";
-import { withPager } from "../../output/pager.js";
 import { countText, groupThousands } from "../../output/value.js";
 import { printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
@@ -98,12 +97,11 @@ async function writePage(report: Report, path: string, force: boolean, { io }: C
 }
 
 function print(report: Report, format: Format, options: ReportFlags, context: CommandContext): Promise<void> {
-  return withPager(context, { ...options, format }, (paged) => {
-    if (options.jq !== undefined || (format !== "table" && format !== "plain")) {
-      return printObject(format, report, options, paged);
-    }
-    return paged.io.stdout.write(reportText(report, paged.io.stdout, paged.io.env));
-  });
+  if (options.jq !== undefined || (format !== "table" && format !== "plain")) {
+    return printObject(format, report, options, context);
+  }
+  const { stdout, env } = context.io;
+  return stdout.write(reportText(report, stdout, env));
 }
 
 function warn({ verdict, drift, matched, failure }: Reading, filter: Filter | undefined, { io }: CommandContext): void {
