@@ -89,7 +89,7 @@ describe("the command tree", () => {
     const { examples, description } = command("token");
     expect(examples).toContain("agentauth token https://mcp.example/mcp --format headers-json");
     expect(description).toMatch(/^Uses the stored token, refreshes it, or logs in \(interactive terminals only\)\.\n/);
-    expect(description).not.toContain("https://mcp.example");
+    expect(description).not.toContain("$ agentauth");
   });
 
   it("has every exit code", () => {
