@@ -12,7 +12,6 @@ const WORKLOADS = [
   "listing-memory",
   "listing-many",
   "output-ndjson",
-  "output-yaml",
   "output-table",
   "resource-server",
   "agent-fetch",

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { type Env, system } from "../platform/system.js";
 
 /** The names of the output formats, which a profile can set one of; the command line says what each prints. */
-export const FORMATS = ["table", "wide", "plain", "json", "ndjson", "csv", "yaml", "id"] as const;
+export const FORMATS = ["table", "wide", "plain", "json", "ndjson", "csv", "id"] as const;
 
 /** The name of an output format. */
 export type Format = (typeof FORMATS)[number];

@@ -189,7 +189,7 @@ describe("a command line", () => {
     [["--output=json"], {}, "JSON"],
     [["--format", "json"], {}, "JSON"],
     [["--format=ndjson"], {}, "JSON"],
-    [["-o", "yaml"], {}, "text"],
+    [["-o", "csv"], {}, "text"],
     [["-o", "jsonx"], {}, "text"],
     [["json"], {}, "text"],
     [["--", "--json"], {}, "text"],
@@ -197,7 +197,7 @@ describe("a command line", () => {
     [[], { AGENTAUTH_ERRORS: "json" }, "JSON"],
     [[], { AGENTAUTH_ERRORS: "text" }, "text"],
     [[], { AGENTAUTH_AGENT: "1" }, "JSON"],
-    [["-o", "yaml"], { AGENTAUTH_AGENT: "1" }, "text"],
+    [["-o", "csv"], { AGENTAUTH_AGENT: "1" }, "text"],
     [["--jq", "."], { AGENTAUTH_AGENT: "1" }, "text"],
   ])("%j with %j prints its error as %s", async (words, env, form) => {
     const { code, stdout, stderr } = await runWork(words, failing, env);

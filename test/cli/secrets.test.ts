@@ -8,7 +8,7 @@ const SECRET = "<CLIENT_SECRET>";
 const COLUMNS = ["--columns", "id,dynamic_client_details.client_secret,dynamic_client_details"];
 
 describe("a client secret", () => {
-  it.for(["json", "ndjson", "yaml"])("is masked in %s until --show-secrets is given", async (format, { bench }) => {
+  it.for(["json", "ndjson"])("is masked in %s until --show-secrets is given", async (format, { bench }) => {
     const args = [...bench.devices, "--limit", "2", "-q", "-o", format];
     const hidden = await bench.run(args);
     expect(hidden.stdout).toContain("********");
@@ -16,7 +16,7 @@ describe("a client secret", () => {
     expect((await bench.run([...args, "--show-secrets"])).stdout.split(SECRET)).toHaveLength(3);
   });
 
-  it.for(["table", "wide", "plain", "csv", "json", "yaml"])(
+  it.for(["table", "wide", "plain", "csv", "json"])(
     "is masked in %s where a column names it",
     async (format, { bench }) => {
       const args = [...bench.devices, "--limit", "1", "-q", "-o", format, ...COLUMNS];
@@ -27,7 +27,7 @@ describe("a client secret", () => {
     },
   );
 
-  it.for(["table", "plain", "json", "yaml", "csv"])("is masked in devices get as %s", async (format, { bench }) => {
+  it.for(["table", "plain", "json", "csv"])("is masked in devices get as %s", async (format, { bench }) => {
     const { pool } = bench.sandbox.ids;
     const id = bench.sandbox.data.device(pool, 3)?.id ?? "";
     const args = ["devices", "get", id, "--pool", pool, "-o", format];
@@ -67,15 +67,12 @@ describe("the API token", () => {
 });
 
 describe("text that a terminal would act on", () => {
-  it.for(["table", "wide", "plain", "json", "ndjson", "yaml", "id"])(
-    "comes out harmless as %s",
-    async (format, { bench }) => {
-      bench.sandbox.faults.add({ kind: "hostile-text", times: 0 });
-      const { code, stdout, stderr } = await bench.run([...bench.devices, "-o", format]);
-      expect(code).toBe(0);
-      expect(unsafeIn(stdout + stderr)).toEqual([]);
-    },
-  );
+  it.for(["table", "wide", "plain", "json", "ndjson", "id"])("comes out harmless as %s", async (format, { bench }) => {
+    bench.sandbox.faults.add({ kind: "hostile-text", times: 0 });
+    const { code, stdout, stderr } = await bench.run([...bench.devices, "-o", format]);
+    expect(code).toBe(0);
+    expect(unsafeIn(stdout + stderr)).toEqual([]);
+  });
 
   it("keeps one line an item", async ({ bench }) => {
     bench.sandbox.faults.add({ kind: "hostile-text", text: "a\nb\rc\u2028d\te", times: 0 });

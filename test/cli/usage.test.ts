@@ -41,7 +41,7 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
     ]),
     [
       "a token as JSON",
-      ["token", "https://mcp.example/mcp", "-o", "yaml"],
+      ["token", "https://mcp.example/mcp", "-o", "csv"],
       "unknown option '-o'",
       "did you mean --format json?",
     ],

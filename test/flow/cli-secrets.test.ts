@@ -45,8 +45,7 @@ class RecordedRuns {
     await this.#remember();
     await this.#run("mcp", "call", url, "whoami", "--debug");
     await this.#run("mcp", "call", url, "admin_report", "--debug");
-    for (const format of ["table", "wide", "json", "yaml", "csv"])
-      await this.#run("status", url, "-o", format, "--debug");
+    for (const format of ["table", "wide", "json", "csv"]) await this.#run("status", url, "-o", format, "--debug");
     await this.#run("status", "--all", "--json", "-v");
     await this.#run("discover", url, "--debug");
     await this.#run("discover", url, "-o", "json", "--debug");

@@ -16,7 +16,7 @@ it("masks the token that a server says back, in what it lists, in a result and i
     const isError = params["name"] === "moan";
     return sendResult(response, id, { content: [{ type: "text", text: `with ${TOKEN}` }], isError });
   });
-  for (const format of ["table", "json", "yaml"]) {
+  for (const format of ["table", "json"]) {
     for (const [code, args] of [
       [0, ["tools", url]],
       [0, ["call", url, "say"]],

@@ -2,14 +2,14 @@ import { describe, expect, it } from "vitest";
 import { findNearest, suggest, suggestionHint } from "../../src/http/suggest.js";
 import { fc } from "../helpers/properties.js";
 
-const FORMATS = ["table", "wide", "plain", "json", "ndjson", "csv", "yaml", "id"];
+const FORMATS = ["table", "wide", "plain", "json", "ndjson", "csv", "id"];
 
 describe("did you mean", () => {
   it.each([
     ["jsn", "json"],
     ["JSON", "json"],
     ["tabel", "table"],
-    ["ymal", "yaml"],
+    ["cvs", "csv"],
     ["ndjsn", "ndjson"],
     ["plan", "plain"],
     ["xml", undefined],

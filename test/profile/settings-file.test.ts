@@ -60,7 +60,7 @@ describe("a setting", () => {
     const choices = Object.entries(PROFILE_KEYS).filter(([, { values }]) => typeof values !== "function");
     expect(Object.fromEntries(choices.map(([key, { values }]) => [key, values]))).toEqual({
       sorting: SORTING_ENCODINGS,
-      output: ["table", "wide", "plain", "json", "ndjson", "csv", "yaml", "id"],
+      output: ["table", "wide", "plain", "json", "ndjson", "csv", "id"],
       store: ["file", "keyring", "memory", "redis", "postgres"],
       store_fallback: ["none", "file"],
       store_takeover: ["patient", "fast"],
@@ -93,7 +93,7 @@ describe("a setting", () => {
     ["store_tenant", "", '"" must not be empty'],
     ["client_cert", "", '"" must not be empty'],
     ["client_key", "", '"" must not be empty'],
-    ["output", "xml", '"xml" must be one of table, wide, plain, json, ndjson, csv, yaml, id'],
+    ["output", "xml", '"xml" must be one of table, wide, plain, json, ndjson, csv, id'],
     ["use_system_ca", "maybe", '"maybe" must be one of yes, no'],
     ["client_metadata_url", "http://c.example/a", '"http://c.example/a" must be an https address'],
     ["client_metadata_url", "https://c.example/", '"https://c.example/" must have a path'],

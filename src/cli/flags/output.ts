@@ -11,7 +11,7 @@ export interface OutputFlags {
 }
 
 /** The formats of what is no list: a text to read, or data. */
-export const DOCUMENT_FORMATS = ["table", "plain", "json", "ndjson", "yaml"] as const satisfies readonly Format[];
+export const DOCUMENT_FORMATS = ["table", "plain", "json", "ndjson"] as const satisfies readonly Format[];
 
 const OUTPUT = "Output:";
 

@@ -21,7 +21,6 @@ export interface OutputFormat {
 const table = () => import("./table.js");
 const lines = () => import("./lines.js");
 const csv = () => import("./csv.js");
-const yaml = () => import("./yaml.js");
 
 /** Every output format, by its name. */
 export const OUTPUT_FORMATS = {
@@ -66,13 +65,6 @@ export const OUTPUT_FORMATS = {
     jq: "refused",
     list: async (context) => (await csv()).csvWriter(context),
     object: async () => (await csv()).csvObject,
-  },
-  yaml: {
-    about: "a sequence of mappings",
-    columns: "main",
-    jq: "refused",
-    list: async (context) => (await yaml()).yamlWriter(context),
-    object: async () => (await yaml()).yamlObject,
   },
   id: {
     about: "one identifier a line",

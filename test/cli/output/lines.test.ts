@@ -105,7 +105,7 @@ describe("--jq", () => {
     },
   );
 
-  it.each(["csv", "yaml", "id"] as const)("is refused with %s", async (format) => {
+  it.each(["csv", "id"] as const)("is refused with %s", async (format) => {
     await expect(print(format, list, { flags: { jq: "." } })).rejects.toMatchObject({ class: "usage" });
   });
 });

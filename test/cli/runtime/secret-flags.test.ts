@@ -143,7 +143,7 @@ describe("what is masked of a command line", () => {
 });
 
 describe("--show-secrets", () => {
-  const ask = ["-o", "yaml", "--limit", "1", "--show-secrets"];
+  const ask = ["--columns", "dynamic_client_details.client_secret", "--limit", "1", "--show-secrets"];
 
   it("is refused in the log of a CI job until --yes is given", async ({ bench }) => {
     const refused = await bench.run([...bench.devices, ...ask], { env: { CI: "true" } });

@@ -1,4 +1,3 @@
-import { parse } from "yaml";
 import { type HostileCase, LISTING, unless } from "../case.js";
 import type { Kit } from "../kit/kit.js";
 import type { Run } from "../kit/watched.js";
@@ -24,7 +23,7 @@ const HOSTILE = {
 } as const;
 
 const texts = Object.values(HOSTILE);
-/** Texts that YAML and jq can represent. */
+/** Texts that jq can represent. */
 const written = texts.filter((text) => !text.includes("\ud800"));
 const FORMULAS = ["=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", " =1", '"=1', "＝1+1", "＋1", "－1", "＠x"];
 
@@ -109,11 +108,6 @@ const formats: HostileCase[] = [
       ),
     ),
   ),
-  titled("O4c", "the same as YAML", "escaped; it parses back unchanged", written, ["-o", "yaml"], (run) =>
-    unless({
-      "the parsed output equals the input": JSON.stringify(titlesOf(parse(run.stdout))) === JSON.stringify(written),
-    }),
-  ),
   titled(
     "O5a",
     "titles that a spreadsheet runs as formulas, as CSV",
@@ -166,9 +160,9 @@ function csvCells(run: Run): string[] {
 }
 
 const secrets: HostileCase[] = [
-  ...(["table", "wide", "plain", "json", "ndjson", "yaml", "csv"] as const).map(
+  ...(["table", "wide", "plain", "json", "ndjson", "csv"] as const).map(
     (format, nth): HostileCase => ({
-      id: `O7${"abcdefg"[nth]}`,
+      id: `O7${"abcdef"[nth]}`,
       input: `a client_secret in every place where the service may put one, as ${format}`,
       result: "masked",
       outcome: "ok",

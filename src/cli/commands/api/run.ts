@@ -43,7 +43,6 @@ export async function runApi(options: ApiOptions, context: CommandContext): Prom
     try {
       const response = await request(service, path, ofPage, context);
       const body = await readObject(response);
-      if (pages > 0 && format === "yaml" && options.jq === undefined) await context.io.stdout.write("---\n");
       await print(body);
       next = nextOffset(body, offset, response);
     } catch (thrown) {

@@ -1,6 +1,5 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect } from "vitest";
-import { parseAllDocuments } from "yaml";
 import type { Fault } from "../../../../src/sandbox/index.js";
 import { benchTest } from "../../../helpers/bench-test.js";
 import { allIds, linesOf, runCli } from "../../../helpers/cli.js";
@@ -74,10 +73,10 @@ describe("api", () => {
     expect(stderr).toMatch(/^error: .*JSON/);
   });
 
-  it("masks secrets unless a flag asks for them, and prints yaml", async ({ bench }) => {
-    const args = ["api", "GET", "/api/v1/device", "-f", `pool_id=${bench.sandbox.ids.pool}`, "-o", "yaml"];
+  it("masks secrets unless a flag asks for them, and prints the format that one names", async ({ bench }) => {
+    const args = ["api", "GET", "/api/v1/device", "-f", `pool_id=${bench.sandbox.ids.pool}`, "-o", "plain"];
     const masked = await bench.run(args);
-    expect(masked.stdout).toMatch(/^status: success$/m);
+    expect(masked.stdout).toMatch(/^status\tsuccess$/m);
     expect(masked.stdout).not.toContain("<CLIENT_SECRET>");
     expect((await bench.run([...args, "--show-secrets"])).stdout).toContain("<CLIENT_SECRET>");
   });
@@ -96,8 +95,6 @@ describe("api", () => {
     expect(linesOf(ids.stdout)).toEqual(allIds(bench.sandbox));
     const later = await bench.run([...paged, "-f", "pagination[offset]=10", "--jq", ".pagination.page_offset"]);
     expect(later.stdout).toBe("10\n");
-    const yaml = await bench.run([...paged, "-o", "yaml"]);
-    expect(parseAllDocuments(yaml.stdout).map((one) => one.toJS().pagination.page_offset)).toEqual([0, 5, 10]);
   });
 
   it("--paginate ends with exit 7 and the command that prints the other pages", async ({ bench }) => {

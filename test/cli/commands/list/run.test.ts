@@ -1,5 +1,4 @@
 import { describe, expect } from "vitest";
-import { parse as parseYaml } from "yaml";
 import type { Fault } from "../../../../src/sandbox/index.js";
 import { benchTest } from "../../../helpers/bench-test.js";
 import { allIds, linesOf, temporaryFolder } from "../../../helpers/cli.js";
@@ -17,7 +16,6 @@ const READERS: Record<string, (text: string) => unknown[]> = {
       .map((line) => line.split(",")[0]),
   plain: (text) => linesOf(text).map((line) => line.split("\t")[0]),
   id: linesOf,
-  yaml: (text) => (parseYaml(text) as { id: string }[]).map(({ id }) => id),
   table: (text) =>
     linesOf(text)
       .slice(1)

@@ -156,7 +156,7 @@ describe("what mcp tools and mcp call print of a plain server", () => {
     { type: "image", data: "AA==", mimeType: "image/png" },
   ];
 
-  it.each(["table", "wide", "plain", "json", "ndjson", "csv", "yaml", "id"])("as %s", async (format) => {
+  it.each(["table", "wide", "plain", "json", "ndjson", "csv", "id"])("as %s", async (format) => {
     const { url, run } = await loggedInAt(({ id, method }, response) =>
       sendResult(
         response,

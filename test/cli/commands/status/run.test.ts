@@ -175,7 +175,7 @@ it("shows the exceptions of a login as flags, in text and as JSON, and no column
   const exceptions = ["--allow-private-network", "--resource none", "--accept-token-type user"];
   const json = await user.run(["status", "--json"]);
   expect(JSON.parse(json.stdout)).toMatchObject([{ resource: "none", exceptions }]);
-  const text = await user.run(["status", "-o", "yaml"]);
+  const text = await user.run(["status", "-o", "ndjson"]);
   for (const flag of exceptions) expect(text.stdout).toContain(flag);
   const plain = await user.run(["status", "-o", "plain"]);
   expect(plain.stdout).toContain(JSON.stringify(exceptions));

@@ -96,13 +96,13 @@ describe("store logins", () => {
     const { home, keys } = await madeHome();
     await filled(home);
     const run = over(home, keys);
-    for (const format of ["table", "wide", "plain", "json", "ndjson", "csv", "yaml"]) {
+    for (const format of ["table", "wide", "plain", "json", "ndjson", "csv"]) {
       const { code, stdout } = await run(["store", "logins", "-o", format]);
       expect([format, code]).toEqual([format, 0]);
       for (const server of ["https://mcp.example/mcp", "https://other.example/mcp"]) expect(stdout).toContain(server);
       expect(stdout).not.toMatch(/token-1|secret-1/);
     }
-    for (const format of ["wide", "csv", "yaml"]) {
+    for (const format of ["wide", "csv"]) {
       const { stdout } = await run([
         "store",
         "logins",
