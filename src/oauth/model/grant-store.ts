@@ -75,7 +75,7 @@ export interface GrantStore extends BindingStore {
   readClient(issuer: string, form: string): Promise<ClientRecord | undefined>;
   /** Stores a client for a redirect form. */
   saveClient(client: ClientRecord, form: string): Promise<void>;
-  /** Every client of {@link GrantStore.saveClient}. Optional: without it an export has only logins and bindings. */
+  /** Every client of {@link GrantStore.saveClient}. Optional: without it a copy has only logins and bindings. */
   listClients?(): Promise<ClientRecord[]>;
   /**
    * Runs `work` exclusively under a name, across all processes that share the store.

@@ -1,13 +1,7 @@
 import { hostname } from "node:os";
-import { messageOf } from "../../errors.js";
-import { decodeClient } from "../../oauth/model/codec.js";
-import type { ClientRecord } from "../../oauth/model/grant.js";
 import type { GrantStore } from "../../oauth/model/grant-store.js";
-import type { StoreDriver, StoredRecord } from "../../store/driver/driver.js";
 import { grantStore } from "../../store/driver/grant-store.js";
-import { sealedName } from "../../store/driver/tenant-records.js";
 import type { KeyRing } from "../../store/seal/key-ring.js";
-import { storeError } from "../../store/store-error.js";
 import type { EngineKind } from "../profile-settings.js";
 import type { EngineSettings } from "../store-choice.js";
 import { readKeys } from "../store-keys.js";
@@ -49,34 +43,11 @@ export function openEngine(
     connect: async () => (await import("./connect.js")).connectWith(client, address),
   });
   atEnd?.(() => driver.close());
-  const listClients = () => engineClients(driver, ring);
   const holder = `process ${process.pid} on ${hostname()}`;
   return {
     kind,
     driver,
     ring,
-    store: { ...grantStore(driver, { seal: ring, takeover, tenant, holder }), listClients },
+    store: grantStore(driver, { seal: ring, takeover, tenant, holder }),
   };
-}
-
-const SCAN_LIMIT = 200;
-
-/** Every registered client in an engine: all tenants share them. @throws `AgentAuthError` class `store` */
-async function engineClients(driver: StoreDriver, ring: KeyRing | "none"): Promise<ClientRecord[]> {
-  const open = async ({ key, value }: StoredRecord): Promise<ClientRecord> => {
-    try {
-      return decodeClient(ring === "none" ? value : await ring.open(value, sealedName(key)));
-    } catch (cause) {
-      const reason = messageOf(cause);
-      throw storeError(`a registered client in ${driver.location} cannot be used: ${reason}`, undefined);
-    }
-  };
-  const clients: ClientRecord[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await driver.scan({ kind: "client" }, { limit: SCAN_LIMIT, cursor });
-    clients.push(...(await Promise.all(page.items.map(open))));
-    cursor = page.cursor;
-  } while (cursor !== undefined);
-  return clients;
 }

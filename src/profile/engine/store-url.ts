@@ -1,7 +1,8 @@
 import { usageError } from "../../errors.js";
+import type { Env } from "../../platform/system.js";
 import { escapeText, quote } from "../../redact.js";
 import type { EngineKind } from "../profile-settings.js";
-import type { SecretSetting } from "../secrets.js";
+import { isReference, referencedSecret, type SecretSetting } from "../secrets.js";
 
 /** The address of an engine. */
 export interface EngineAddress {
@@ -63,15 +64,51 @@ export function readAddress(
   return { url: text, host, port, database, location: locationOf(kind, `${host}:${port}`, database) };
 }
 
+/**
+ * The engine of an address on the command line, which every program of the user can read: a reference to it where it has a
+ * password.
+ *
+ * @param hide receives what is secret in it, so that every output masks it
+ * @throws `AgentAuthError` `usage`
+ */
+export function givenAddress(
+  text: string,
+  flag: string,
+  env: Env,
+  hide: (secret: string) => void = () => {},
+): { kind: EngineKind; url: SecretSetting } {
+  const isNamed = isReference(text);
+  const url = isNamed ? referencedSecret(text, flag, env) : { read: () => text, source: flag };
+  const address = url.read();
+  const scheme = URL.canParse(address) ? new URL(address).protocol : "";
+  const kind = (["redis", "postgres"] as const).find((one) => ENGINES[one].schemes.includes(scheme));
+  if (kind === undefined) {
+    throw usageError(`${flag} is no address of Redis or PostgreSQL`, `it must be like ${ENGINES.redis.example}`);
+  }
+  // Its secrets are known from here on.
+  readAddress(kind, url, hide);
+  if (isNamed || secretsOf(new URL(address)).length === 0) return { kind, url };
+  throw usageError(
+    `${flag} has a password in it, which other programs can read on the command line`,
+    `put the address into the environment or a private file: ${flag} env:NAME or file:PATH; and change the password`,
+  );
+}
+
 function locationOf(kind: EngineKind, host: string, database: string): string {
   if (kind === "redis") return escapeText(`redis at ${host}/${database || "0"}`);
   return escapeText(`PostgreSQL table agentauth_record at ${host}${database === "" ? "" : `, database ${database}`}`);
 }
 
 /** A password is masked as it is written, and as it is meant. */
-function hideSecrets({ password }: URL, text: string, hide: (secret: string) => void): void {
-  if (password === "") return;
-  for (const secret of [text, password, decodeLoosely(password)]) hide(secret);
+function hideSecrets(url: URL, text: string, hide: (secret: string) => void): void {
+  const secrets = secretsOf(url);
+  if (secrets.length > 0) hide(text);
+  for (const secret of secrets) for (const form of [secret, decodeLoosely(secret)]) hide(form);
+}
+
+/** PostgreSQL takes a password among the parameters too. */
+function secretsOf({ password, searchParams }: URL): string[] {
+  return [password, ...searchParams.getAll("password")].filter((secret) => secret !== "");
 }
 
 function decodeLoosely(text: string): string {

@@ -8,7 +8,7 @@ import type { CommandDeclaration, Registry } from "../../runtime/declaration.js"
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Settings:", order: 5, names: ["store"], declare: declareStore };
 
-/** `store logins|health|reseal|sql|export|import|keys`. */
+/** `store logins|health|reseal|sql|copy|keys|keep-alive`. */
 function declareStore(registry: Registry): void {
   const group = registry.root
     .command("store")
@@ -99,30 +99,22 @@ Examples:
     .description("Print the SQL that creates the tables in PostgreSQL")
     .addHelpText("after", "\nExample:\n  $ agentauth store sql > tables.sql")
     .action(registry.run(load, "sql"));
-  addOutputFlags(group.command("export").description("Write all logins, clients and bindings to a sealed file"))
-    .argument("<path>", "New file, which only you can read")
+  addFlags(
+    addOutputFlags(group.command("copy").description("Copy the logins in files to Redis or PostgreSQL")),
+    undefined,
+    [["--to <store_url>", "Address of the engine, without its password: or env:NAME, file:PATH, exec:COMMAND"]],
+  )
     .addHelpText(
       "after",
       `
-The file is sealed with store_keys, whatever the store is. Stop using the store first: a login that is used after the
-export has other tokens than the file.
+Copies every login, registered client and binding of every profile, sealed with store_keys. A newer login of the engine is
+not replaced, and no binding is. The files stay as they are. Stop using them first: an issuer that replaces refresh tokens
+ends a login that is used at both places.
 
 Example:
-  $ AGENTAUTH_STORE=file agentauth store export logins.ndjson`,
+  $ agentauth store copy --to env:REDIS_URL`,
     )
-    .action(registry.run(load, "export", "path"));
-  addOutputFlags(group.command("import").description("Read what store export wrote into the store"))
-    .argument("<path>", "File of store export")
-    .addHelpText(
-      "after",
-      `
-A newer login of the store is not replaced, and no binding is. A file that is incomplete, or was sealed with another key,
-changes nothing.
-
-Example:
-  $ AGENTAUTH_STORE=redis agentauth store import logins.ndjson`,
-    )
-    .action(registry.run(load, "import", "path"));
+    .action(registry.run(() => import("./copy.js"), "runCopy"));
 }
 
 function everyFlag(value: string): string {

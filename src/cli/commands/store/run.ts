@@ -5,9 +5,7 @@ import { settingVariable } from "../../../platform/shell.js";
 import { engineReport } from "../../../profile/engine/health.js";
 import { type EngineStore, openEngine } from "../../../profile/engine/open-engine.js";
 import { writeSecretFile } from "../../../profile/secrets.js";
-import { readConfig, writtenProfile } from "../../../profile/settings-file.js";
-import { engineSettings } from "../../../profile/store-choice.js";
-import { newKeys, readKeys } from "../../../profile/store-keys.js";
+import { newKeys } from "../../../profile/store-keys.js";
 import { type ResealReport, reseal } from "../../../store/driver/reseal.js";
 import { storeSql } from "../../../store/postgres/store-sql.js";
 import { warnOfUnusable } from "../../clients/printed-login.js";
@@ -18,16 +16,15 @@ import { printResult } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { CommandRun } from "../../runtime/declaration.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
-import { exportStore, importStore } from "./transfer.js";
 
 /** Options of the `store` commands. */
 export interface StoreOptions extends GlobalFlags, OutputFlags {
-  /** The file to write or to read. */
+  /** The file to write. */
   path?: string;
 }
 
 /** A command of `store`. */
-export type StoreVerb = "health" | "reseal" | "sql" | "export" | "import" | "keys";
+export type StoreVerb = "health" | "reseal" | "sql" | "keys";
 
 /** Numbers of records, as `store reseal -o json` prints them. */
 export interface ResealRow extends ResealReport {}
@@ -68,28 +65,6 @@ export const STORE_RUNS: Readonly<Record<StoreVerb, CommandRun<StoreOptions>>> =
     io.say(`the key ring is in ${file}; to use it: ${settingVariable("AGENTAUTH_STORE_KEYS", `file:${file}`)}`);
     return undefined;
   },
-
-  async export(options, context) {
-    const path = newFile(options.path ?? "");
-    const ring = keysOf("store export", context);
-    refuseMemory(context);
-    const unusable: AgentAuthError[] = [];
-    const report = await exportStore(await context.store(), { path, ring, onUnusable: (one) => unusable.push(one) });
-    await printResult(report, options, context);
-    if (ring === "none") context.io.warn(`store_keys is none: the tokens in ${path} are not sealed`);
-    warnOfUnusable(unusable, context);
-    return unusable.length > 0 ? EXIT_CODES.store : undefined;
-  },
-
-  async import(options, context) {
-    const path = resolve(options.path ?? "");
-    const ring = keysOf("store import", context);
-    refuseMemory(context);
-    const report = await importStore(await context.store(), { path, ring });
-    await printResult(report, options, context);
-    for (const { record, reason } of report.skipped_records) context.io.warn(`skipped the ${record}: ${reason}`);
-    return undefined;
-  },
 };
 
 /** The engine of the settings. @throws `AgentAuthError` `usage` if the store is none */
@@ -102,17 +77,6 @@ function engineOf(context: CommandContext): EngineStore {
     `this command is about the stores redis and postgres, and the store is ${value} (${source})`,
     "set AGENTAUTH_STORE; agentauth doctor checks the other stores",
   );
-}
-
-function keysOf(purpose: string, { io, home, settings, redactor }: CommandContext) {
-  const written = writtenProfile(settings().profile.value, readConfig(home()));
-  return readKeys(engineSettings(io.env, written).keys, purpose, (secret) => redactor.add(secret));
-}
-
-function refuseMemory(context: CommandContext): void {
-  const { value, source } = context.storeChoice();
-  if (value === "memory")
-    throw usageError(`the store is memory (${source}): it has nothing beyond this command`, undefined);
 }
 
 /** The path of a file that does not exist yet: what is there may be the only copy. */

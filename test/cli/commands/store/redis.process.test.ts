@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { createClient } from "redis";
 import { describe, expect } from "vitest";
 import { grantStore } from "../../../../src/store/driver/grant-store.js";
-import { fileStore } from "../../../../src/store/file/file.js";
 import { redisDriver } from "../../../../src/store/redis/redis-driver.js";
 import { keyRing } from "../../../../src/store/seal/key-ring.js";
 import { flowTest, LOGIN_FLAGS } from "../../../flow/support.js";
@@ -112,28 +111,6 @@ describe.skipIf(!HAS_REDIS)("the command line over Redis (needs redis-server)", 
     expect(doctor.stdout).not.toContain("Tr0ub4dor");
     expect((await run(["logout", url])).code).toBe(0);
     expect((await run(["status"])).code).toBe(4);
-  });
-
-  it("takes a login from files to Redis and back without a loss", async ({ me, machine }) => {
-    const { env, run } = await machine(1);
-    await me.logIn();
-    const { AGENTAUTH_STORE_KEYS } = env;
-    const [there, back] = [join(temporaryFolder(), "a.ndjson"), join(temporaryFolder(), "b.ndjson")];
-    const out = await me.run(["store", "export", there, "--json"], { env: { AGENTAUTH_STORE_KEYS } });
-    expect(JSON.parse(out.stdout)).toMatchObject({ logins: 1, clients: 1 });
-    const imported = await run(["store", "import", there, "--json"]);
-    expect(JSON.parse(imported.stdout)).toMatchObject({ logins: 1, clients: 1, skipped_records: [] });
-    expect((await run(["store", "export", back])).code).toBe(0);
-    const home = temporaryFolder();
-    const files = { AGENTAUTH_STORE: "file", AGENTAUTH_HOME: home };
-    expect(JSON.parse((await run(["store", "import", back, "--json"], files)).stdout)).toMatchObject({
-      logins: 1,
-      clients: 1,
-    });
-    const [one, other] = await Promise.all([fileStore(me.home).list(), fileStore(home).list()]);
-    expect(JSON.stringify(other)).toBe(JSON.stringify(one));
-    expect(other[0]?.tokens.refreshToken?.reveal()).toBe(one[0]?.tokens.refreshToken?.reveal());
-    expect(await fileStore(home).listClients?.()).toEqual(await fileStore(me.home).listClients?.());
   });
 
   it("seals everything with the new key of the ring, and says which keys are in use", async ({ url, me, machine }) => {
