@@ -19,6 +19,12 @@ export async function measure({ quick }) {
     of(({ cpu }) => cpu.broker / cpu.agentFetch),
     1.5,
   );
+  const large = atMost(
+    "broker, CPU of a request at 10,000 grants",
+    "one grant",
+    of(({ cpu }) => cpu.large / cpu.broker),
+    1.1,
+  );
   const wait = atMost(
     "broker, ms that its socket adds at p50",
     "direct",
@@ -46,6 +52,13 @@ export async function measure({ quick }) {
           goalText(cpu),
         ],
         [
+          "broker.fetch, 10,000 grants",
+          microseconds(of(({ cpu }) => cpu.large)),
+          milliseconds(of(({ p50 }) => p50.large)),
+          times(large.value),
+          goalText(large),
+        ],
+        [
           "direct, node:http",
           microseconds(of(({ cpu }) => cpu.direct)),
           milliseconds(of(({ p50 }) => p50.direct)),
@@ -60,7 +73,7 @@ export async function measure({ quick }) {
           goalText(wait),
         ],
       ],
-      claims: [cpu, wait],
+      claims: [cpu, large, wait],
     },
   ];
 }

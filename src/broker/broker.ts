@@ -11,9 +11,10 @@ import type { AgentRequestInit } from "../oauth/agent-fetch.js";
 import { bearerChallenge } from "../oauth/model/challenge.js";
 import { createEvents, elapsedMs } from "../telemetry/emit.js";
 import type { AgentEvent, EventFields } from "../telemetry/events.js";
-import { addressAt, readTarget, refusalOf, requestHeaders, responseHeaders, TokenMask } from "./forwarded.js";
+import { addressAt, isPlain, readTarget, refusalOf, requestHeaders, responseHeaders } from "./forwarded.js";
 import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "./policy.js";
 import { type BrokerRefusal, type RefusalContent, refusalResponse } from "./refusal.js";
+import { TokenMask } from "./token-mask.js";
 import { filterEvents, isJudged, judgeBody, judgedHeaders, toolPolicy, withoutHidden } from "./tools.js";
 
 /** One request that a broker has answered. Nothing in it is secret: no token, no query, no body. */
@@ -63,9 +64,19 @@ interface Route {
   readonly agent: Promise<AgentClient>;
   readonly tools: ToolPolicy | undefined;
   readonly marks: ParamHeaders;
-  readonly mask: TokenMask;
+  /** Headers that are passed on too. */
+  readonly headers: ReadonlySet<string>;
+  /** Unix milliseconds. */
+  readonly endsAt: number;
   /** When the requests of the last minute came, by client. */
   readonly recent: Map<string, number[]>;
+}
+
+/** A policy while it is used. */
+interface Routes {
+  readonly byName: ReadonlyMap<string, Route>;
+  /** The names of each client; undefined for all. */
+  readonly byClient: ReadonlyMap<string, ReadonlySet<string> | undefined>;
 }
 
 /**
@@ -82,6 +93,7 @@ export function createBroker(agent: AgentClient, policy: BrokerPolicy, options: 
   const { onRequest } = options;
   const events = createEvents(onRequest && ((event) => event.type === "broker" && onRequest(event)));
   const report = (fields: EventFields<"broker">) => events.emit("broker", () => ({ type: "broker", ...fields }));
+  const mask = new TokenMask();
   let current = policy;
   let routes = routesOf(agent, checkPolicy(policy, "the policy"), options);
   return {
@@ -89,8 +101,11 @@ export function createBroker(agent: AgentClient, policy: BrokerPolicy, options: 
       return current;
     },
     reload(next) {
-      routes = routesOf(agent, checkPolicy(next, "the policy"), options, routes);
+      const before = routes.byName;
+      routes = routesOf(agent, checkPolicy(next, "the policy"), options, before);
       current = next;
+      // Answers to requests from before may still arrive.
+      mask.keep(new Set([...before.keys(), ...routes.byName.keys()]));
     },
     refuse(why, method, client) {
       const status = why === "unknown" ? 404 : 400;
@@ -104,7 +119,7 @@ export function createBroker(agent: AgentClient, policy: BrokerPolicy, options: 
         report({ client, method: request.method, status, durationMs: elapsedMs(started), ...seen });
       let response: Response;
       try {
-        response = await answer({ request, client, policy: current, routes, options, seen });
+        response = await answer({ request, client, routes, mask, options, seen });
       } catch (error) {
         seen.refused = "cancelled";
         emit(CANCELLED);
@@ -118,19 +133,19 @@ export function createBroker(agent: AgentClient, policy: BrokerPolicy, options: 
 
 function routesOf(
   agent: AgentClient,
-  { grants }: BrokerPolicy,
+  { grants, clients }: BrokerPolicy,
   { agentFor }: BrokerOptions,
   before?: ReadonlyMap<string, Route>,
-): ReadonlyMap<string, Route> {
-  return new Map(
+): Routes {
+  const byName = new Map(
     Object.entries(grants).map(([name, grant]) => {
       const route: Route = {
         grant,
         agent: (async () => (agentFor ? agentFor(name, grant) : agent))(),
         tools: toolPolicy(grant),
         marks: before?.get(name)?.marks ?? new ParamHeaders(),
-        // Answers to requests from before a reload may still arrive.
-        mask: before?.get(name)?.mask ?? new TokenMask(),
+        headers: new Set(grant.headers?.map((header) => header.toLowerCase())),
+        endsAt: grant.until === undefined ? Number.POSITIVE_INFINITY : Date.parse(grant.until),
         recent: before?.get(name)?.recent ?? new Map(),
       };
       // Its first request reports it.
@@ -138,6 +153,10 @@ function routesOf(
       return [name, route];
     }),
   );
+  const byClient = new Map(
+    Object.entries(clients).map(([client, { grants: names }]) => [client, names && new Set(names)]),
+  );
+  return { byName, byClient };
 }
 
 interface Seen {
@@ -149,33 +168,35 @@ interface Seen {
 interface Call {
   readonly request: Request;
   readonly client: string;
-  readonly policy: BrokerPolicy;
-  readonly routes: ReadonlyMap<string, Route>;
+  readonly routes: Routes;
+  readonly mask: TokenMask;
   readonly options: BrokerOptions;
   readonly seen: Seen;
 }
 
-async function answer({ request, client, policy, routes, options, seen }: Call): Promise<Response> {
+async function answer({ request, client, routes, mask, options, seen }: Call): Promise<Response> {
   const { method } = request;
   const { pathname, search } = new URL(request.url);
   const refuse = (why: BrokerRefusal, status: number, content?: RefusalContent) => {
     seen.refused = why;
     return refusalResponse(why, status, content);
   };
-  const target = readTarget(pathname);
-  if (target === undefined) return refuse("malformed", 400);
-  const { name, rest } = target;
-  const route = grantedTo(client, policy, name) ? routes.get(name) : undefined;
+  const { name, rest } = readTarget(pathname);
+  const route = grantedTo(client, routes, name) ? routes.byName.get(name) : undefined;
   // One response for a name that does not exist, has ended, or belongs to another client.
-  if (route === undefined || hasEnded(route.grant)) return refuse("unknown", 404);
+  if (route === undefined || Date.now() >= route.endsAt) return refuse("unknown", 404);
   seen.name = name;
-  const { grant, tools: toolRules, mask } = route;
+  const { grant, tools: toolRules } = route;
+  const address = isPlain(rest) ? addressAt(grant.server, rest, search) : undefined;
+  if (address === undefined) return refuse("malformed", 400);
   const forbidden = refusalOf(grant, { method, rest });
   if (forbidden !== undefined) return refuse(forbidden, 403);
   const wait = secondsToWait(route, client);
   if (wait > 0) return refuse("rate", 429, { headers: { "retry-after": String(wait) } });
   // A stream can be sent only once.
   let body: unknown = request instanceof HttpRequest ? request.payload : request.body;
+  if (request.headers.has("content-encoding") && !route.headers.has("content-encoding"))
+    return refuse("malformed", 415);
   let ofBody: Record<string, string> = {};
   let listing: RpcMessage | undefined;
   if (toolRules !== undefined && request.body !== null) {
@@ -196,14 +217,14 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
   };
   try {
     const agent = await route.agent;
-    const response = await agent.fetch(addressAt(grant.server, rest, search), {
+    const response = await agent.fetch(address, {
       method,
-      headers: requestHeaders(request.headers, toolRules && ofBody),
+      headers: requestHeaders(request.headers, route.headers, toolRules && ofBody),
       redirect: "manual",
       signal: request.signal,
       server: grant.server,
       ...(grant.scope !== undefined && { scope: grant.scope }),
-      onToken: (token) => mask.add(token),
+      onToken: (token) => mask.add(name, token),
       ...(body !== null && { body }),
       ...(body instanceof ReadableStream && { duplex: "half" }),
     } as AgentRequestInit);
@@ -213,7 +234,7 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
       await discardBody(response);
       return requireLogin();
     }
-    return (await passedOn(response, status, route, listing)) ?? refuse("unavailable", 502, { sent });
+    return (await passedOn(response, status, { ...route, mask }, listing)) ?? refuse("unavailable", 502, { sent });
   } catch (error) {
     if (request.signal.aborted) throw error;
     if (!isAgentAuthError(error) || error.class !== "auth") return refuse("unavailable", statusOf(error), { sent });
@@ -225,7 +246,7 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
 async function passedOn(
   response: Response,
   status: number,
-  { tools, mask, marks }: Pick<Route, "tools" | "mask" | "marks">,
+  { tools, marks, mask }: Pick<Route, "tools" | "marks"> & Pick<Call, "mask">,
   request: RpcMessage | undefined,
 ): Promise<Response | undefined> {
   const headers = responseHeaders(response.headers, (value) => mask.isIn(value));
@@ -240,13 +261,9 @@ async function passedOn(
   return bytes && new HttpResponse(withoutHidden(new TextDecoder().decode(bytes), tools, onResult), head);
 }
 
-function grantedTo(client: string, { clients, grants }: BrokerPolicy, name: string): boolean {
-  const own = Object.hasOwn(clients, client) ? clients[client] : undefined;
-  return own !== undefined && (own.grants ?? Object.keys(grants)).includes(name);
-}
-
-function hasEnded({ until }: BrokerGrant): boolean {
-  return until !== undefined && Date.now() >= Date.parse(until);
+function grantedTo(client: string, { byClient }: Routes, name: string): boolean {
+  const names = byClient.get(client);
+  return names === undefined ? byClient.has(client) : names.has(name);
 }
 
 /** Seconds until a client may send another request; counts this one if it may. */

@@ -88,8 +88,12 @@ async function open(broker: Broker, client: string, options: BrokerClient): Prom
     request.on("error", () => undefined);
     response.on("error", () => undefined);
     const path = pathBehind(prefix, request, hosts);
-    if (path === undefined || path === "")
-      return refuse(response, broker.refuse(path === "" ? "malformed" : "unknown", request.method ?? "", client));
+    if (path === undefined) {
+      // As for an unknown name, the connection stays.
+      bodyTimer(request);
+      return respond(response, broker.refuse("unknown", request.method ?? "", client), []);
+    }
+    if (path === "") return refuse(response, broker.refuse("malformed", request.method ?? "", client));
     serve(broker, client, { path, request, response }).catch(() => response.destroy());
   });
   await bind(server, address, options, groupOfFolder(broker.policy, address));
@@ -121,20 +125,19 @@ function pathBehind(
   { url = "", headers, headersDistinct, httpVersionMajor }: IncomingMessage,
   hosts: ReadonlySet<string> | undefined,
 ): string | undefined {
-  // An absolute address is for proxies, an upgrade would leave HTTP, and HTTP/0.9 has no headers.
-  const isPlain = url.startsWith("/") && !/[\\#\p{Cc}]/u.test(url);
-  if (!isPlain || headers.upgrade !== undefined || httpVersionMajor !== 1) return "";
   if (hosts !== undefined) {
     const origin = headers.origin;
     const [host, ...more] = headersDistinct["host"] ?? [];
     if (more.length > 0 || !hosts.has(host ?? "")) return undefined;
     if (origin !== undefined && !hosts.has(origin.replace(/^http:\/\//, ""))) return undefined;
   }
-  if (prefix === "") return url;
   const given = Buffer.from(url.slice(0, prefix.length));
   if (given.length !== prefix.length || !timingSafeEqual(given, Buffer.from(prefix))) return undefined;
   const path = url.slice(prefix.length);
-  return path.startsWith("/") ? path : undefined;
+  if (prefix !== "" && !path.startsWith("/")) return undefined;
+  // An absolute address is for proxies, an upgrade would leave HTTP, and HTTP/0.9 has no headers.
+  const isPlain = path.startsWith("/") && !/[\\#\p{Cc}]/u.test(path);
+  return isPlain && headers.upgrade === undefined && httpVersionMajor === 1 ? path : "";
 }
 
 async function serve(
@@ -206,7 +209,11 @@ async function readAll(request: IncomingMessage): Promise<Uint8Array> {
 }
 
 function refuse(response: ServerResponse, answer: Response): void {
-  response.writeHead(answer.status, [...answer.headers, ["connection", "close"]].flat());
+  respond(response, answer, ["connection", "close"]);
+}
+
+function respond(response: ServerResponse, answer: Response, headers: readonly string[]): void {
+  response.writeHead(answer.status, answer.statusText, [...[...answer.headers].flat(), ...headers]);
   void answer.text().then((text) => response.end(text));
 }
 

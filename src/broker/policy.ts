@@ -1,7 +1,9 @@
 import { AgentAuthError } from "../errors.js";
 import { isLoopbackHost } from "../http/address.js";
+import { TOKEN } from "../http/http-headers.js";
 import { isJsonObject, type JsonObject } from "../http/strict-json.js";
 import { escapeText, quote, wholeCharacters } from "../redact.js";
+import { canBePassed } from "./forwarded.js";
 
 /** What one name stands for, and what may be requested there. */
 export interface BrokerGrant {
@@ -15,6 +17,11 @@ export interface BrokerGrant {
   readonly methods?: readonly string[];
   /** The paths that are passed on, each with all below it; `/` is the URL of the server. Default: `/`, all. */
   readonly paths?: readonly string[];
+  /**
+   * The names of headers that are passed on beside those that MCP and HTTP caches need, such as `x-api-version`. A server may
+   * read one as another method, path or user.
+   */
+  readonly headers?: readonly string[];
   /** The tools that are listed and called, as globs: `*` stands for any text. Default: all. */
   readonly tools?: readonly string[];
   /** The tools that are neither listed nor called, as globs; they win over `tools`. */
@@ -55,6 +62,10 @@ const GRANT_FIELDS: Record<keyof BrokerGrant, (value: unknown) => string | undef
   scope: textProblem,
   methods: listOf((item) => METHOD.test(item) && !NEVER_SENT.has(item), 'of HTTP methods such as "POST"'),
   paths: listOf((item) => /^\/[^?#\\]*$/.test(item), 'of paths that begin with "/"'),
+  headers: listOf(
+    (item) => TOKEN.test(item) && canBePassed(item.toLowerCase()),
+    "of headers that can be passed on, such as x-api-version",
+  ),
   tools: listOf((item) => item !== "", 'of globs such as "read_*"'),
   hideTools: listOf((item) => item !== "", 'of globs such as "delete_*"'),
   requestsPerMinute: (value) => (isCount(value) ? undefined : "is not a whole number of at least 1"),

@@ -122,7 +122,7 @@ describe("a request to the broker", () => {
     const { send, events, seen } = await start();
     const answer = await send("/mcp", {
       ...post('{"a":1}'),
-      headers: { "mcp-session-id": "s1", authorization: "Bearer mine", "x-own": "yes", origin: "http://x" },
+      headers: { "mcp-session-id": "s1", authorization: "Bearer mine", "mcp-method": "ping", origin: "http://x" },
     });
     expect([answer.status, JSON.parse(answer.text)]).toEqual([200, { ok: true }]);
     const [request] = seen();
@@ -130,7 +130,7 @@ describe("a request to the broker", () => {
     expect(request?.headers).toMatchObject({
       authorization: `Bearer ${TOKEN}`,
       "mcp-session-id": "s1",
-      "x-own": "yes",
+      "mcp-method": "ping",
     });
     expect(request?.headers.origin).toBeUndefined();
     expect(events).toMatchObject([{ client: "job", name: "mcp", method: "POST", status: 200, refused: undefined }]);
@@ -562,6 +562,30 @@ describe("the policy", () => {
     const { stream, response } = await begin(await start({ tools: ["read_*"] }));
     stream?.write(Buffer.alloc(16 * 1024 * 1024 + 1));
     await expect(response.toArray()).rejects.toThrow("aborted");
+  });
+
+  it("costs the same with 10,000 grants, for a client of all and for one of many", async () => {
+    const { broker } = await start();
+    const msOf = async (count: number) => {
+      const names = Array.from({ length: count }, (_, nth) => `g${nth}`);
+      const grants = Object.fromEntries(
+        names.map((name) => [name, { server: "https://mcp.example/", methods: ["PUT"] }]),
+      );
+      broker.reload({
+        grants,
+        clients: { all: { listen: "127.0.0.1:0" }, many: { listen: "127.0.0.1:0", grants: names } },
+      });
+      const request = new Request(`http://broker/${names.at(-1)}`);
+      let least = Number.POSITIVE_INFINITY;
+      for (let nth = 0; nth < 100; nth++) {
+        const begun = performance.now();
+        const answers = await Promise.all(["all", "many"].map((client) => broker.fetch(request, client)));
+        least = Math.min(least, performance.now() - begun);
+        expect(answers.map(({ status }) => status)).toEqual([403, 403]);
+      }
+      return least;
+    };
+    expect(await msOf(10_000)).toBeLessThan(3 * (await msOf(1)) + 0.05);
   });
 
   it("is replaced as a whole, or not at all", async () => {

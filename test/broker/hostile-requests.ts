@@ -8,7 +8,7 @@ export const HOSTILE_REQUESTS: readonly (readonly [what: string, text: string, s
   ["an absolute address", "GET http://127.0.0.1/mcp HTTP/1.1\r\nHost: x\r\n\r\n", 400],
   ["an absolute address with https", "GET https://mcp.example/mcp HTTP/1.1\r\nHost: mcp.example\r\n\r\n", 400],
   ["an address with credentials", "GET http://u:p@localhost/mcp HTTP/1.1\r\nHost: x\r\n\r\n", 400],
-  ["another authority in the path", "GET //evil.example/mcp HTTP/1.1\r\nHost: x\r\n\r\n", 400],
+  ["another authority in the path", "GET //evil.example/mcp HTTP/1.1\r\nHost: x\r\n\r\n", 404],
   ["the server as a whole", "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 400],
   ["a fragment", "GET /mcp#/../other HTTP/1.1\r\nHost: x\r\n\r\n", 400],
   ["an upgrade", "GET /mcp HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n", 400],
@@ -67,5 +67,5 @@ export const HOSTILE_REQUESTS: readonly (readonly [what: string, text: string, s
   ["encoded letters of a name", "GET /%6dcp HTTP/1.1\r\nHost: x\r\n\r\n", 404],
   ["upper-case letters of a name", "GET /MCP HTTP/1.1\r\nHost: x\r\n\r\n", 404],
   ["a name of every object", "GET /constructor HTTP/1.1\r\nHost: x\r\n\r\n", 404],
-  ["no name", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 400],
+  ["no name", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 404],
 ];

@@ -2,6 +2,7 @@ import type { HostileCase } from "./case.js";
 import { addresses } from "./cases/addresses.js";
 import { assertions } from "./cases/assertions.js";
 import { authorizeUrl } from "./cases/authorize-url.js";
+import { broker } from "./cases/broker.js";
 import { callback } from "./cases/callback.js";
 import { clientDocument } from "./cases/client-document.js";
 import { config } from "./cases/config.js";
@@ -47,6 +48,7 @@ export const tables: Readonly<Record<string, readonly HostileCase[]>> = {
   output,
   config,
   "host settings": hostSettings,
+  broker,
 };
 
 /** Every case of every table. */

@@ -84,6 +84,7 @@ const KEYS = {
   "hide-tools": "hideTools",
   methods: "methods",
   paths: "paths",
+  headers: "headers",
   scope: "scope",
   account: "account",
   rpm: "requestsPerMinute",

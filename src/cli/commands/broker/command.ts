@@ -21,7 +21,7 @@ function declareBroker(registry: Registry): void {
       `
 A program that can reach the address sends requests to <address>/<name>/..., and the broker sends them on with the token of
 the login. The program sees no token. A grant may have a policy after its URL: --grant crm=https://crm.example/mcp,tools=read_*
-(tools, hide-tools, methods, paths, each repeatable; scope, account, rpm, until).
+(tools, hide-tools, methods, paths, headers, each repeatable; scope, account, rpm, until).
 
 On a Unix socket its folder and its mode keep other users out. On TCP the address has 128 random bits, which are printed to
 --ready-fd or --ready-file alone. --socket-group lets every member of that group use the logins.
