@@ -38,7 +38,7 @@ describe("agentauth devices report --html with a file in the working folder", ()
     });
     expect([code, stderr]).toEqual([
       2,
-      'error: --html "gone/out.html" is in a folder that does not exist\nhint: give another file, or - for standard output\n',
+      'error: --html "gone/out.html" cannot be written (ENOENT)\nhint: give another file\n',
     ]);
   });
 });

@@ -1,12 +1,9 @@
-import { DAY_SECONDS, dateOf } from "./charts.js";
-import { type Facts, readFacts } from "./fields.js";
-import { createFindings } from "./findings.js";
-import type { Report, Tally, TimeSeries } from "./model.js";
+import { createFindings, DAY_SECONDS, type Facts, readFacts } from "./findings.js";
+import type { Report, Tally } from "./model.js";
 
 /** The number of distinct values that a counter stores, so that invented values cannot exhaust memory. */
 const MOST_DISTINCT = 10_000;
-/** Values of a field in the report: every country, and of unbounded fields the most frequent ones. */
-const MOST_COUNTRIES = 26 * 26;
+/** Values of a field in the report: the most frequent ones. */
 const MOST_VALUES = 50;
 
 /** The fields of the report that count values of the devices. */
@@ -14,9 +11,10 @@ const COUNTED = {
   status: ({ status }: Facts) => status,
   session_type: ({ sessionType }: Facts) => sessionType,
   auth_profile: ({ authProfile }: Facts) => authProfile,
-  networks: ({ last }: Facts) => last.network,
+  countries: ({ country }: Facts) => country,
+  networks: ({ network }: Facts) => network,
   clients: ({ client }: Facts) => client,
-  fingerprints: ({ last }: Facts) => last.fingerprint,
+  fingerprints: ({ fingerprint }: Facts) => fingerprint,
 };
 
 /**
@@ -27,26 +25,20 @@ const COUNTED = {
 export function createAggregate(now: number) {
   const seconds = now / 1000;
   const fields = Object.entries(COUNTED).map(([name, read]) => ({ name, read, counter: createCounter() }));
-  const seen = { first: createMomentCounts(), last: createMomentCounts() };
   const findings = createFindings(seconds);
   const counts = { counted: 0, seen_within_7_days: 0, seen_within_30_days: 0 };
   return {
     add(device: object): void {
       const facts = readFacts(device, seconds);
-      const { first, last } = facts;
-      const age = seconds - (last.at ?? Number.NEGATIVE_INFINITY);
+      const age = seconds - (facts.at ?? Number.NEGATIVE_INFINITY);
       counts.counted++;
       if (age <= 7 * DAY_SECONDS) counts.seen_within_7_days++;
       if (age <= 30 * DAY_SECONDS) counts.seen_within_30_days++;
       for (const { read, counter } of fields) counter.add(read(facts));
-      seen.first.add(first);
-      seen.last.add(last);
       findings.add(facts);
     },
     /** @param about how the devices were read: what the report says beside the numbers */
-    report(
-      about: Pick<Report, "pool_id" | "pool_title" | "complete" | "notes"> & Pick<Report["devices"], "read" | "total">,
-    ): Report {
+    report(about: Pick<Report, "pool_id" | "complete" | "notes"> & Pick<Report["devices"], "read" | "total">): Report {
       const { read, total, ...others } = about;
       const tallies = fields.map(({ name, counter }) => [name, counter.tally(MOST_VALUES)] as const);
       return {
@@ -55,9 +47,6 @@ export function createAggregate(now: number) {
         generated_at: new Date(now).toISOString(),
         devices: { read, total, ...counts },
         ...(Object.fromEntries(tallies) as Record<keyof typeof COUNTED, Tally>),
-        countries: { first_seen: seen.first.countries(), last_seen: seen.last.countries() },
-        first_seen: seen.first.days(),
-        last_seen: seen.last.days(),
         findings: findings.report(),
       };
     },
@@ -85,24 +74,6 @@ export function createCounter(mostDistinct = MOST_DISTINCT) {
       all.sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
       const others = all.slice(most).reduce((sum, { count }) => sum + count, surplus);
       return { distinct: counts.size, unknown, top: all.slice(0, most), others };
-    },
-  };
-}
-
-/** Counts where and on which day devices were seen; days and countries are few enough to store them all. */
-function createMomentCounts() {
-  const countries = createCounter();
-  const days = createCounter(Number.POSITIVE_INFINITY);
-  return {
-    add({ country, at }: Facts["last"]): void {
-      countries.add(country);
-      days.add(at === undefined ? undefined : dateOf(at));
-    },
-    countries: () => countries.tally(MOST_COUNTRIES),
-    days(): TimeSeries {
-      const { top, unknown } = days.tally(Number.POSITIVE_INFINITY);
-      const sorted = top.map(({ value: date, count }) => ({ date, count })).sort((a, b) => (a.date < b.date ? -1 : 1));
-      return { unknown, days: sorted };
     },
   };
 }

@@ -15,11 +15,10 @@ function declareReport({ root, run }: Registry): void {
     .description("Report the devices of a pool in numbers, with findings")
     .option("--pool <pool_id>", "ID of the pool (default: the profile's)");
   addFlags(report, "Output:", [
-    ["--html <file>", "Write one self-contained HTML page (- for stdout)"],
+    ["--html <file>", "Write one self-contained HTML page"],
     ["--force", "Overwrite the file of --html"],
   ]);
-  addDocumentFlags(report, DOCUMENT_FORMATS);
-  addDeviceFilters(addReadFlags(report))
+  addDeviceFilters(addReadFlags(addDocumentFlags(report, DOCUMENT_FORMATS)))
     .addHelpText(
       "after",
       `

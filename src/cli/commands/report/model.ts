@@ -17,35 +17,18 @@ export interface Tally {
   others: number;
 }
 
-/** When devices were seen, by days in UTC. */
-export interface TimeSeries {
-  /** Devices without a valid time. */
-  unknown: number;
-  /** The days on which devices were seen, in order; days without one are left out. */
-  days: {
-    /** A day, such as 2026-01-31. */
-    date: string;
-    /** The number of devices seen on it. */
-    count: number;
-  }[];
-}
-
 /** The devices that one rule found. */
 export interface Finding {
   /** The name of the rule. */
   code: string;
   /** What was found, in a few words. */
   title: string;
-  /** How urgent it is; the most urgent findings come first. */
-  severity: "high" | "medium" | "low";
   /** Why it matters. */
   why: string;
   /** What can be done about it. */
   action: string;
   /** Devices with this finding. */
   count: number;
-  /** How many of them are active. */
-  active: number;
   /** Devices with the data to check. */
   judged: number;
   /** Devices without that data. */
@@ -56,10 +39,6 @@ export interface Finding {
     id: string;
     /** Its title; null if the service sent none. */
     title: string | null;
-    /** The title of its client; null if the service sent none. */
-    client: string | null;
-    /** Where it was last seen, ISO 3166-1 alpha-2; null if unknown. */
-    country: string | null;
     /** What was found on it. */
     detail: string;
   }[];
@@ -70,8 +49,6 @@ export interface Report {
   type: "device_report";
   /** The pool. */
   pool_id: string;
-  /** Its title; null if the service did not say it. */
-  pool_title: string | null;
   /** RFC 3339 in UTC. */
   generated_at: string;
   /** Whether the numbers include every requested device. */
@@ -97,23 +74,14 @@ export interface Report {
   session_type: Tally;
   /** The profile of each device's client. */
   auth_profile: Tally;
-  /** ISO 3166-1 alpha-2 codes. */
-  countries: {
-    /** Where each device was first seen. */
-    first_seen: Tally;
-    /** Where each device was last seen. */
-    last_seen: Tally;
-  };
+  /** ISO 3166-1 alpha-2 codes, of when each device was last seen. */
+  countries: Tally;
   /** Autonomous system numbers, of when each device was last seen. */
   networks: Tally;
   /** Titles of the registered clients. */
   clients: Tally;
   /** JA4 fingerprints, of when each device was last seen. */
   fingerprints: Tally;
-  /** When each device was first seen. */
-  first_seen: TimeSeries;
-  /** When each device was last seen. */
-  last_seen: TimeSeries;
   /** What the rules found. */
   findings: Finding[];
 }

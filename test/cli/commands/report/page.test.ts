@@ -1,10 +1,8 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { html, reportPage } from "../../../../src/cli/commands/report/page.js";
-import { VERSION } from "../../../../src/http/version.js";
-import { fc } from "../../../helpers/properties.js";
+import { reportPage } from "../../../../src/cli/commands/report/page.js";
 import { everyText, unsafeCharacters } from "../../../helpers/unsafe.js";
-import { daysAgo, device, reportOn, TOKYO, variousDevices } from "./report-devices.js";
+import { device, reportOn, TOKYO } from "./report-devices.js";
 
 const HOSTILE = `"'><script>alert(1)</script><img src=x onerror=alert(1)>&lt;</style></title>\u202e\u001b[31m\u0000`;
 
@@ -23,34 +21,12 @@ function devicesThatSay(text: string): object[] {
 
 /** A report whose every text is one. */
 function reportThatSays(text: string) {
-  return { ...reportOn(devicesThatSay(text), [text]), pool_id: text, pool_title: text };
+  return { ...reportOn(devicesThatSay(text), [text]), pool_id: text };
 }
 
 const tame = tagsOf(reportPage(reportThatSays("harmless")));
 
-/** A page without what differs between releases. */
-function fixedPage(page: string): string {
-  return page
-    .replace(`agentauth ${VERSION}`, "agentauth <version>")
-    .replace(/'sha256-[^']*'|&#39;sha256-.*?&#39;/, "<hash>");
-}
-
 describe("the page of a report", () => {
-  it("is as it was approved: all of it, and what it shows of a pool without anything to find", () => {
-    const various = { ...reportOn(variousDevices(), ["a <note>"]), pool_title: "Laptops", complete: false };
-    const page = fixedPage(reportPage({ ...various, devices: { ...various.devices, total: 4321 } }));
-    expect(page).toMatchSnapshot();
-    const open = { dynamic_client_details: { pkce_required: false } };
-    const quiet = reportOn([device({ id: undefined, last_seen: { ja4_fingerprint: "ja4_1" }, ...open })]);
-    const untold = reportPage({ ...quiet, devices: { ...quiet.devices, total: null } });
-    expect(
-      untold
-        .replace(/<style>.*?<\/style>/s, "")
-        .replace(/<section aria-labelledby="(?:when|where|what)".*?<\/section>/gs, "")
-        .replace(/^.*<body>/s, ""),
-    ).toMatchSnapshot();
-  });
-
   it("has the same tags and attributes whatever the devices say", () => {
     const page = reportPage(reportThatSays(HOSTILE));
     expect(page).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
@@ -81,27 +57,15 @@ describe("the page of a report", () => {
     const page = reportPage(reportOn([device(), device({ last_seen: TOKYO })]));
     const row = (name: string) =>
       new RegExp(`<bdi>${name}</bdi></th><td><svg .*?</svg></td>(.*?)</tr>`).exec(page)?.[1];
-    expect(row("JP Japan")).toBe('<td class="n">1</td><td class="n">50%</td>');
-    expect(row("2026-01-30")).toBe('<td class="n">2</td><td class="n">100%</td>');
-    const apart = reportPage(reportOn([device(), device({ last_seen: { at: daysAgo(3) } })]));
-    expect(apart).toContain('<bdi>2026-01-29</bdi></th><td></td><td class="n">0</td><td class="n">0%</td></tr>');
+    expect(row("JP")).toBe('<td class="n">1</td><td class="n">50%</td>');
+    expect(page).toContain("<title>Devices of pool pool_1</title>");
   });
 
-  it("lists every country, those after the first twelve behind a line that opens them", () => {
-    const codes = Array.from({ length: 40 }, (_, n) => `A${String.fromCharCode(65 + (n % 26))}`);
+  it("shows twelve values of a field, and counts the others together", () => {
+    const codes = Array.from({ length: 20 }, (_, n) => `A${String.fromCharCode(65 + n)}`);
     const page = reportPage(reportOn(codes.map((country_code) => device({ last_seen: { country_code } }))));
-    const distinct = new Set(codes).size;
-    expect(page).toContain(`<details><summary>${distinct - 12} more</summary>`);
-    for (const code of codes) expect(page).toMatch(new RegExp(`<bdi>${code}[ <]`));
-  });
-
-  it("names the pool by its title, and by its id where the service does not say the title", () => {
-    const report = reportOn([device()]);
-    expect(reportPage(report)).toContain("<title>Devices of pool pool_1</title>");
-    const page = reportPage({ ...report, pool_title: "Laptops & more" });
-    expect(page).toContain("<title>Devices of pool Laptops &amp; more</title>");
-    expect(page).toContain("<h1>Pool <bdi>Laptops &amp; more</bdi></h1>");
-    expect(page).toContain('<p class="sub"><bdi>pool_1</bdi>, 1 device, read');
+    expect(page).toContain('<th scope="row">8 others</th><td></td><td class="n">8</td>');
+    expect(codes.filter((code) => page.includes(`<bdi>${code}</bdi>`))).toHaveLength(12);
   });
 
   it("draws each bar as long as its count is beside the greatest, over nothing that looks like the whole", () => {
@@ -114,7 +78,7 @@ describe("the page of a report", () => {
 
   it("has one element for an id", () => {
     const ids = [...reportPage(reportOn([device()])).matchAll(/ id="([^"]*)"/g)].map(([, id]) => id);
-    expect(ids.length).toBe(4);
+    expect(ids).toEqual(["findings", "numbers"]);
     expect(new Set(ids).size).toBe(ids.length);
   });
 
@@ -122,7 +86,7 @@ describe("the page of a report", () => {
     const report = reportOn([device()], ["the list ended early: 1 device could be read"]);
     expect(reportPage(report)).not.toContain("Incomplete");
     const page = reportPage({ ...report, complete: false });
-    expect(page).toContain('<p class="incomplete">Incomplete: not all of the devices are in these numbers.</p>');
+    expect(page).toContain('<p class="warn">Incomplete: not all of the devices are in these numbers.</p>');
     expect(page).toContain("the list ended early: 1 device could be read");
   });
 
@@ -132,25 +96,5 @@ describe("the page of a report", () => {
       expect(page).toContain(devices.length === 0 ? "none</th>" : "unknown</th>");
       expect(page).not.toMatch(/NaN|undefined|Infinity/);
     }
-  });
-
-  it("is of one size whether there are few times and places or many", () => {
-    const many = Array.from({ length: 5000 }, (_, n) => {
-      const [latitude, longitude] = [((n * 7) % 170) - 85, ((n * 13) % 360) - 180];
-      const last_seen = { lat_long: [latitude, longitude], at: daysAgo(n % 900) };
-      return device({ first_seen: { lat_long: [-latitude, longitude] }, last_seen });
-    });
-    expect(reportPage(reportOn(many)).length).toBeLessThan(400_000);
-  });
-});
-
-describe("templates of HTML", () => {
-  it("escape every text so that it is text again, inside quotes too", () => {
-    fc.assert(
-      fc.property(fc.string(), (text) => {
-        const { markup } = html`<b title="${text}">${text}</b>`;
-        expect(markup.match(/[<>"]/g)?.join("")).toBe('<""><>');
-      }),
-    );
   });
 });

@@ -63,7 +63,6 @@ export function reportOn(devices: readonly object[], notes: readonly string[] = 
   const read = devices.length;
   return aggregate.report({
     pool_id: "pool_1",
-    pool_title: null,
     complete: true,
     read,
     total: read,
@@ -76,32 +75,4 @@ export function findingOf(report: Report, code: string): Finding {
   const finding = report.findings.find((one) => one.code === code);
   if (finding === undefined) throw new Error(`there is no finding ${code}`);
   return finding;
-}
-
-/** Devices of which each says something else, so that no number, name or rule of their report stands for another. */
-export function variousDevices(): object[] {
-  const there = { ...TOKYO, asn: 64_501, ja4_fingerprint: "ja4_one", remote_ip: "192.0.2.8", at: daysAgo(0.4) };
-  const open = (redirect: string) => ({ redirect_uris: [redirect], pkce_required: false, title: "Old <client>" });
-  const named = (id: string, fields: Record<string, unknown>) =>
-    device({ id, title: `Laptop of ${id}`, last_seen: { ja4_fingerprint: "ja4_one", remote_ip: id }, ...fields });
-  const crowd = Array.from({ length: 18 }, (_, n) =>
-    named(`dev_many_${n}`, {
-      session_type: n < 3 ? "browser" : "mcp",
-      first_seen: { at: daysAgo(40 + 31 * n), ...(n === 0 && { country_code: "QT" }) },
-      last_seen: { asn: 64_510 + n, ja4_fingerprint: "ja4_many", remote_ip: "192.0.2.9", at: daysAgo(n) },
-      dynamic_client_details: { auth_profile: n < 2 ? "oidc" : "mcp", title: `Client ${n % 14}` },
-    }),
-  );
-  return [
-    ...crowd,
-    named("dev_travel", { first_seen: { at: daysAgo(0.5) }, last_seen: there }),
-    named("dev_redirect", {
-      ...{ status: "revoked", dynamic_client_details: open("http://app.example/callback") },
-      last_seen: { ja4_fingerprint: "ja4_one", remote_ip: "192.0.2.7", at: daysAgo(30) },
-    }),
-    named("dev_script", { dynamic_client_details: open("javascript:void(0)"), title: null }),
-    named("dev_stale", { last_seen: { at: daysAgo(120), ja4_fingerprint: "ja4_two", country_code: "ZZ" } }),
-    { id: "dev_silent", dynamic_client_details: { pkce_required: false } },
-    {},
-  ];
 }

