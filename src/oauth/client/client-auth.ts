@@ -1,5 +1,5 @@
 import * as oauth from "oauth4webapi";
-import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { AgentAuthError } from "../../errors.js";
 import { quote, Secret } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import type { AuthMethod, ClientRecord } from "../model/grant.js";
@@ -98,38 +98,15 @@ function checkKey(given: ClientKey): ClientKey {
 
 /**
  * HTTP Basic with both parts form-encoded (RFC 6749 section 2.3.1), and no other characters encoded: servers that do
- * not decode still accept an identifier with a hyphen. Servers made with the MCP SDK for Python look the client up by
- * the `client_id` of the form, whatever the header has.
+ * not decode still accept an identifier with a hyphen. Nothing of the client is in the form: a request has one method
+ * (section 2.3), and Cloudflare's provider counts `client_id` there as a second one.
  */
 function authenticateBasic(secret: string): oauth.ClientAuth {
   const encode = (part: string) => new URLSearchParams([["", part]]).toString().slice(1);
   return (_as, { client_id: id }, body, headers) => {
+    // oauth4webapi sets it for every device authorization.
+    body.delete("client_id");
     headers.set("authorization", `Basic ${btoa(`${encode(id)}:${encode(secret)}`)}`);
-    body.set("client_id", id);
-  };
-}
-
-/**
- * The authentication for the second try of a revocation, at a server that wants the secret in the form although the
- * client is registered for HTTP Basic. Servers made with the MCP SDK for Python then report a missing parameter, and
- * want both; others reject the client, and may accept one authentication in a request only (RFC 6749 section 2.3).
- *
- * @param error the error of the first try
- * @returns undefined if there is nothing else to try
- * @internal
- */
-export function authenticateInForm(
-  { authMethod, clientSecret }: ClientRecord,
-  error: unknown,
-): oauth.ClientAuth | undefined {
-  if (authMethod !== "client_secret_basic" || clientSecret === undefined || !isAgentAuthError(error)) return undefined;
-  const post = oauth.ClientSecretPost(clientSecret.reveal());
-  if (error.code === "invalid_client") return post;
-  if (error.code !== "invalid_request") return undefined;
-  const header = authenticateBasic(clientSecret.reveal());
-  return async (as, client, body, headers) => {
-    await post(as, client, body, headers);
-    await header(as, client, body, headers);
   };
 }
 
@@ -188,7 +165,10 @@ export interface PreRegisteredClient {
   clientSecret?: string | Secret | undefined;
   /** Its key for `private_key_jwt`. It is never stored. */
   privateKey?: ClientKey | undefined;
-  /** Default: `private_key_jwt` with a key, the first of Basic and Post that the issuer lists with a secret, else `none`. */
+  /**
+   * Default: `private_key_jwt` with a key; with a secret `client_secret_post` if the issuer lists it, else
+   * `client_secret_basic`, and once more with the other one if the issuer rejects that; else `none`.
+   */
   authMethod?: AuthMethod | undefined;
   /**
    * The only issuer to use it with. Default: the issuer that the client is bound to. A client with a secret or a key
@@ -220,13 +200,17 @@ export interface PreRegisteredClientContext {
 export function preRegisteredClient(context: PreRegisteredClientContext): ClientRecord {
   const { client, server, mutualTls } = context;
   const { clientId, privateKey } = client;
-  const authMethod = client.authMethod ?? defaultMethod(client, server);
+  const method =
+    client.authMethod === undefined
+      ? chosenMethod(defaultMethod(client, server), server)
+      : { authMethod: client.authMethod };
+  const { authMethod } = method;
   if (clientId !== "" && (authMethod === "private_key_jwt" || context.isMachine)) {
     const isConfigured = client.authMethod !== undefined;
     checkAuthMethod(server, { method: authMethod, isConfigured, algorithm: privateKey?.algorithm, mutualTls });
   }
   const base = { issuer: server.issuer, redirectUri: undefined, secretExpiresAt: undefined } as const;
-  return { ...base, clientId, clientSecret: clientSecretOf(client), authMethod, source: "pre-registered" };
+  return { ...base, clientId, clientSecret: clientSecretOf(client), ...method, source: "pre-registered" };
 }
 
 function defaultMethod({ clientSecret, privateKey }: PreRegisteredClient, server: IssuerMetadata): AuthMethod {
@@ -234,26 +218,31 @@ function defaultMethod({ clientSecret, privateKey }: PreRegisteredClient, server
   return clientSecret === undefined ? "none" : preferredMethod(server);
 }
 
-/** The authentication methods of clients that we register. */
-export const SUPPORTED_METHODS: readonly AuthMethod[] = ["client_secret_basic", "client_secret_post", "none"];
+/** The authentication methods of clients that we register, the preferred one first: servers that list Basic may not take it. */
+export const SUPPORTED_METHODS: readonly AuthMethod[] = ["client_secret_post", "client_secret_basic", "none"];
 
 /** The first supported method that the issuer lists; Basic if it lists none (RFC 8414 section 2). */
 export function preferredMethod(server: IssuerMetadata): AuthMethod {
-  const listed = server.tokenEndpointAuthMethods;
-  if (!listed) return "client_secret_basic";
+  const listed = server.tokenEndpointAuthMethods ?? DEFAULT_METHODS;
   return SUPPORTED_METHODS.find((method) => listed.includes(method)) ?? "client_secret_basic";
 }
 
-/** The client with the other method for secrets, if the issuer lists that one too and no method is configured. */
-export function alternateAuthMethod(
-  client: ClientRecord,
-  server: IssuerMetadata,
-  configured: PreRegisteredClient | undefined,
-): ClientRecord | undefined {
-  const { authMethod } = client;
-  if (configured?.authMethod !== undefined || client.clientSecret === undefined) return undefined;
-  const other = authMethod === "client_secret_basic" ? "client_secret_post" : "client_secret_basic";
-  return authMethod !== "private_key_jwt" && server.tokenEndpointAuthMethods?.includes(other)
-    ? { ...client, authMethod: other }
-    : undefined;
+/**
+ * The method of a client that the user did not configure, with the one to try if an endpoint rejects it: the form after
+ * HTTP Basic, which many servers list alone, or by listing nothing, and do not take; Basic after the form if it is listed.
+ */
+export function chosenMethod(
+  authMethod: AuthMethod,
+  { tokenEndpointAuthMethods: listed = DEFAULT_METHODS }: Pick<IssuerMetadata, "tokenEndpointAuthMethods">,
+): Pick<ClientRecord, "authMethod" | "alternateMethod"> {
+  if (authMethod === "client_secret_basic") return { authMethod, alternateMethod: "client_secret_post" };
+  const isBasicListed = authMethod === "client_secret_post" && listed.includes("client_secret_basic");
+  return { authMethod, ...(isBasicListed && { alternateMethod: "client_secret_basic" }) };
+}
+
+/** The client with the other method for its secret; undefined if there is none to try. */
+export function withAlternateMethod({ alternateMethod, ...client }: ClientRecord): ClientRecord | undefined {
+  return alternateMethod === undefined || client.clientSecret === undefined
+    ? undefined
+    : { ...client, authMethod: alternateMethod };
 }

@@ -12,7 +12,13 @@ import type { AuthMethod, ClientRecord } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
 import { HEARTBEAT_MS } from "../model/lease.js";
 import { type IssuerMetadata, listsExchange, type ServerMetadata, TOKEN_EXCHANGE } from "../model/metadata.js";
-import { type PreRegisteredClient, preferredMethod, preRegisteredClient, SUPPORTED_METHODS } from "./client-auth.js";
+import {
+  chosenMethod,
+  type PreRegisteredClient,
+  preferredMethod,
+  preRegisteredClient,
+  SUPPORTED_METHODS,
+} from "./client-auth.js";
 import { findDocumentUrlProblem, usesDocument } from "./metadata-document.js";
 import { adviseWithoutRegistration, registrationRefused } from "./registration-refusal.js";
 
@@ -270,7 +276,7 @@ function checkAnswer(
     clientSecret: secret ? new Secret(secret) : undefined,
     secretExpiresAt: typeof expiresAt === "number" && expiresAt > 0 ? expiresAt * 1000 : undefined,
     // Some servers repeat the method of the request and issue no secret: the client is a public one.
-    authMethod: secret ? (method as AuthMethod) : "none",
+    ...chosenMethod(secret ? (method as AuthMethod) : "none", server),
     source: "dynamic",
     redirectUri,
     clientName,

@@ -233,7 +233,8 @@ function refreshUnderLease(
     const outcome = await sendRefresh(context, current, lease, isValid);
     if ("answer" in outcome) {
       const { usedAt = current.tokens.obtainedAt } = current;
-      const next = { ...mergeAnswer(current, outcome.answer), ...(why.isUnused && { usedAt }) };
+      const { client } = outcome;
+      const next = { ...mergeAnswer(current, outcome.answer), client, ...(why.isUnused && { usedAt }) };
       if (next.tokens.refreshToken?.reveal() !== current.tokens.refreshToken?.reveal()) lease.spend?.();
       const grant = await saveNext(context, reservation, current, next);
       // Not by the generation: after a failover, two processes may have refreshed the same one.

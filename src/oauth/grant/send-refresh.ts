@@ -4,7 +4,7 @@ import { proverFor } from "../dpop/dpop.js";
 import type { Nonces } from "../http/http.js";
 import { withResourceHint } from "../http/oauth-error.js";
 import type { Progress, TraceEntry } from "../http/trace.js";
-import type { Grant, TokenAnswer } from "../model/grant.js";
+import type { ClientRecord, Grant, TokenAnswer } from "../model/grant.js";
 import { type Lease, leaseLost, maySend } from "../model/lease.js";
 import { refreshTokens } from "../token/token.js";
 import { isLostAnswer, type SaveContext } from "./refresh-outcome.js";
@@ -35,9 +35,15 @@ export function refreshDurationMs(timeoutMs: number): number {
   return timeoutMs + RETRY_TIMEOUT_MS + SAVING_MS;
 }
 
+/** The new tokens, and the client with the authentication method that worked. */
+interface RefreshedTokens {
+  answer: TokenAnswer;
+  client: ClientRecord;
+}
+
 /** What a refresh at the issuer ended with. */
 export type RefreshOutcome =
-  | { answer: TokenAnswer }
+  | RefreshedTokens
   | { verdict: AgentAuthError; repeated: boolean }
   | { lost: AgentAuthError };
 
@@ -57,7 +63,7 @@ export async function sendRefresh(
   let wasHeldBack = false;
   for (;;) {
     try {
-      return { answer: await sendOnce(context, current, lease, repeated ? RETRY_TIMEOUT_MS : context.timeoutMs) };
+      return await sendOnce(context, current, lease, repeated ? RETRY_TIMEOUT_MS : context.timeoutMs);
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
       if (rejectsGrant(error)) return { verdict: error, repeated };
@@ -90,8 +96,9 @@ function rejectsGrant({ code, class: errorClass, message, url = "" }: AgentAuthE
 }
 
 /** One token request, sent only while the lease is held and bounded by its end. */
-async function sendOnce(context: SendContext, current: Grant, lease: Lease, time: number): Promise<TokenAnswer> {
-  const { issuer, client, endpoints } = current;
+async function sendOnce(context: SendContext, current: Grant, lease: Lease, time: number): Promise<RefreshedTokens> {
+  const { issuer, endpoints } = current;
+  let { client } = current;
   const url = endpoints.token;
   const limit = Math.min(time, lease.left() - SAVING_MS);
   // Without the caller's signal: the issuer may have processed the request, and then its response holds the only valid
@@ -110,8 +117,12 @@ async function sendOnce(context: SendContext, current: Grant, lease: Lease, time
     const trace = ({ why }: TraceEntry) => reportRefresh(context, why);
     const { acceptedTokenType } = current;
     const request = { http, clock, client, privateKey, prover, acceptedTokenType, trace };
-    const tokenCall = { ...request, issuer, tokenEndpoint: url, signal: call.signal, beforeSend };
-    return await withSendDeadline(lease, () => refreshTokens(tokenCall, current));
+    const onClient = (accepted: ClientRecord) => {
+      client = accepted;
+    };
+    const tokenCall = { ...request, issuer, tokenEndpoint: url, signal: call.signal, beforeSend, onClient };
+    const answer = await withSendDeadline(lease, () => refreshTokens(tokenCall, current));
+    return { answer, client };
   } catch (error) {
     throw withResourceHint(error, current.resource);
   } finally {

@@ -5,15 +5,15 @@ import { Secret } from "../../redact.js";
 import { clientIssuer, obtainClient } from "../client/registration.js";
 import { acceptedTypeFor, overridesFor, requestParamsFor } from "../discovery/overrides.js";
 import { proverFor } from "../dpop/dpop.js";
-import type { ClientRecord, TokenAnswer } from "../model/grant.js";
+import type { TokenAnswer } from "../model/grant.js";
 import type { Discovered } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
-import { answerOf, prepareCall, type TokenCall, withOAuthErrors } from "../token/token.js";
+import { answerOf, sendAuthenticated, type TokenCall } from "../token/token.js";
 import { isScopeRefusal, reportReducedScope, withoutAddedScope } from "./authorize-step.js";
 import type { LoginContext } from "./login-context.js";
 import { timeoutError } from "./login-method.js";
 import type { DeviceAuthorization, PreparedDeviceLogin } from "./prepared-login.js";
-import { isInvalidClient, withClientRefusal, withScopeHint } from "./token-step.js";
+import { type ClientAnswer, isInvalidClient, rememberMethod, withClientRefusal, withScopeHint } from "./token-step.js";
 
 const DEVICE_CODE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 // This flow has no redirect, but a registration requires an address.
@@ -41,10 +41,8 @@ interface DeviceLogin {
 }
 
 /** A code that the issuer has issued. */
-interface IssuedCode {
-  client: ClientRecord;
+interface IssuedCode extends ClientAnswer<oauth.DeviceAuthorizationResponse> {
   scope: readonly string[];
-  answer: oauth.DeviceAuthorizationResponse;
 }
 
 /**
@@ -90,8 +88,12 @@ async function obtainCode(context: LoginContext, login: DeviceLogin, endpoint: s
   };
   const loginClient = { client, form: PLACEHOLDER_REDIRECT, signal };
   try {
-    const answer = await withClientRefusal(context, loginClient, () => requestDeviceCode(call, endpoint, parameters));
-    return { client, scope, answer };
+    const issued = await withClientRefusal(context, loginClient, () =>
+      rememberMethod(context, loginClient, (onClient) =>
+        requestDeviceCode({ ...call, onClient }, endpoint, parameters),
+      ),
+    );
+    return { ...issued, scope };
   } catch (error) {
     if (!isScopeRefusal(error, addedScope)) {
       throw withScopeHint(error, context, { server, scope, account: context.loginHint });
@@ -146,32 +148,34 @@ export async function pollDeviceLogin(
   context: LoginContext,
   login: PreparedDeviceLogin,
   signal: AbortSignal,
-): Promise<TokenAnswer> {
+): Promise<ClientAnswer<TokenAnswer>> {
   const { server, issuer, client, acceptedTokenType, resource, device } = login;
   const { issuer: name, tokenEndpoint } = issuer;
   const prover = proverFor(login, context.nonces);
-  const call = { ...context, issuer: name, tokenEndpoint, client, acceptedTokenType, prover, signal };
+  const party = { issuer: name, tokenEndpoint, client, acceptedTokenType };
   const loginSeconds = context.loginTimeoutMs / 1000;
   const isLoginShorter = loginSeconds < secondsLeft(context.clock, device);
-  return poll(context, {
-    request: () => requestToken(call, device.deviceCode.reveal(), resource),
-    interval: device.intervalSeconds,
-    onSlowDown: login.onSlowDown,
-    seconds: secondsToPoll(context, login),
-    timeoutError: () => (isLoginShorter ? timeoutError(server, loginSeconds) : codeExpiredError()),
-    signal,
+  return rememberMethod(context, { client, form: PLACEHOLDER_REDIRECT }, (onClient) => {
+    const call: TokenCall = { ...context, ...party, prover, signal };
+    call.onClient = (accepted) => {
+      call.client = accepted;
+      onClient(accepted);
+    };
+    return poll(context, {
+      request: () => requestToken(call, device.deviceCode.reveal(), resource),
+      interval: device.intervalSeconds,
+      onSlowDown: login.onSlowDown,
+      seconds: secondsToPoll(context, login),
+      timeoutError: () => (isLoginShorter ? timeoutError(server, loginSeconds) : codeExpiredError()),
+      signal,
+    });
   });
 }
 
 /** Requests a code (RFC 8628 section 3.1). */
-function requestDeviceCode(
-  call: TokenCall & { client: ClientRecord },
-  endpoint: string,
-  parameters: Record<string, string>,
-) {
-  const { as, client, auth, options } = prepareCall(call);
-  const server = { ...as, device_authorization_endpoint: endpoint };
-  return withOAuthErrors({ tokenEndpoint: endpoint }, async () => {
+function requestDeviceCode(call: TokenCall, endpoint: string, parameters: Record<string, string>) {
+  return sendAuthenticated({ ...call, tokenEndpoint: endpoint }, async ({ as, client, auth, options }) => {
+    const server = { ...as, device_authorization_endpoint: endpoint };
     const response = await oauth.deviceAuthorizationRequest(server, client, auth, parameters, options);
     return oauth.processDeviceAuthorizationResponse(server, client, response);
   });
@@ -179,8 +183,7 @@ function requestDeviceCode(
 
 /** Polls the token endpoint once (RFC 8628 section 3.4). */
 async function requestToken(call: TokenCall, deviceCode: string, resource: string): Promise<TokenAnswer> {
-  const { as, client, auth, options, processing } = prepareCall(call);
-  return withOAuthErrors(call, async () => {
+  return sendAuthenticated(call, async ({ as, client, auth, options, processing }) => {
     const response = await oauth.deviceCodeGrantRequest(as, client, auth, deviceCode, {
       ...options,
       additionalParameters: resourceParameter(resource),

@@ -92,8 +92,9 @@ async function completeDevice(
   login: PreparedDeviceLogin,
   { reservation, signal }: Omit<Completion, "session">,
 ): Promise<Grant> {
-  const answer = await pollDeviceLogin(context, login, signal).catch(rethrowWithResourceHint(login.resource));
-  return saveGrant(context, reservation, grantOf(context, login, answer));
+  const rethrow = rethrowWithResourceHint(login.resource);
+  const { client, answer } = await pollDeviceLogin(context, login, signal).catch(rethrow);
+  return saveGrant(context, reservation, grantOf(context, { ...login, client }, answer));
 }
 
 /** Runs work in a session and closes it exactly once with the outcome, whatever the failure. */

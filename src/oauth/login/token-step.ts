@@ -1,5 +1,4 @@
 import { type AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
-import { alternateAuthMethod } from "../client/client-auth.js";
 import { refuseDocument } from "../client/metadata-document.js";
 import { redirectForm, refuseClient } from "../client/registration.js";
 import { adviseWithoutRegistration } from "../client/registration-refusal.js";
@@ -10,42 +9,50 @@ import { exchangeCode } from "../token/token.js";
 import type { LoginContext } from "./login-context.js";
 import type { AuthorizedLogin, PreparedLogin } from "./prepared-login.js";
 
-/** The tokens of a login, and the client with the authentication method that worked. */
-export interface LoginTokens {
+/** The answer to a request, and the client with the authentication method that worked. */
+export interface ClientAnswer<T> {
   client: ClientRecord;
-  answer: TokenAnswer;
+  answer: T;
 }
 
-/**
- * Exchanges the code of a login for tokens. If the issuer rejects the authentication method of the registration, tries
- * the other method for client secrets once, if the issuer lists it, and stores it for later requests.
- */
+/** Exchanges the code of a login for tokens, and stores which method of the client's secret the issuer accepted. */
 export async function tokensOfLogin(
   context: LoginContext,
   { login, parameters }: AuthorizedLogin,
   signal: AbortSignal,
-): Promise<LoginTokens> {
+): Promise<ClientAnswer<TokenAnswer>> {
   const { issuer, client, pending, acceptedTokenType } = login;
   const { redirectUri, verifier, resource, nonce } = pending;
   const prover = proverFor(login, context.nonces);
   const { tokenEndpoint } = issuer;
-  const exchangeWith = async (by: ClientRecord): Promise<LoginTokens> => {
-    const party = { issuer: issuer.issuer, tokenEndpoint, client: by, acceptedTokenType };
-    const call = { ...context, ...party, prover, signal };
-    return { client: by, answer: await exchangeCode(call, { parameters, redirectUri, verifier, resource, nonce }) };
-  };
-  const form = redirectForm(redirectUri);
-  return withClientRefusal(context, { client, form, signal }, async () => {
-    try {
-      return await exchangeWith(client);
-    } catch (error) {
-      const alternate = isInvalidClient(error) ? alternateAuthMethod(client, issuer, context.preRegistered) : undefined;
-      if (alternate === undefined) throw error;
-      const tokens = await exchangeWith(alternate);
-      if (client.source === "dynamic") await context.store.saveClient(alternate, form);
-      return tokens;
-    }
-  });
+  const party = { issuer: issuer.issuer, tokenEndpoint, client, acceptedTokenType };
+  const call = { ...context, ...party, prover, signal };
+  const loginClient = { client, form: redirectForm(redirectUri), signal };
+  return withClientRefusal(context, loginClient, () =>
+    rememberMethod(context, loginClient, (onClient) =>
+      exchangeCode({ ...call, onClient }, { parameters, redirectUri, verifier, resource, nonce }),
+    ),
+  );
+}
+
+/**
+ * Runs work with a client, and stores the method of its secret that the issuer accepted in place of the registered one. Also if
+ * the work then fails: where the first request has used up a code, the next login does not repeat that.
+ */
+export async function rememberMethod<T>(
+  { store }: Pick<LoginContext, "store">,
+  { client, form }: Pick<LoginClient, "client" | "form">,
+  work: (onClient: (accepted: ClientRecord) => void) => Promise<T>,
+): Promise<ClientAnswer<T>> {
+  let used = client;
+  try {
+    const answer = await work((accepted) => {
+      used = accepted;
+    });
+    return { client: used, answer };
+  } finally {
+    if (used !== client && client.source === "dynamic") await store.saveClient(used, form);
+  }
 }
 
 /** The client of a login. */

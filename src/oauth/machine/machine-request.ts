@@ -196,12 +196,16 @@ async function sendTokenRequest(
   target: GrantTarget,
   request: MachineRequest,
 ): Promise<Grant> {
-  const { client, issuer, endpoints, resource, requestedScope: scope, acceptedTokenType } = target;
+  const { issuer, endpoints, resource, requestedScope: scope, acceptedTokenType } = target;
+  let { client } = target;
   const { signal } = request;
   const { privateKey } = context.client;
   const prover = proverFor(target, login.nonces);
   const party = { issuer, tokenEndpoint: endpoints.token, client, privateKey, acceptedTokenType };
-  const call = { ...login, ...party, prover, signal };
+  const onClient = (accepted: ClientRecord) => {
+    client = accepted;
+  };
+  const call = { ...login, ...party, prover, signal, onClient };
   const entry = { step: "token", method: "POST", url: endpoints.token } as const;
   try {
     const tokens = await tokensFor(context, call, { ...resourceParameter(resource), scope }, request);

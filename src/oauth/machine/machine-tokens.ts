@@ -5,7 +5,7 @@ import { quote, Secret } from "../../redact.js";
 import { type GrantTokens, type TokenAnswer, tokensOf } from "../model/grant.js";
 import type { IdJagSubject } from "../model/machine-grant.js";
 import { type ExchangedToken, exchangeTokens } from "../token/exchange.js";
-import { answerOf, prepareCall, type TokenCall, withOAuthErrors } from "../token/token.js";
+import { answerOf, sendAuthenticated, type TokenCall } from "../token/token.js";
 import { readClaims } from "../token/token-checks.js";
 
 /** The resource and the scopes of a token request. */
@@ -24,13 +24,12 @@ const TOKEN_TYPE = "urn:ietf:params:oauth:token-type:";
 const ID_JAG = `${TOKEN_TYPE}id-jag`;
 
 /**
- * Requests a token for the client itself (RFC 6749 section 4.4). Never retried.
+ * Requests a token for the client itself (RFC 6749 section 4.4).
  *
  * @throws `AgentAuthError` with the issuer's own code, `bad_token_answer`, or a network error
  */
 export async function clientCredentialsTokens(call: TokenCall, parameters: TokenParameters = {}): Promise<GrantTokens> {
-  const { as, client, auth, options, processing } = prepareCall(call);
-  return withOAuthErrors(call, async () => {
+  return sendAuthenticated(call, async ({ as, client, auth, options, processing }) => {
     const response = await oauth.clientCredentialsGrantRequest(
       as,
       client,
@@ -44,7 +43,7 @@ export async function clientCredentialsTokens(call: TokenCall, parameters: Token
 }
 
 /**
- * Requests a token with an assertion that the issuer trusts (RFC 7523 section 2.1). Never retried.
+ * Requests a token with an assertion that the issuer trusts (RFC 7523 section 2.1).
  *
  * @param call its client may have an empty `clientId`: the issuer then knows the workload by the assertion alone
  * @throws `AgentAuthError` `usage` for an assertion that is no JWT or lacks a claim, `invalid_grant` for one that has
@@ -61,8 +60,7 @@ export async function jwtBearerTokens(
 ): Promise<GrantTokens> {
   const text = checkAssertion(assertion, "the assertion");
   checkClaims(text, call, audience);
-  const { as, client, auth, options, processing } = prepareCall(call);
-  return withOAuthErrors(call, async () => {
+  return sendAuthenticated(call, async ({ as, client, auth, options, processing }) => {
     const body = { ...buildTokenParameters(parameters), assertion: text };
     const response = await oauth.genericTokenEndpointRequest(as, client, auth, JWT_BEARER, body, options);
     const answer = await oauth.processGenericTokenEndpointResponse(as, client, response, processing);

@@ -66,11 +66,18 @@ export function decodeBinding(text: string): ClientBinding {
 const METHODS: readonly string[] = ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"];
 const SOURCES: readonly string[] = ["pre-registered", "metadata-document", "dynamic"];
 
+function isSecretMethod(method: string): method is NonNullable<ClientRecord["alternateMethod"]> {
+  return method === "client_secret_basic" || method === "client_secret_post";
+}
+
 /** A client from its members. @throws CodecError */
 export function clientOf(members: Members): ClientRecord {
   const authMethod = readString(members, "authMethod");
+  const alternateMethod = readOptional(members, "alternateMethod");
   const source = readString(members, "source");
   if (!METHODS.includes(authMethod)) throw new CodecError("authMethod is unknown");
+  if (alternateMethod !== undefined && !isSecretMethod(alternateMethod))
+    throw new CodecError("alternateMethod is unknown");
   if (!SOURCES.includes(source)) throw new CodecError("source is unknown");
   return {
     issuer: readString(members, "issuer"),
@@ -78,6 +85,7 @@ export function clientOf(members: Members): ClientRecord {
     clientSecret: readSecret(members, "clientSecret"),
     secretExpiresAt: readNumber(members, "secretExpiresAt"),
     authMethod: authMethod as AuthMethod,
+    ...(alternateMethod !== undefined && { alternateMethod }),
     source: source as ClientRecord["source"],
     redirectUri: readOptional(members, "redirectUri"),
     ...(members["clientName"] !== undefined && { clientName: readString(members, "clientName") }),

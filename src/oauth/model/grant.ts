@@ -17,6 +17,8 @@ export interface ClientRecord {
   readonly secretExpiresAt: number | undefined;
   /** How it authenticates. */
   readonly authMethod: AuthMethod;
+  /** The other method for its secret, for one more try where an endpoint rejects the first; absent once it is in use. */
+  readonly alternateMethod?: "client_secret_basic" | "client_secret_post";
   /** How it was registered. */
   readonly source: "pre-registered" | "metadata-document" | "dynamic";
   /** The redirect address it was registered with, or last used. */

@@ -11,7 +11,7 @@ export interface IdentityProvider {
   clientSecret?: string | Secret | undefined;
   /** Its issuer identifier. Default: the origin of its token endpoint. */
   issuer?: string | undefined;
-  /** How the client authenticates there. Default: HTTP Basic with a secret, else `none`. */
+  /** How the client authenticates there. Default: HTTP Basic with a secret, then the form if that is rejected; else `none`. */
   authMethod?: AuthMethod | undefined;
 }
 

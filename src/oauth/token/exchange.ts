@@ -3,7 +3,7 @@ import { refusalError } from "../../http/refuse.js";
 import { SECRET_MASK, Secret } from "../../redact.js";
 import { tokensOf } from "../model/grant.js";
 import { TOKEN_EXCHANGE } from "../model/metadata.js";
-import { answerOf, prepareCall, type TokenCall, withOAuthErrors } from "./token.js";
+import { answerOf, sendAuthenticated, type TokenCall } from "./token.js";
 import { readClaims } from "./token-checks.js";
 
 const TYPE = "urn:ietf:params:oauth:token-type:";
@@ -66,15 +66,14 @@ export class ExchangedToken {
 }
 
 /**
- * Exchanges a token for another one (RFC 8693). Never retried.
+ * Exchanges a token for another one (RFC 8693).
  *
  * @throws `AgentAuthError` with the issuer's own code such as `invalid_target`, `bad_token_answer` if the response is
  * not what was requested, or a network error
  */
 export async function exchangeTokens(call: TokenCall, request: ExchangeRequest): Promise<ExchangedToken> {
-  const { as, client, auth, options, processing } = prepareCall(call);
   const parameters = buildExchangeParameters(request);
-  return withOAuthErrors(call, async () => {
+  return sendAuthenticated(call, async ({ as, client, auth, options, processing }) => {
     const response = await oauth.genericTokenEndpointRequest(as, client, auth, TOKEN_EXCHANGE, parameters, options);
     const answer = await oauth.processGenericTokenEndpointResponse(as, client, response, processing);
     const issuedTokenType = checkType(call, request, answer);

@@ -5,7 +5,7 @@ import { Redactor } from "../../redact.js";
 import type { ClientKey } from "../client/client-auth.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { Grant } from "../model/grant.js";
-import { prepareCall, withOAuthErrors } from "./token.js";
+import { sendAuthenticated } from "./token.js";
 
 /** An introspection response (RFC 7662 section 2.2). */
 export type Introspection = {
@@ -29,21 +29,15 @@ export async function introspect(
   if (url === undefined) {
     throw new AgentAuthError("no_introspection", `${grant.issuer} has no introspection_endpoint`, { class: "remote" });
   }
-  const { as, client, auth, options } = prepareCall({
-    http,
-    issuer: grant.issuer,
-    client: grant.client,
-    privateKey,
-    signal,
-  });
-  const server = { ...as, introspection_endpoint: url };
+  const { issuer, client: record } = grant;
+  const call = { http, issuer, tokenEndpoint: url, client: record, privateKey, signal };
   const token = grant.tokens.accessToken.reveal();
-  const request = async () => {
+  return sendAuthenticated(call, async ({ as, client, auth, options }) => {
+    const server = { ...as, introspection_endpoint: url };
     const response = await oauth.introspectionRequest(server, client, auth, token, options);
     const answer = await oauth.processIntrospectionResponse(server, client, response);
     return redactValue(answer, secretsOf(grant)) as Introspection;
-  };
-  return withOAuthErrors({ tokenEndpoint: url }, request);
+  });
 }
 
 function secretsOf({ tokens, client }: Grant): Redactor {

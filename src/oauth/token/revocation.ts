@@ -4,11 +4,11 @@ import { followSignal } from "../../http/deadline.js";
 import type { Secret } from "../../redact.js";
 import { type Ended, type Events, knownCodeOf, observe, serverOriginOf } from "../../telemetry/emit.js";
 import type { EventFields } from "../../telemetry/events.js";
-import { authenticateInForm, type ClientKey } from "../client/client-auth.js";
+import type { ClientKey } from "../client/client-auth.js";
 import type { OAuthHttp } from "../http/http.js";
-import type { Grant } from "../model/grant.js";
+import type { ClientRecord, Grant } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
-import { prepareCall, type TokenCall, withOAuthErrors } from "./token.js";
+import { sendAuthenticated, type TokenCall } from "./token.js";
 
 /** The result of a logout at the issuer. */
 export interface RemoteLogout {
@@ -127,25 +127,22 @@ async function revoke(
   requestOptions: Pick<TokenCall, "http" | "signal" | "privateKey">,
 ): Promise<void> {
   const { refreshToken, accessToken } = grant.tokens;
-  const { as, client, auth, options } = prepareCall({ ...requestOptions, issuer: grant.issuer, client: grant.client });
-  const revokeToken = (token: Secret, by: oauth.ClientAuth) =>
-    withOAuthErrors({ tokenEndpoint: url }, async () => {
+  let { client: usedClient } = grant;
+  const revokeToken = (token: Secret) => {
+    const onClient = (accepted: ClientRecord) => {
+      usedClient = accepted;
+    };
+    const call = { ...requestOptions, issuer: grant.issuer, tokenEndpoint: url, client: usedClient, onClient };
+    return sendAuthenticated(call, async ({ as, client, auth, options }) => {
       const server = { ...as, revocation_endpoint: url };
-      await oauth.processRevocationResponse(await oauth.revocationRequest(server, client, by, token.reveal(), options));
+      const response = await oauth.revocationRequest(server, client, auth, token.reveal(), options);
+      await oauth.processRevocationResponse(response);
     });
-  let usedAuth = auth;
-  const first = refreshToken ?? accessToken;
-  await revokeToken(first, auth).catch(async (error: unknown) => {
-    const alternate = authenticateInForm(grant.client, error);
-    if (alternate === undefined) throw error;
-    usedAuth = alternate;
-    await revokeToken(first, alternate).catch(() => {
-      throw error;
-    });
-  });
+  };
+  await revokeToken(refreshToken ?? accessToken);
   if (refreshToken === undefined) return;
   try {
-    await revokeToken(accessToken, usedAuth);
+    await revokeToken(accessToken);
   } catch (error) {
     // Many issuers revoke only refresh tokens, and with them the access tokens (RFC 7009 section 2.1).
     if (!isAgentAuthError(error) || error.code !== "unsupported_token_type") throw error;

@@ -6,7 +6,14 @@ import { type Clock, systemClock } from "../../http/deadline.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote, type Secret } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
-import { type ClientKey, clientAuth, clientSecretOf, type PreRegisteredClient } from "../client/client-auth.js";
+import {
+  type ClientKey,
+  chosenMethod,
+  clientAuth,
+  clientSecretOf,
+  type PreRegisteredClient,
+  withAlternateMethod,
+} from "../client/client-auth.js";
 import type { OAuthHttp, Prover } from "../http/http.js";
 import { isToken, UNVERIFIED_ID_TOKEN } from "../http/normalize-response.js";
 import { oauthError } from "../http/oauth-error.js";
@@ -43,6 +50,8 @@ export interface TokenCall {
   requiresIdToken?: boolean | undefined;
   /** Called with what is ignored in the response. */
   trace?: ((entry: TraceEntry) => void) | undefined;
+  /** Called with the client and its other authentication method, if the endpoint takes only that one. */
+  onClient?: ((client: ClientRecord) => void) | undefined;
 }
 
 /** The code of a finished authorization, with its PKCE verifier. */
@@ -56,10 +65,9 @@ export interface CodeExchange {
   nonce?: string | undefined;
 }
 
-/** Exchanges a code for tokens (RFC 6749 section 4.1.3, RFC 7636 section 4.5, RFC 8707 section 2.2). Never retried. */
+/** Exchanges a code for tokens (RFC 6749 section 4.1.3, RFC 7636 section 4.5, RFC 8707 section 2.2). */
 export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise<TokenAnswer> {
-  const { as, client, auth, options, processing } = prepareCall(call);
-  return withOAuthErrors(call, async () => {
+  return sendAuthenticated(call, async ({ as, client, auth, options, processing }) => {
     const response = await oauth.authorizationCodeGrantRequest(
       as,
       client,
@@ -86,38 +94,76 @@ function asLoginFailure(error: unknown): unknown {
   return new AgentAuthError(error.code, message, { class: "auth", url: error.url, hint: "log in again", cause: error });
 }
 
-/** Requests new tokens with a grant's refresh token (RFC 6749 section 6). Never retried: that is up to the caller. */
+/** Requests new tokens with a grant's refresh token (RFC 6749 section 6). Retries after other failures are up to the caller. */
 export async function refreshTokens(call: TokenCall, grant: Grant): Promise<TokenAnswer> {
-  const { as, client, auth, options, processing } = prepareCall({ ...call, lenient: true });
   const refreshToken = grant.tokens.refreshToken?.reveal();
   if (refreshToken === undefined) throw new TypeError("the grant has no refresh token");
   const scope = knownIssuer(call.issuer).needsRefreshScope && grant.requestedScope;
-  return withOAuthErrors(call, async () => {
+  const known = [grant.tokens.accessToken.reveal()];
+  return sendAuthenticated({ ...call, lenient: true, known }, async ({ as, client, auth, options, processing }) => {
     const response = await oauth.refreshTokenGrantRequest(as, client, auth, refreshToken, {
       ...options,
       additionalParameters: { ...resourceParameter(grant.resource), ...(scope && { scope }) },
     });
     return answerOf(call, response, await oauth.processRefreshTokenResponse(as, client, response, processing));
-  }, [grant.tokens.accessToken.reveal()]);
+  });
 }
 
+/** A request in which the client authenticates. */
+type AuthenticatedCall = Pick<
+  TokenCall,
+  "http" | "issuer" | "tokenEndpoint" | "client" | "privateKey" | "prover" | "signal" | "beforeSend" | "onClient"
+> & {
+  /** Whether to drop invalid members other than the access token, rather than reject the response. */
+  lenient?: boolean;
+  /** Secrets that the server knows but that this request does not send. */
+  known?: readonly string[];
+};
+
+/** Refusals of a request that say nothing against its code, token or assertion: the authentication was not understood. */
+const AUTH_REFUSALS: readonly string[] = ["invalid_client", "invalid_request"];
+
 /**
- * The server, client, authentication and options in the form of oauth4webapi.
+ * Sends a request in which the client authenticates by one method (RFC 6749 section 2.3). If the endpoint rejects the client
+ * or the form of the request, sends it once more with the client's other method for secrets, if there is one: only after
+ * such a response, so that no request whose fate is unknown is repeated. A second refusal of this kind leaves the error of the
+ * first.
  *
+ * @param call `tokenEndpoint` is the endpoint of this request
  * @internal
  */
-export function prepareCall(
-  call: Pick<TokenCall, "http" | "issuer" | "client" | "privateKey" | "prover" | "signal" | "beforeSend"> & {
-    tokenEndpoint?: string;
-    /** Whether to drop invalid members other than the access token, rather than reject the response. */
-    lenient?: boolean;
-  },
-) {
-  const { client } = call;
-  const as: oauth.AuthorizationServer = {
-    issuer: call.issuer,
-    ...(call.tokenEndpoint !== undefined && { token_endpoint: call.tokenEndpoint }),
-  };
+export async function sendAuthenticated<T>(
+  call: AuthenticatedCall,
+  send: (prepared: ReturnType<typeof prepareCall>) => Promise<T>,
+): Promise<T> {
+  const sendAs = (client: ClientRecord) => withOAuthErrors(call, () => send(prepareCall({ ...call, client })));
+  try {
+    return await sendAs(call.client);
+  } catch (error) {
+    const alternate = isAuthRefusal(error) ? withAlternateMethod(call.client) : undefined;
+    if (alternate === undefined) throw error;
+    try {
+      const result = await sendAs(alternate);
+      call.onClient?.(alternate);
+      return result;
+    } catch (second) {
+      if (isAuthRefusal(second)) throw error;
+      // Another OAuth error is about the rest of the request: the client was accepted.
+      if (isAgentAuthError(second) && second.class !== "unavailable" && second.code !== "http_error")
+        call.onClient?.(alternate);
+      throw second;
+    }
+  }
+}
+
+function isAuthRefusal(error: unknown): boolean {
+  return isAgentAuthError(error) && AUTH_REFUSALS.includes(error.code);
+}
+
+/** The server, client, authentication and options in the form of oauth4webapi. */
+function prepareCall(call: AuthenticatedCall) {
+  const { client, issuer, tokenEndpoint } = call;
+  const as: oauth.AuthorizationServer = { issuer, token_endpoint: tokenEndpoint };
   return {
     as,
     // oauth4webapi wants a name, which is sent only by the authentication of a client.
@@ -127,7 +173,7 @@ export function prepareCall(
     options: {
       [oauth.customFetch]: call.http.fetcher(call) as never,
       // The metadata checks allow http only between servers on this machine.
-      [oauth.allowInsecureRequests]: isLoopbackHost(new URL(call.issuer).hostname),
+      [oauth.allowInsecureRequests]: isLoopbackHost(new URL(issuer).hostname),
     },
   };
 }
@@ -193,20 +239,12 @@ function issuedAt(date: number, now: number): number {
   return Number.isFinite(date) && Math.abs(date - now) < 5000 ? Math.min(date, now) : now;
 }
 
-/**
- * Runs a request of oauth4webapi and converts its errors to `AgentAuthError`.
- *
- * @param known secrets that the server knows but that this request did not send
- */
-export async function withOAuthErrors<T>(
-  call: Pick<TokenCall, "tokenEndpoint" | "prover">,
-  work: () => Promise<T>,
-  known: readonly string[] = [],
-): Promise<T> {
+/** Runs a request of oauth4webapi and converts its errors to `AgentAuthError`. */
+async function withOAuthErrors<T>(call: AuthenticatedCall, work: () => Promise<T>): Promise<T> {
   try {
     return await withNonce(call, work);
   } catch (thrown) {
-    throw oauthError(thrown, call.tokenEndpoint, known);
+    throw oauthError(thrown, call.tokenEndpoint, call.known);
   }
 }
 
@@ -258,19 +296,24 @@ export function tokenCall(options: TokenCallOptions): TokenCall {
   const { http } = new ConnectionPool(options).get(tokenEndpoint);
   const record = recordOf(client, issuer);
   const { privateKey } = client;
-  return { http, clock, issuer, tokenEndpoint, client: record, privateKey, prover, signal };
+  const call: TokenCall = { http, clock, issuer, tokenEndpoint, client: record, privateKey, prover, signal };
+  call.onClient = (accepted) => {
+    call.client = accepted;
+  };
+  return call;
 }
 
 /** The record of a client whose issuer lists no authentication methods. */
 export function recordOf(client: PreRegisteredClient, issuer: string): ClientRecord {
   const clientSecret = clientSecretOf(client);
-  const method = clientSecret === undefined ? "none" : "client_secret_basic";
+  const { authMethod, privateKey } = client;
+  const method = privateKey ? "private_key_jwt" : clientSecret ? "client_secret_basic" : "none";
   return {
     issuer,
     clientId: client.clientId,
     clientSecret,
     secretExpiresAt: undefined,
-    authMethod: client.authMethod ?? (client.privateKey === undefined ? method : "private_key_jwt"),
+    ...(authMethod === undefined ? chosenMethod(method, {}) : { authMethod }),
     source: "pre-registered",
     redirectUri: undefined,
   };

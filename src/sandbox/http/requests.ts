@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { withoutBrackets } from "../../http/address.js";
 import { isJsonObject, type JsonObject } from "../../http/strict-json.js";
-import { Refusal, type SandboxResponse } from "./sandbox-response.js";
+import { jsonResponse, Refusal, type SandboxResponse } from "./sandbox-response.js";
 
 /** Whether only this machine can reach a host to bind to. */
 export function isLoopback(host: string): boolean {
@@ -68,6 +68,18 @@ export function clientCredentials(
   const pair = Buffer.from(encoded, "base64").toString().split(":");
   const [id = "", secret] = pair.map((part) => new URLSearchParams(`part=${part}`).get("part") ?? "");
   return { id, secret };
+}
+
+/**
+ * The refusal of a request with more than one authentication method (RFC 6749, section 2.3). Beside HTTP Basic, `client_id` in
+ * the form counts as another one, as at Cloudflare's provider.
+ */
+export function doubleAuthentication(form: URLSearchParams, authorization = ""): SandboxResponse | undefined {
+  const isBasic = /^basic /i.test(authorization);
+  const inForm = ["client_secret", "client_assertion"].filter((name) => form.has(name)).length;
+  if (isBasic ? inForm === 0 && !form.has("client_id") : inForm < 2) return undefined;
+  const error_description = "the client must use one authentication method in a request";
+  return jsonResponse({ error: "invalid_request", error_description }, 400);
 }
 
 function sha256(token: string): Buffer {

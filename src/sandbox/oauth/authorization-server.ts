@@ -2,7 +2,7 @@ import { findFault } from "../faults/controller.js";
 import type { FaultEndpoint } from "../faults/faults.js";
 import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
 import type { MovableClock } from "../http/clock.js";
-import { readBody, readForm } from "../http/requests.js";
+import { doubleAuthentication, readBody, readForm } from "../http/requests.js";
 import { jsonResponse, READ_METHODS, Refusal, requireMethod, type SandboxResponse } from "../http/sandbox-response.js";
 import { JWT_BEARER } from "./configuration.js";
 import {
@@ -45,6 +45,8 @@ interface Endpoint {
   option?: "deviceFlow" | "revocation";
   /** Whether pages of the option `allowOrigins` may use it. */
   pages?: true;
+  /** Whether the client authenticates in its requests. */
+  authenticates?: true;
   answer(call: EndpointCall): Promise<SandboxResponse>;
 }
 
@@ -88,7 +90,7 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   "/authorize": { methods: READ_METHODS, fault: "authorize", answer: answerBrowser },
   "/authorize/*": { methods: READ_METHODS, fault: "authorize", answer: answerBrowser },
-  "/token": { methods: POST, fault: "token", pages: true, answer: answerToken },
+  "/token": { methods: POST, fault: "token", pages: true, authenticates: true, answer: answerToken },
   "/register": {
     methods: POST,
     fault: "register",
@@ -98,6 +100,7 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   "/introspect": {
     methods: POST,
     fault: "introspect",
+    authenticates: true,
     answer: async (call) =>
       introspectionAnswer(
         await forwardToProvider(call),
@@ -106,7 +109,7 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
         call.settings.clock.skew,
       ),
   },
-  "/revoke": { methods: POST, option: "revocation", pages: true, answer: forwardToProvider },
+  "/revoke": { methods: POST, option: "revocation", pages: true, authenticates: true, answer: forwardToProvider },
   "/jwks": { methods: READ_METHODS, fault: "jwks", answer: answerOnce(forwardToProvider) },
   "/end_session": { methods: READ_METHODS, fault: "end_session", answer: answerBrowser },
   "/end_session/confirm": { methods: POST, answer: answerBrowser },
@@ -115,6 +118,7 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     methods: POST,
     fault: "device_authorization",
     option: "deviceFlow",
+    authenticates: true,
     answer: forwardToProvider,
   },
   "/device": { methods: BOTH, option: "deviceFlow", answer: answerBrowser },
@@ -142,6 +146,9 @@ export function authorizationPart(settings: AuthorizationSettings): SandboxPart 
       const server = isOfIdp(path) ? servers.identityProvider : servers.find(splitPath(path).poolId);
       if (!endpoint || !server) throw new Refusal(404, "not_found", "there is nothing at this path");
       requireMethod(method, endpoint.methods);
+      const { authorization } = roundTrip.request.headers;
+      const refused = endpoint.authenticates && doubleAuthentication(readForm(roundTrip.body), authorization);
+      if (refused) return refused;
       const running = await server.run();
       if (findFault(roundTrip.faults, "prune-clients")) running.store.forgetClients();
       return endpoint.answer({ settings, server, running, roundTrip, request: forwardedRequest(roundTrip) });

@@ -61,7 +61,11 @@ export function configurationOf(settings: ConfigurationSettings): object {
     responseTypes: ["code"],
     clientAuthMethods: MACHINE_AUTH_METHODS.filter((method) => machines || method !== "private_key_jwt"),
     clients: settings.clients,
-    clientDefaults: { id_token_signed_response_alg: SIGNING_ALG },
+    clientDefaults: {
+      id_token_signed_response_alg: SIGNING_ALG,
+      // As at many servers: clients that name no method send `client_id` in the form, beside HTTP Basic too.
+      token_endpoint_auth_method: "client_secret_post",
+    },
     // Clients register the scopes of the resource, or "" for none: oidc-provider would check them against its own.
     extraClientMetadata: {
       properties: ["scope"],

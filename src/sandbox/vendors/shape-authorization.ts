@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { SandboxClock } from "../http/clock.js";
-import { clientCredentials, parseJsonObject } from "../http/requests.js";
+import { clientCredentials, doubleAuthentication, parseJsonObject } from "../http/requests.js";
 import { jsonResponse, type SandboxResponse } from "../http/sandbox-response.js";
 import { type ServerShape, SHAPE_CLIENT, type ShapeRefusal } from "./shape.js";
 
@@ -93,6 +93,8 @@ export class ShapeAuthorization {
 
   /** Answers a token request. */
   token(form: URLSearchParams, authorization: string | undefined): SandboxResponse {
+    const refused = doubleAuthentication(form, authorization);
+    if (refused) return refused;
     const client = this.#authenticate(form, authorization);
     if (client === undefined) return jsonResponse({ error: "invalid_client" }, 401);
     const refusal = this.#refusal("token", new Map(form));

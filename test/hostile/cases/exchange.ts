@@ -176,7 +176,8 @@ const services: HostileCase[] = [
   machine("T17c", "invalid_client with the machine's secret repeated", answering(echo("invalid_client", 401)), {
     outcome: "auth",
     code: "invalid_client",
-    result: "shown masked, with a hint; no second request, no other grant",
+    result: "the other method is tried once; shown masked, with a hint; no other grant",
+    times: { "as POST /pool/token": 2 },
     says: ["********", '--client-id "machine"', "AGENTAUTH_CLIENT_SECRET"],
   }),
   machine(

@@ -301,11 +301,12 @@ const records: HostileCase[] = [
   },
   {
     id: "R6b",
-    input: "an issuer that answers every code with invalid_client",
+    input: "an issuer that lists client_secret_post, and answers every code with invalid_client",
     result: "an error; neither the code nor the registration is sent twice",
     outcome: "auth",
     code: "invalid_client",
     arrange({ as }) {
+      as.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_post"];
       as.routes["/pool/token"] = { status: 401, json: { error: "invalid_client" } };
     },
     store: "logins",
@@ -329,6 +330,30 @@ const records: HostileCase[] = [
     says: ['"invalid_client"', "log in again"],
     check: async (kit) => unless({ "the client is not used again": (await clientOf(kit))?.isRefused === true }),
   },
+  ...["invalid_client", "invalid_request"].map(
+    (error, nth): HostileCase => ({
+      id: `R6${"de"[nth]}`,
+      input: `an issuer that lists client_secret_basic alone, and answers it with ${error}`,
+      result: "sent once more with the secret in the form, which is stored; no request has both",
+      outcome: "ok",
+      arrange({ as }) {
+        as.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_basic"];
+        as.routes["/pool/token"] = ({ body, headers }, at) => {
+          const isInForm = new URLSearchParams(body).has("client_secret");
+          if (isInForm && headers.authorization === undefined) return { json: as.tokens(at) };
+          return { status: 400, json: { error } };
+        };
+      },
+      store: "any",
+      requests: WHOLE_LOGIN,
+      times: { "as POST /pool/register": 1, "as POST /pool/token": 2 },
+      check: async (kit) =>
+        unless({
+          "the method is stored": (await clientOf(kit))?.authMethod === "client_secret_post",
+          "no client_id is beside HTTP Basic": !kit.as.form("/pool/token", 0).has("client_id"),
+        }),
+    }),
+  ),
   {
     id: "R7",
     input: "two logins that need a client at the same time",

@@ -313,8 +313,9 @@ const replies: HostileCase[] = [
   ),
   replied("T15a", "an error that repeats the code, the verifier and the client's secret", echo, {
     outcome: "remote",
-    result: "shown with all three masked",
+    result: "shown with all three masked, after a try of the other client authentication method",
     code: "invalid_request",
+    times: { "as POST /pool/token": 2 },
     says: ["********"],
   }),
   replied(

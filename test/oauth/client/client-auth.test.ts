@@ -1,14 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { AgentAuthError } from "../../../src/errors.js";
 import {
-  alternateAuthMethod,
-  authenticateInForm,
   type ClientKey,
+  chosenMethod,
   clientAuth,
   type PreRegisteredClient,
   preferredMethod,
   preRegisteredClient,
   type SigningAlgorithm,
+  withAlternateMethod,
 } from "../../../src/oauth/client/client-auth.js";
 import type { AuthMethod } from "../../../src/oauth/model/grant.js";
 import { Secret } from "../../../src/redact.js";
@@ -28,10 +27,7 @@ async function added(client: ReturnType<typeof madeClient>, key?: ClientKey) {
 describe("a client authenticates", () => {
   it.each<[AuthMethod, object]>([
     ["none", { body: { client_id: "client-1" }, headers: {} }],
-    [
-      "client_secret_basic",
-      { body: { client_id: "client-1" }, headers: { authorization: `Basic ${btoa("client-1:client-secret-1")}` } },
-    ],
+    ["client_secret_basic", { body: {}, headers: { authorization: `Basic ${btoa("client-1:client-secret-1")}` } }],
     ["client_secret_post", { body: { client_id: "client-1", client_secret: "client-secret-1" }, headers: {} }],
   ])("by %s", async (authMethod, expected) => {
     expect(await added(madeClient({ authMethod }))).toEqual(expected);
@@ -117,39 +113,12 @@ describe("the key of a client", () => {
   });
 });
 
-describe("the second try of a revocation", () => {
-  const failed = (code: string) => new AgentAuthError(code, "m", { class: "remote" });
-  const secondTry = async (error: unknown, over = {}) => {
-    const client = madeClient(over);
-    const auth = authenticateInForm(client, error);
-    if (auth === undefined) return undefined;
-    const [body, headers] = [new URLSearchParams(), new Headers()];
-    await auth(AS, { client_id: client.clientId } as never, body, headers);
-    return [body.get("client_secret"), headers.get("authorization")];
-  };
-
-  it("has the secret in the form, and in the header too where a parameter is missing", async () => {
-    expect(await secondTry(failed("invalid_client"))).toEqual(["client-secret-1", null]);
-    const basic = `Basic ${btoa("client-1:client-secret-1")}`;
-    expect(await secondTry(failed("invalid_request"))).toEqual(["client-secret-1", basic]);
-  });
-
-  it.each<[string, unknown, object]>([
-    ["another error", failed("server_error"), {}],
-    ["a bug", new Error("x"), {}],
-    ["another method", failed("invalid_client"), { authMethod: "client_secret_post" }],
-    ["no secret", failed("invalid_client"), { clientSecret: undefined }],
-  ])("is not made for %s", async (_what, error, over) => {
-    expect(await secondTry(error, over)).toBeUndefined();
-  });
-});
-
 describe("the method of a client", () => {
   const BOTH = ["client_secret_post", "client_secret_basic"];
 
   it.each<[readonly string[] | undefined, AuthMethod]>([
     [undefined, "client_secret_basic"],
-    [BOTH, "client_secret_basic"],
+    [BOTH, "client_secret_post"],
     [["none", "client_secret_post"], "client_secret_post"],
     [["none"], "none"],
     [["private_key_jwt"], "client_secret_basic"],
@@ -175,26 +144,28 @@ describe("the method of a client", () => {
     });
   });
 
-  const client = (authMethod: AuthMethod, over = {}) => madeClient({ authMethod, ...over });
-  const server = serverMetadata({ tokenEndpointAuthMethods: BOTH });
-
-  it.each([
-    ["client_secret_basic", "client_secret_post"],
-    ["client_secret_post", "client_secret_basic"],
-  ] as const)("%s has the alternative %s", (method, other) => {
-    expect(alternateAuthMethod(client(method), server, undefined)?.authMethod).toBe(other);
-    const lists = serverMetadata({ tokenEndpointAuthMethods: [method] });
-    expect(alternateAuthMethod(client(method), lists, undefined)).toBeUndefined();
-    expect(alternateAuthMethod(client(method), serverMetadata(), undefined)).toBeUndefined();
+  it.each<[AuthMethod, readonly string[] | undefined, AuthMethod | undefined]>([
+    ["client_secret_basic", BOTH, "client_secret_post"],
+    ["client_secret_basic", ["client_secret_basic"], "client_secret_post"],
+    ["client_secret_basic", undefined, "client_secret_post"],
+    ["client_secret_post", BOTH, "client_secret_basic"],
+    ["client_secret_post", undefined, "client_secret_basic"],
+    ["client_secret_post", ["client_secret_post"], undefined],
+    ["private_key_jwt", BOTH, undefined],
+    ["none", BOTH, undefined],
+  ])("%s, at an issuer that lists %j, has the alternative %s", (authMethod, tokenEndpointAuthMethods, other) => {
+    expect(chosenMethod(authMethod, { tokenEndpointAuthMethods })).toEqual({
+      authMethod,
+      ...(other !== undefined && { alternateMethod: other }),
+    });
   });
 
-  it("has no alternative where it is configured, where there is no secret, or with a key", () => {
-    const configured = { clientId: "c", authMethod: "client_secret_basic" } as const;
-    expect(alternateAuthMethod(client("client_secret_basic"), server, configured)).toBeUndefined();
-    expect(alternateAuthMethod(client("client_secret_basic"), server, { clientId: "c" })).toBeDefined();
-    const without = client("client_secret_basic", { clientSecret: undefined });
-    expect(alternateAuthMethod(without, server, undefined)).toBeUndefined();
-    expect(alternateAuthMethod(client("private_key_jwt"), server, undefined)).toBeUndefined();
+  it("is changed once, and not without a secret", () => {
+    const client = madeClient({ authMethod: "client_secret_basic", alternateMethod: "client_secret_post" });
+    const changed = withAlternateMethod(client);
+    expect(changed).toEqual(madeClient({ authMethod: "client_secret_post" }));
+    expect(changed && withAlternateMethod(changed)).toBeUndefined();
+    expect(withAlternateMethod({ ...client, clientSecret: undefined })).toBeUndefined();
   });
 });
 

@@ -103,10 +103,10 @@ describe("which client is used", () => {
   it.each<[string, AgentClientOptions["client"] & object, unknown, string]>([
     ["Basic where the issuer lists nothing", { clientId: "id", clientSecret: "hush-hush" }, undefined, "basic"],
     [
-      "Basic before Post",
+      "Post before Basic",
       { clientId: "id", clientSecret: "hush-hush" },
-      ["none", "client_secret_post", "client_secret_basic"],
-      "basic",
+      ["none", "client_secret_basic", "client_secret_post"],
+      "post",
     ],
     ["Post where only that is listed", { clientId: "id", clientSecret: "hush-hush" }, ["client_secret_post"], "post"],
     [

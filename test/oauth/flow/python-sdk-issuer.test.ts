@@ -34,8 +34,8 @@ const denied = (error: string, description: string, status = 401): Reply => ({
 
 /**
  * An issuer that answers as those made with the MCP SDK for Python 1.x and 2.x do, such as FastMCP's in-memory provider:
- * `client_id` must be in the form of every request, and at the revocation endpoint `client_secret` as well, next to the
- * header of a client that is registered for HTTP Basic.
+ * `client_id` must be in the form of every request, and at the revocation endpoint `client_secret` as well, so that no client
+ * of HTTP Basic alone is known.
  */
 async function pythonScene(): Promise<Scene & { revoked: string[] }> {
   const scene = await startScene({ issuerPath: "" });
@@ -67,70 +67,132 @@ async function pythonScene(): Promise<Scene & { revoked: string[] }> {
 }
 
 describe("an issuer made with the MCP SDK for Python", () => {
-  it("gives tokens to a client of HTTP Basic, whose identifier is in the form too", async () => {
-    const { agent, mcp, issuer, store } = await pythonScene();
+  it("gives tokens to a client whose secret is in the form, and revokes them", async () => {
+    const { agent, mcp, issuer, store, revoked } = await pythonScene();
     expect((await agent().token(mcp.url)).value).toBe("access-as-1");
     expect((await agent().token(mcp.url, { forceRefresh: true })).value).toBe("access-as-2");
-    expect(issuer.to("/register")).toHaveLength(1);
-    expect(issuer.to("/token")).toHaveLength(2);
-    for (const nth of [0, 1]) {
-      expect(issuer.form("/token", nth).get("client_id")).toBe("client-1");
-      expect(issuer.form("/token", nth).has("client_secret")).toBe(false);
-      expect(issuer.to("/token")[nth]?.headers.authorization).toBe(`Basic ${btoa("client-1:secret-1")}`);
-    }
-    expect(await store.list()).toMatchObject([{ client: { authMethod: "client_secret_basic" } }]);
-  });
-
-  it("revokes tokens where the secret comes in the form as well, after one second try", async () => {
-    const { agent, mcp, issuer, revoked } = await pythonScene();
-    await agent().login(mcp.url);
+    expect(await store.list()).toMatchObject([{ client: { authMethod: "client_secret_post" } }]);
     expect(await agent().disconnect(mcp.url)).toMatchObject({ removed: true, revoked: true });
-    expect(revoked).toEqual(["refresh-as-1", "access-as-1"]);
-    expect(issuer.to("/revoke")).toHaveLength(3);
+    expect(revoked).toEqual(["refresh-as-2", "access-as-2"]);
+    const sent = ["/register", "/token", "/revoke"].map((path) => issuer.to(path).length);
+    expect(sent).toEqual([1, 2, 2]);
+    expect(issuer.requests.filter(({ headers }) => headers.authorization !== undefined)).toEqual([]);
   });
 });
 
-describe("the second try of a revocation", () => {
-  /** A logout where the issuer answers the requests to revoke a token like this. */
-  async function logOut(answerTo: (form: URLSearchParams, header: string | undefined) => Reply, method?: string) {
-    const { agent, mcp, issuer } = await startScene();
-    if (method !== undefined) issuer.metadata["token_endpoint_auth_methods_supported"] = [method];
-    await agent().login(mcp.url);
-    issuer.routes["/pool/revoke"] = ({ body, headers }) => answerTo(new URLSearchParams(body), headers.authorization);
-    const out = await agent().disconnect(mcp.url);
-    const tries = issuer.to("/pool/revoke").map(({ body, headers }) => ({
-      header: headers.authorization !== undefined,
-      form: new URLSearchParams(body).has("client_secret"),
-    }));
-    return { out, tries };
+/** The methods that a request authenticates its client with. */
+function methodsOf({ body, headers }: Seen): string[] {
+  const form = new URLSearchParams(body);
+  const isInForm = form.has("client_id") || form.has("client_secret");
+  return [...(headers.authorization === undefined ? [] : ["basic"]), ...(isInForm ? ["form"] : [])];
+}
+
+describe("an issuer that lists HTTP Basic alone", () => {
+  const CODES = ["invalid_client", "invalid_request"] as const;
+  const ENDPOINTS = ["/pool/token", "/pool/introspect", "/pool/revoke", "/pool/device"];
+
+  /** It takes one of the methods at all endpoints, and refuses the other with an error. */
+  async function listingBasic(taken: "basic" | "form", error: string, methods: string[] | undefined) {
+    const scene = await startScene();
+    const { issuer } = scene;
+    if (methods !== undefined) issuer.metadata["token_endpoint_auth_methods_supported"] = methods;
+    for (const path of ENDPOINTS) {
+      const answer = issuer.routes[path];
+      issuer.routes[path] = (request, nth) => {
+        if (methodsOf(request).join() !== taken) return denied(error, "no", error === "invalid_client" ? 401 : 400);
+        return typeof answer === "function" ? answer(request, nth) : (answer ?? { status: 404 });
+      };
+    }
+    const used = (path: string) => issuer.to(path).map((request) => methodsOf(request).join());
+    return { ...scene, used };
   }
-  const post = { header: false, form: true };
-  const basic = { header: true, form: false };
 
-  it("has the secret in the form alone where the client was rejected", async () => {
-    const { out, tries } = await logOut((_form, header) =>
-      header === undefined ? { status: 200, text: "" } : denied("invalid_client", "use the form"),
-    );
-    expect(out).toMatchObject({ revoked: true });
-    expect(tries).toEqual([basic, post, post]);
+  it.each(CODES.flatMap((error) => [["client_secret_basic"], undefined].map((methods) => ({ error, methods }))))(
+    "and takes the form alone, with $error for $methods, is asked once more, and that is remembered",
+    async ({ error, methods }) => {
+      const { agent, mcp, used, store, issuer } = await listingBasic("form", error, methods);
+      await agent().login(mcp.url);
+      expect(used("/pool/token")).toEqual(["basic", "form"]);
+      const stored = { authMethod: "client_secret_post" };
+      expect(await store.readClient(issuer.issuer, "http://127.0.0.1/callback")).toMatchObject(stored);
+      await agent().token(mcp.url, { forceRefresh: true });
+      await agent().introspect(mcp.url);
+      await agent().login(mcp.url);
+      await agent().disconnect(mcp.url);
+      expect(used("/pool/token").slice(2)).toEqual(["form", "form"]);
+      expect(used("/pool/introspect")).toEqual(["form"]);
+      expect(used("/pool/revoke")).toEqual(["form", "form"]);
+    },
+  );
+
+  it("and takes it, sees no second request, and never two methods in one", async () => {
+    const { agent, mcp, used } = await listingBasic("basic", "invalid_request", ["client_secret_basic"]);
+    await agent().login(mcp.url);
+    await agent().token(mcp.url, { forceRefresh: true });
+    await agent().introspect(mcp.url);
+    await agent({ flow: "device" }).login(mcp.url);
+    await agent().disconnect(mcp.url);
+    for (const path of ENDPOINTS) {
+      expect(used(path)).not.toEqual([]);
+      expect(new Set(used(path)), path).toEqual(new Set(["basic"]));
+    }
   });
 
-  it("is one, and the error of the first is reported", async () => {
-    const { out, tries } = await logOut((form) =>
-      denied(form.has("client_secret") ? "unauthorized_client" : "invalid_request", "no", 400),
-    );
-    expect(out).toMatchObject({ revoked: false, error: { code: "invalid_request" } });
-    expect(tries).toEqual([basic, { header: true, form: true }]);
+  it("is asked once more in a device login, and for a machine, each time only once", async () => {
+    const device = await listingBasic("form", "invalid_client", undefined);
+    await device.agent({ flow: "device" }).login(device.mcp.url);
+    expect(device.used("/pool/device")).toEqual(["basic", "form"]);
+    expect(device.used("/pool/token")).toEqual(["form"]);
+    const machine = await listingBasic("form", "invalid_client", undefined);
+    const client = { clientId: "m", clientSecret: "s", issuer: machine.issuer.issuer };
+    const agent = () => machine.agent({ grant: { type: "client_credentials" }, client });
+    await agent().token(machine.mcp.url);
+    await agent().token(machine.mcp.url, { forceRefresh: true });
+    expect(machine.used("/pool/token")).toEqual(["basic", "form", "form"]);
   });
 
-  it.each<[string, Reply, string?]>([
-    ["after another error", denied("unsupported_token_type", "no", 400)],
-    ["where the issuer is unavailable", { status: 503, text: "" }],
-    ["for a client that has its secret in the form anyway", denied("invalid_client", "no"), "client_secret_post"],
-    ["for a client without a secret", denied("invalid_client", "no"), "none"],
-  ])("does not follow %s", async (_what, reply, method) => {
-    const { out, tries } = await logOut(() => reply, method);
-    expect(out).toMatchObject({ revoked: false });
-    expect(tries).toHaveLength(1);
+  it("refreshes a login whose method it has changed since, and keeps the new one", async () => {
+    const { agent, mcp, issuer, used } = await listingBasic("basic", "invalid_client", undefined);
+    await agent().login(mcp.url);
+    issuer.routes["/pool/token"] = (request, nth) =>
+      methodsOf(request).join() === "form" ? { json: issuer.tokens(nth) } : denied("invalid_client", "no");
+    for (let nth = 0; nth < 2; nth++) await agent().token(mcp.url, { forceRefresh: true });
+    expect(used("/pool/token")).toEqual(["basic", "basic", "form", "form"]);
+  });
+
+  it("and uses up the code with the first request gets the right method in the next login", async () => {
+    const { agent, mcp, issuer, used } = await listingBasic("form", "invalid_client", undefined);
+    const answer = issuer.routes["/pool/token"];
+    const seen = new Set<string | null>();
+    issuer.routes["/pool/token"] = (request, nth) => {
+      const code = new URLSearchParams(request.body).get("code");
+      if (seen.has(code)) return denied("invalid_grant", "used", 400);
+      seen.add(code);
+      return typeof answer === "function" ? answer(request, nth) : { status: 404 };
+    };
+    await expect(agent().login(mcp.url)).rejects.toMatchObject({ code: "invalid_grant" });
+    await agent().login(mcp.url);
+    expect(used("/pool/token")).toEqual(["basic", "form", "form"]);
+    expect(issuer.to("/pool/register")).toHaveLength(1);
+  });
+
+  it.each<[string, Reply | "reset", string]>([
+    ["a grant that is rejected", denied("invalid_grant", "no", 400), "invalid_grant"],
+    ["a server that is down", { status: 503, text: "" }, "server_error"],
+    ["a rejection without an OAuth error", { status: 401, text: "" }, "http_error"],
+  ])("is not asked once more after %s: the code may be used up", async (_what, reply, code) => {
+    const { agent, mcp, issuer, used } = await listingBasic("form", "invalid_client", undefined);
+    issuer.routes["/pool/token"] = () => reply as Reply;
+    await expect(agent().login(mcp.url)).rejects.toMatchObject({ code });
+    expect(used("/pool/token")).toEqual(["basic"]);
+  });
+
+  it("is asked once more at the revocation endpoint alone, and the first error is reported", async () => {
+    const { agent, mcp, issuer, used } = await listingBasic("basic", "invalid_client", undefined);
+    await agent().login(mcp.url);
+    issuer.routes["/pool/revoke"] = ({ headers }) =>
+      denied(headers.authorization === undefined ? "invalid_client" : "invalid_request", "no", 400);
+    expect(await agent().disconnect(mcp.url)).toMatchObject({ revoked: false, error: { code: "invalid_request" } });
+    expect(used("/pool/revoke")).toEqual(["basic", "form"]);
   });
 });

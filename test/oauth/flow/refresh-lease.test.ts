@@ -200,7 +200,7 @@ describe("a refresh whose answer is lost", () => {
   });
 
   it.each<[string, Reply]>([
-    ["HTTP 400", { status: 400, json: { error: "invalid_request" } }],
+    ["HTTP 400", { status: 400, json: { error: "invalid_scope" } }],
     ["HTTP 429", { status: 429, text: "" }],
     ["HTTP 503", { status: 503, text: "" }],
     ["invalid_grant", refusal],

@@ -22,13 +22,13 @@ describe("a client that the token endpoint does not take", () => {
   it("is replaced at the next login, whatever the login page says of it", async () => {
     const scene = await startScene();
     const { issuer, store } = scene;
-    issuer.routes[TOKEN] = (_request, nth) => (nth === 1 ? INVALID : { json: issuer.tokens(nth) });
+    issuer.routes[TOKEN] = (_request, nth) => (nth <= 2 ? INVALID : { json: issuer.tokens(nth) });
     expect(await heldError(login(scene))).toMatchObject({
       code: "invalid_client",
       class: "auth",
       hint: "log in again: another client is registered for that",
     });
-    expect(issuer.to(TOKEN)).toHaveLength(1);
+    expect(issuer.to(TOKEN)).toHaveLength(2);
     expect(await store.readClient(issuer.issuer, FORM)).toMatchObject({ clientId: "client-as-1", isRefused: true });
     await login(scene);
     expect(await store.readClient(issuer.issuer, FORM)).toMatchObject({ clientId: "client-as-2" });
@@ -88,8 +88,8 @@ describe("a client that the token endpoint does not take", () => {
     const { issuer } = scene;
     await login(scene, { flow: "device" });
     const code = { json: issuer.device() };
-    issuer.routes["/pool/device"] = ({ headers }) =>
-      atob(headers.authorization?.split(" ")[1] ?? "").startsWith("client-as-1:") ? INVALID : code;
+    issuer.routes["/pool/device"] = ({ headers, body }) =>
+      `${body} ${atob(headers.authorization?.split(" ")[1] ?? "")}`.includes("client-as-1") ? INVALID : code;
     await login(scene, { flow: "device" });
     expect(issuer.to(REGISTER)).toHaveLength(2);
     issuer.routes["/pool/device"] = INVALID;
@@ -111,8 +111,8 @@ describe("the way in which a client proves itself", () => {
     const scene = await startScene();
     const { issuer } = scene;
     issuer.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_basic", "client_secret_post"];
-    issuer.routes[TOKEN] = ({ body }, nth) =>
-      new URLSearchParams(body).has("client_secret") ? { json: issuer.tokens(nth) } : INVALID;
+    issuer.routes[TOKEN] = ({ headers }, nth) =>
+      headers.authorization === undefined ? INVALID : { json: issuer.tokens(nth) };
     return scene;
   }
 
@@ -122,20 +122,20 @@ describe("the way in which a client proves itself", () => {
     const token = await login(scene);
     expect(token.value).toBe("access-as-2");
     expect(issuer.form(TOKEN, 0).get("code")).toBe(issuer.form(TOKEN, 1).get("code"));
-    expect(await store.readClient(issuer.issuer, FORM)).toMatchObject({ authMethod: "client_secret_post" });
+    expect(await store.readClient(issuer.issuer, FORM)).toMatchObject({ authMethod: "client_secret_basic" });
     await scene.agent().token(mcp.url, { forceRefresh: true });
     await login(scene);
     expect(issuer.to(TOKEN)).toHaveLength(4);
-    expect(issuer.to(TOKEN).filter(({ headers }) => headers.authorization !== undefined)).toHaveLength(1);
+    expect(issuer.to(TOKEN).filter(({ headers }) => headers.authorization === undefined)).toHaveLength(1);
   });
 
   it("is not changed where the issuer lists no other, or the options name one", async () => {
     const listed = await mistaken();
-    listed.issuer.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_basic"];
+    listed.issuer.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_post"];
     expect(await heldError(login(listed))).toMatchObject({ code: "invalid_client" });
     expect(listed.issuer.to(TOKEN)).toHaveLength(1);
     const said = await mistaken();
-    const client = { clientId: "known", clientSecret: "secret", authMethod: "client_secret_basic" } as const;
+    const client = { clientId: "known", clientSecret: "secret", authMethod: "client_secret_post" } as const;
     expect(await heldError(login(said, { client }))).toMatchObject({ code: "invalid_client" });
     expect(said.issuer.to(TOKEN)).toHaveLength(1);
   });

@@ -56,7 +56,6 @@ describe("signing in on another device", () => {
     for (const nth of [0, 1]) {
       expect(Object.fromEntries(issuer.form(TOKEN, nth))).toEqual({
         grant_type: "urn:ietf:params:oauth:grant-type:device_code",
-        client_id: "client-as-1",
         device_code: "device-1",
         resource: mcp.url,
       });

@@ -85,7 +85,6 @@ describe("client credentials", () => {
     expect(token.value).toBe("access-as-1");
     expect(Object.fromEntries(issuer.form(TOKEN))).toEqual({
       grant_type: "client_credentials",
-      client_id: "machine",
       resource: mcp.url,
       scope: "a b",
     });
@@ -241,7 +240,7 @@ describe("client credentials", () => {
     ["invalid_scope", { status: 400, json: { error: "invalid_scope" } }, /--scope/],
     ["invalid_target", { status: 400, json: { error: "invalid_target" } }, /--resource/],
   ])(
-    "give %s as the issuer's verdict, with what helps, and do not ask twice",
+    "give %s as the issuer's verdict, with what helps, and ask twice after a rejected client alone",
     async ([code, reply, hint], { scene, machine, tokenRequests }) => {
       scene.issuer.routes[TOKEN] = reply;
       const error = await machine({ login: scene.login })
@@ -249,7 +248,7 @@ describe("client credentials", () => {
         .catch((thrown: unknown) => thrown as AgentAuthError);
       expect(error).toMatchObject({ code });
       expect(cliHint(error as AgentAuthError).hint).toMatch(hint);
-      expect(tokenRequests()).toBe(1);
+      expect(tokenRequests()).toBe(code === "invalid_client" ? 2 : 1);
       expect(JSON.stringify(error)).not.toContain(SECRET);
       expect(await scene.store.list()).toEqual([]);
     },
@@ -262,7 +261,8 @@ describe("client credentials", () => {
     expect(await heldError(machine().token(scene.mcp.url, { forceRefresh: true }))).toMatchObject({
       code: "invalid_client",
     });
-    expect(scene.log).toEqual([`as POST ${TOKEN}`]);
+    // With both methods for the secret.
+    expect(scene.log).toEqual([`as POST ${TOKEN}`, `as POST ${TOKEN}`]);
   });
 
   it("show no secret that the issuer repeats", async ({ scene, machine }) => {
@@ -642,7 +642,6 @@ describe("the word of an identity provider", () => {
     expect(token.value).toBe("access-as-1");
     expect(Object.fromEntries(idp.form("/token"))).toEqual({
       grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
-      client_id: "at-idp",
       requested_token_type: ID_JAG,
       subject_token: idToken,
       subject_token_type: "urn:ietf:params:oauth:token-type:id_token",

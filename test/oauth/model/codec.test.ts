@@ -29,8 +29,9 @@ it("reads text that another program printed like its own", () => {
 it.each(["none", "client_secret_basic", "client_secret_post", "private_key_jwt"] as const)(
   "reads a client that authenticates with %s",
   (authMethod) => {
-    const grant = madeGrant({ client: madeClient({ authMethod }) });
-    expect(decodeGrant(encodeGrant(grant)).client.authMethod).toBe(authMethod);
+    const client = madeClient({ authMethod, alternateMethod: "client_secret_post" });
+    const grant = madeGrant({ client });
+    expect(decodeGrant(encodeGrant(grant)).client).toMatchObject({ authMethod, alternateMethod: "client_secret_post" });
   },
 );
 
@@ -103,6 +104,7 @@ it.each<[string, unknown, string]>([
   ["endpoints.jwks", 7, "jwks is not a string"],
   ["client", "c", "client is not an object"],
   ["client.authMethod", "x", "authMethod is unknown"],
+  ["client.alternateMethod", "none", "alternateMethod is unknown"],
   ["client.source", "x", "source is unknown"],
   ["client.secretExpiresAt", "x", "secretExpiresAt is not a number"],
   ["client.registeredAt", 7, "registeredAt is not a list of numbers"],

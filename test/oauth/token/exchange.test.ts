@@ -85,7 +85,6 @@ describe("a token exchange", () => {
       ["resource", "https://r1.example"],
       ["resource", "https://r2.example"],
       ["grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"],
-      ["client_id", "service"],
     ]);
   });
 

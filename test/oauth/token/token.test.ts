@@ -40,7 +40,6 @@ describe("the code's token request", () => {
     expect(request?.headers["content-type"]).toMatch(/^application\/x-www-form-urlencoded/);
     expect(Object.fromEntries(issuer.form("/pool/token"))).toEqual({
       grant_type: "authorization_code",
-      client_id: "client-as-1",
       code: "code-as-1",
       redirect_uri: login.redirectUri,
       code_verifier: expect.stringMatching(/^[\w.~-]{43,128}$/),

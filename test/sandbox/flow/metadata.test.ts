@@ -227,7 +227,7 @@ describe("registration", () => {
       redirect_uris: [REDIRECT_URI],
       grant_types: ["authorization_code", "refresh_token"],
       client_name: "Agent",
-      token_endpoint_auth_method: "client_secret_basic",
+      token_endpoint_auth_method: "client_secret_post",
     });
     const open = (await (await register({ token_endpoint_auth_method: "none" })).json()) as object;
     expect(open).not.toHaveProperty("client_secret");
@@ -262,6 +262,27 @@ describe("registration", () => {
     const sandbox = await start({ autoApprove: true });
     const { tokens } = await logIn(sandbox, { scope: "mcp reports:read" }, { scope: "mcp" });
     expect(tokens.scope).toBe("mcp reports:read");
+  });
+});
+
+describe("a request with two client authentication methods", () => {
+  const BASIC = { authorization: `Basic ${btoa("client:secret")}` };
+  it.for<[string, Record<string, string>, Record<string, string>]>([
+    ["HTTP Basic and the secret in the form", BASIC, { client_id: "client", client_secret: "secret" }],
+    ["HTTP Basic and client_id in the form", BASIC, { client_id: "client" }],
+    ["HTTP Basic and an assertion", BASIC, { client_assertion: "a.b.c" }],
+    ["a secret and an assertion", {}, { client_id: "client", client_secret: "secret", client_assertion: "a.b.c" }],
+  ])("is refused at every endpoint: %s", async ([, headers, form], { start }) => {
+    const sandbox = await start({ revocation: true, deviceFlow: true });
+    const { issuer, metadata } = await metadataOf(sandbox);
+    const body = new URLSearchParams({ grant_type: "client_credentials", token: "t", ...form });
+    for (const name of ["token", "introspection", "revocation", "device_authorization"]) {
+      const response = await fetch(String(metadata[`${name}_endpoint`]), { method: "POST", headers, body });
+      expect([response.status, await response.json()], `${issuer} ${name}`).toMatchObject([
+        400,
+        { error: "invalid_request", error_description: expect.stringContaining("one authentication method") },
+      ]);
+    }
   });
 });
 
