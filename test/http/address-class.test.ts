@@ -181,7 +181,8 @@ describe("how far a host is", () => {
   });
 
   it("is said of addresses as resolvers write them too, zone and all", () => {
-    expect(["fe80::1%eth0", "::1", "::ffff:10.0.0.1", "10.0.0.1"].map(classifyHost)).toEqual([
+    expect(["fe80::1%eth0", "::127.0.0.1", "::1", "::ffff:10.0.0.1", "10.0.0.1"].map(classifyHost)).toEqual([
+      "forbidden",
       "forbidden",
       "loopback",
       "private",
