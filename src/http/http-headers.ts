@@ -6,9 +6,6 @@ const NOT_IN_VALUES = /[\0\r\n\u0100-\uffff]/;
 const OUTER_WHITESPACE = /^[\t\n\r ]+|[\t\n\r ]+$/g;
 const SEPARATE = "set-cookie";
 
-/** Makes headers that cannot be changed, as those of a response that was received (Fetch Standard, the guard `immutable`). */
-export let freezeHeaders: (headers: HttpHeaders) => void;
-
 /**
  * `Headers` of the Fetch Standard. On Node the global class loads all of `fetch`, which takes a short program longer than
  * the rest of its start.
@@ -22,10 +19,9 @@ export class HttpHeaders implements Headers {
   /** What iterators read, until a change. */
   #sorted: (readonly [string, string])[] | undefined;
 
-  static {
-    freezeHeaders = (headers) => {
-      headers.#isFrozen = true;
-    };
+  /** Makes headers that cannot be changed, as those of a response that was received (Fetch Standard, the guard `immutable`). */
+  static freeze(headers: HttpHeaders): void {
+    headers.#isFrozen = true;
   }
 
   constructor(init: Init = {}) {

@@ -1,7 +1,7 @@
 import { type BodyContent, type ByteStream, extractBody, type GivenBody } from "./body-content.js";
 import type { AbortSource } from "./deadline.js";
 import { checkOptions, HttpBody } from "./http-body.js";
-import { freezeHeaders, HttpHeaders } from "./http-headers.js";
+import { HttpHeaders } from "./http-headers.js";
 
 /** The head of an {@link HttpResponse}. */
 export interface HttpResponseInit {
@@ -79,7 +79,7 @@ export class HttpResponse extends HttpBody implements Response {
     super(content, type, new HttpHeaders(headers));
     this.#content = content;
     const isReceived = url !== undefined;
-    if (isReceived) freezeHeaders(this.headers);
+    if (isReceived) HttpHeaders.freeze(this.headers);
     const kind = isReceived ? "basic" : "default";
     this.#head = { status, statusText, url: url ?? "", redirected, type: kind, isFrozen: isReceived };
   }
@@ -132,13 +132,13 @@ export class HttpResponse extends HttpBody implements Response {
   clone(): HttpResponse {
     const copy = new HttpResponse(this.#content.clone(), { headers: this.headers });
     copy.#head = this.#head;
-    if (this.#head.isFrozen) freezeHeaders(copy.headers);
+    if (this.#head.isFrozen) HttpHeaders.freeze(copy.headers);
     return copy;
   }
 
   #freeze(head: Partial<Head> = {}): this {
     this.#head = { ...this.#head, ...head, isFrozen: true };
-    freezeHeaders(this.headers);
+    HttpHeaders.freeze(this.headers);
     return this;
   }
 }

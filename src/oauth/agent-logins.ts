@@ -28,20 +28,18 @@ import { IDP_ACCOUNT } from "./model/machine-grant.js";
 
 type BeginOptions = LoginOptions & Pick<GrantOptions, "challenge">;
 
-/**
- * Begins the login that is the remedy of an error, if the client has a way to: adds `start` to the remedy.
- *
- * @internal
- */
-export let offerLogin: <T>(client: AgentLogins, work: Promise<T>) => Promise<T>;
-
 /** The logins of an agent client: at a server or at the company's identity provider, in one step, in two, or in a web app. */
 export class AgentLogins {
   readonly #context: AgentContext;
   readonly #tokens: AgentTokens;
 
-  static {
-    offerLogin = (client, work) => client.#offerLogin(work);
+  /**
+   * Begins the login that is the remedy of an error, if the client has a way to: adds `start` to the remedy.
+   *
+   * @internal
+   */
+  static offerLogin<T>(client: AgentLogins, work: Promise<T>): Promise<T> {
+    return client.#offerLogin(work);
   }
 
   /** @internal */

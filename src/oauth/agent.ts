@@ -21,7 +21,7 @@ import {
   listLogins,
   reportDiscovery,
 } from "./agent-inspection.js";
-import { AgentLogins, offerLogin } from "./agent-logins.js";
+import { AgentLogins } from "./agent-logins.js";
 import {
   type AgentClientOptions,
   checkCall,
@@ -46,13 +46,6 @@ export type { AgentClientOptions } from "./agent-options.js";
 const CLOSE_GRACE_MS = 30_000;
 
 /**
- * What the users of a client share.
- *
- * @internal
- */
-export let usersOf: (agent: AgentClient) => AgentUsers;
-
-/**
  * Gets bearer tokens for MCP servers: uses the stored token, refreshes it, or logs the user in. Its methods are bound:
  * `{ fetch: agent.fetch }` works.
  *
@@ -65,8 +58,13 @@ export class AgentClient extends AgentLogins {
   readonly #tokens: AgentTokens;
   readonly #view: AgentUserView;
 
-  static {
-    usersOf = (agent) => agent.#view.users;
+  /**
+   * What the users of a client share.
+   *
+   * @internal
+   */
+  static usersOf(agent: AgentClient): AgentUsers {
+    return agent.#view.users;
   }
 
   constructor(options: AgentClientOptions);
@@ -74,7 +72,7 @@ export class AgentClient extends AgentLogins {
     const isOfUser = given instanceof AgentUserView;
     const view = isOfUser ? given : new AgentUsers(checkedOptions(given)).own();
     super(view);
-    if (isOfUser) Object.setPrototypeOf(this, OF_USERS);
+    if (isOfUser) Object.setPrototypeOf(this, userPrototype());
     else bindMethods(this, AgentClient.prototype);
     this.#context = view.context;
     this.#tokens = view.tokens;
@@ -106,7 +104,7 @@ export class AgentClient extends AgentLogins {
   async token(mcpUrl: string, options: TokenOptions = {}): Promise<AccessToken> {
     checkCall(options);
     const grant = this.#tokens.get(this.#context.key(mcpUrl), options);
-    return new AccessToken(await offerLogin(this, grant));
+    return new AccessToken(await AgentLogins.offerLogin(this, grant));
   }
 
   /**
@@ -117,7 +115,7 @@ export class AgentClient extends AgentLogins {
    */
   async exchange(mcpUrl: string, options: ExchangeOptions): Promise<ExchangedToken> {
     checkCall(options);
-    return offerLogin(this, this.#tokens.exchange(this.#context.key(mcpUrl), options));
+    return AgentLogins.offerLogin(this, this.#tokens.exchange(this.#context.key(mcpUrl), options));
   }
 
   /**
@@ -130,7 +128,7 @@ export class AgentClient extends AgentLogins {
    * @throws `TypeError` for an address that is not below the option `server`
    */
   fetch(input: string | URL | Request, init: AgentRequestInit = {}): Promise<Response> {
-    return offerLogin(this, fetchWithToken(this.#fetchContext(), input, init));
+    return AgentLogins.offerLogin(this, fetchWithToken(this.#fetchContext(), input, init));
   }
 
   /**
@@ -147,7 +145,7 @@ export class AgentClient extends AgentLogins {
       clock: this.#context.clock,
       challenge: async (url, signal) =>
         (await requestChallenge(this.#context.loginContext(this.#context.key(url), undefined), url, signal)).challenge,
-      offerLogin: (work) => offerLogin(this, work),
+      offerLogin: (work) => AgentLogins.offerLogin(this, work),
     };
     const { server } = this.#context.key(String(mcpUrl));
     return new SdkProvider(new SdkTokenSource(context, String(mcpUrl), options), server);
@@ -273,4 +271,10 @@ export class AgentClient extends AgentLogins {
 }
 
 /** The prototype of the clients of single users: binding all methods would cost more than everything else of them. */
-const OF_USERS = bindingPrototype(AgentClient.prototype);
+function userPrototype(): object {
+  // Made when it is needed: a bundle without AgentClient leaves the class out only if loading this module does nothing.
+  ofUsers ??= bindingPrototype(AgentClient.prototype);
+  return ofUsers;
+}
+
+let ofUsers: object | undefined;

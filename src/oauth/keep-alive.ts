@@ -1,6 +1,6 @@
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
-import { type AgentClient, usersOf } from "./agent.js";
+import { AgentClient } from "./agent.js";
 import { retryRevocations } from "./agent-disconnect.js";
 import type { AgentUsers } from "./agent-tokens.js";
 import { IssuerLoads } from "./issuer-pauses.js";
@@ -87,7 +87,7 @@ const RETRY_MS = 30_000;
  * await keepAlive(agents, { every: "24h", signal });
  */
 export async function keepAlive(agent: AgentClient, options: KeepAliveOptions): Promise<KeepAliveReport> {
-  const keeper = new Keeper(usersOf(agent), options);
+  const keeper = new Keeper(AgentClient.usersOf(agent), options);
   for (;;) {
     try {
       const isOver = await keeper.pass();
