@@ -64,13 +64,15 @@ try {
 async function buildLibrary(entries) {
   const { metafile } = await build({
     ...COMMON,
-    entryPoints: Object.fromEntries(entries.map((name) => [name, `src/${name}.ts`])),
+    // ManagementClient gets a chunk of its own: a bundle of it, or of AgentClient, leaves the other one out.
+    entryPoints: {
+      "chunks/management": "src/api/client.ts",
+      ...Object.fromEntries(entries.map((name) => [name, `src/${name}.ts`])),
+    },
     format: "esm",
     splitting: true,
     chunkNames: "chunks/[name]-[hash]",
-    // A stack trace names a file and a line of the sources; their text is in the repository.
-    sourcemap: "linked",
-    sourcesContent: false,
+    // Without source maps: a stack trace leads to readable code, and maps with the sources would triple what is downloaded.
     external: [...COMMON.external, ...Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })],
   });
   return metafile;

@@ -16,7 +16,9 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { basename, delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import spawn from "cross-spawn";
+import { buildSync } from "esbuild";
 
 const scripts = dirname(fileURLToPath(import.meta.url));
 const root = dirname(scripts);
@@ -29,9 +31,17 @@ const inherited = Object.entries(process.env).filter(
 const env = { ...Object.fromEntries(inherited), AGENTAUTH_HOME: join(folder, "home") };
 const isWindows = process.platform === "win32";
 
+/** The size in kB of what a browser loads for each part of the library, minified and compressed. */
+const BUNDLES = [
+  { part: "lists", program: 'export { ManagementClient } from "agentauth"', limit: 30 },
+  { part: "tokens", program: 'export { AgentClient } from "agentauth"', limit: 88 },
+  { part: "the resource server", program: 'export * from "agentauth/resource-server"', limit: 32 },
+];
+
 try {
   const tarball = pack();
   compareFiles(tarball);
+  tryMaps(tarball);
   tryLibrary(install("library", tarball, ["--omit=optional"]));
   // A program that imports agentauth/otel has the peer.
   tryEverything(install("everything", tarball, ["@opentelemetry/api"]));
@@ -73,6 +83,22 @@ function compareFiles(tarball) {
   console.log(`packed: ${packed.length} files, ${kilobytes(statSync(tarball).size)} compressed`);
 }
 
+/** Every file that a packed file names as its map, and every source that a map names without its text, has to be packed too. */
+function tryMaps(tarball) {
+  const target = join(folder, "packed");
+  mkdirSync(target);
+  run("tar", ["-xzf", basename(tarball), "-C", basename(target)], folder);
+  const files = readdirSync(target, { recursive: true }).filter((name) => /\.(?:[cm]?js|ts|map)$/.test(name));
+  for (const file of files.map((name) => join(target, name))) {
+    const text = readFileSync(file, "utf8");
+    const named = file.endsWith(".map")
+      ? JSON.parse(text).sources.filter((_source, at) => JSON.parse(text).sourcesContent?.[at] == null)
+      : [...text.matchAll(/^\/\/# sourceMappingURL=(?!data:)(.+)$/gm)].map(([, name]) => name);
+    for (const name of named)
+      assert.ok(existsSync(join(dirname(file), name)), `${file} names ${name}, which is not packed`);
+  }
+}
+
 function install(name, tarball, flags) {
   const target = join(folder, name);
   mkdirSync(target);
@@ -91,6 +117,22 @@ function tryLibrary(target) {
     checkTypes(`${name}.ts`, target, { lib: ["ES2023", "DOM", "DOM.Iterable"], types: [] });
   }
   tryCommands(target);
+  for (const bundle of BUNDLES) tryBundle(bundle, target);
+}
+
+function tryBundle({ part, program, limit }, target) {
+  const stdin = { contents: program, resolveDir: target };
+  const { outputFiles } = buildSync({
+    stdin,
+    bundle: true,
+    minify: true,
+    format: "esm",
+    platform: "browser",
+    write: false,
+  });
+  const size = gzipSync(outputFiles[0].contents).length;
+  assert.ok(size <= limit * 1000, `the bundle of ${part} has ${size} bytes, more than ${limit} kB`);
+  console.log(`bundle of ${part}: ${kilobytes(size)} compressed`);
 }
 
 function tryEverything(target) {
