@@ -1,5 +1,5 @@
-// Builds the documentation site into docs/.vitepress/dist: the pages of docs/, the files that they link to, and the API
-// pages of typedoc. Installs the generator into docs/.vitepress the first time; its package.json holds rollup at the last
+// Builds the documentation site into docs/.vitepress/dist: the pages of docs/, those that are output of programs, the files
+// that they link to, and the API pages of typedoc. Installs the generator into docs/.vitepress the first time; its package.json holds rollup at the last
 // version that has binaries for all machines. With --dev it serves docs/ and follows their changes; with --pictures it draws
 // docs/images.
 import { spawnSync } from "node:child_process";
@@ -15,8 +15,11 @@ const vitepress = join(site, "node_modules/vitepress/bin/vitepress.js");
 if (!existsSync(vitepress)) run("npm", ["ci", "--prefix", site]);
 const [mode, ...rest] = process.argv.slice(2);
 if (mode === "--pictures") run(process.execPath, [join(site, "pictures/pictures.mjs"), ...rest]);
-else if (mode === "--dev") run(process.execPath, [vitepress, "dev", docs]);
-else await build();
+else {
+  run(process.execPath, ["--import", "tsx", "--conditions=agentauth-source", join(root, "scripts/site-pages.mjs")]);
+  if (mode === "--dev") run(process.execPath, [vitepress, "dev", docs]);
+  else await build();
+}
 
 async function build() {
   run(process.execPath, [vitepress, "build", docs]);

@@ -1,7 +1,6 @@
 // Stress test of logins that many machines share, with real processes and real engines, against an issuer that accepts
 // every refresh token once: node scripts/fleet.mjs [--long] [--only <scenario>] [--each <n>] [--seed <n>] [--write]
 // Exits with 1 at the first broken invariant. It starts redis-server and PostgreSQL of Debian by itself.
-import { fileURLToPath } from "node:url";
 import { clocks } from "./stress/engines/clocks.mjs";
 import { connections } from "./stress/engines/connections.mjs";
 import { dump } from "./stress/engines/dump.mjs";
@@ -34,7 +33,6 @@ await runScenarios({
   ],
   // The first are installed first, over the network; in the other, processes wait for two minutes.
   optional: ["peers", "waits"],
-  page: fileURLToPath(new URL("../docs/reliability-measurements.md", import.meta.url)),
   mark: "fleet-",
   needsAll: process.env.CI === "true",
   writesShort: true,

@@ -1,18 +1,14 @@
 // Runs every hostile case of test/hostile against the command line and the library, prints a row per case and the
 // count, and exits with 1 if one is not handled safely.
-//   npm run hostile                  --write writes the table into docs/security-table.md
-//                                    --long  runs 1,000 logins under a flood of forged callbacks, not 20
-import { readFileSync, writeFileSync } from "node:fs";
+//   npm run hostile                  --long  runs 1,000 logins under a flood of forged callbacks, not 20
 import { cpus } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { startVitest } from "vitest/node";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const { values: flags } = parseArgs({ options: { write: { type: "boolean" }, long: { type: "boolean" } } });
-const BEGIN = "<!-- measured: npm run hostile -- --write -->";
-const END = "<!-- end of the measured part -->";
+const { values: flags } = parseArgs({ options: { long: { type: "boolean" } } });
 
 const rows = rowsOf(await runSuite());
 for (const { id, input, result, problems, exit } of rows) {
@@ -24,7 +20,6 @@ for (const { id, input, result, problems, exit } of rows) {
 }
 const unsafe = rows.filter(({ problems }) => problems.length > 0).length;
 console.log(`\n${summary()}`);
-if (flags.write && unsafe === 0) writeTable();
 process.exitCode = unsafe === 0 && rows.length > 0 ? 0 : 1;
 
 /** Runs vitest and returns its tests. */
@@ -69,23 +64,4 @@ function summary() {
     `peak memory ${Math.round(most("megabytes"))} MB`,
     `Node ${process.version}, ${process.platform} ${process.arch}, ${cpus().length} cores`,
   ].join("; ");
-}
-
-function writeTable() {
-  const path = join(root, "docs", "security-table.md");
-  const text = readFileSync(path, "utf8");
-  const [before, rest] = text.split(BEGIN);
-  const after = rest?.split(END)[1];
-  if (after === undefined) throw new Error(`${path} has no markers for the table`);
-  const lines = rows.map(
-    ({ id, input, result, exit }) => `| ${id} | ${cell(input)} | ${cell(result)} | ${exit ?? "–"} |`,
-  );
-  const table = ["| row | input | result | exit |", "| --- | --- | --- | --- |", ...lines].join("\n");
-  const day = new Date().toISOString().slice(0, 10);
-  writeFileSync(path, `${before}${BEGIN}\n\n${day}. ${summary()}.\n\n${table}\n\n${END}${after}`);
-}
-
-/** Escapes text for a table cell: it has no link, no tag and no cell border. */
-function cell(text) {
-  return text.replace(/[|<>`*_[\]\\]/g, "\\$&");
 }

@@ -1,7 +1,6 @@
 // Stress test of refreshes with real processes, files and sockets, against an issuer that accepts every refresh token
 // once: node scripts/soak.mjs [--long] [--only <scenario>] [--seed <n>] [--write]
 // Exits with 1 at the first broken invariant.
-import { fileURLToPath } from "node:url";
 import { claims } from "./stress/files/claims.mjs";
 import { faults } from "./stress/files/faults.mjs";
 import { kills } from "./stress/files/kills.mjs";
@@ -14,5 +13,4 @@ await runScenarios({
   script: "soak",
   // Scenarios that need the whole machine run alone; those that mostly wait run concurrently.
   groups: [{ race }, { faults }, { kills }, { stops, claims, namespaces }],
-  page: fileURLToPath(new URL("../docs/reliability-measurements.md", import.meta.url)),
 });

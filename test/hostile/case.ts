@@ -8,7 +8,7 @@ import type { Run } from "./kit/watched.js";
 
 /** One hostile or faulty input, and its required outcome. */
 export interface HostileCase {
-  /** The row of the table in docs/security-table.md. */
+  /** The row of the table that the site has. */
   readonly id: string;
   /** The hostile input, as the table names it. */
   readonly input: string;
