@@ -1,4 +1,4 @@
-// Who may import whom: bin > cli > { node, sandbox, mcp, broker, vault } > profile > { login, transport, store } >
+// Who may import whom: bin > cli > { node, sandbox, mcp, broker } > profile > { login, transport, store } >
 // { api, oauth, resource-server } > telemetry > http > errors, error-codes, remedy, redact. test/import-rules.test.ts shows of each rule that it finds what it forbids.
 
 /** `errors.ts` is made of the two after it. */
@@ -8,8 +8,6 @@ const HTTP = "^src/http/";
 const TELEMETRY = "^src/telemetry/";
 const FEATURES = "^src/(api|oauth|resource-server)/";
 const RUNTIME = "^src/(profile|sandbox|mcp|broker|login|node|transport|store)/";
-/** The handler of a platform, which runs where the agent client runs. */
-const VAULT = "^src/vault/";
 /** What differs between operating systems. */
 const PLATFORM = "^src/platform/";
 /** The packages that are bundled as they were published, each in a file of its own, reached by `#packages/*`. */
@@ -27,7 +25,7 @@ const PACKAGES = {
   "cli-table3": BUNDLED,
   "cross-spawn": BUNDLED,
   conf: BUNDLED,
-  "openapi-fetch": "^src/(api/client|vault/vault-client)\\.ts$",
+  "openapi-fetch": "^src/api/client\\.ts$",
   oauth4webapi: "^src/oauth/",
   open: BUNDLED,
   "oidc-provider": BUNDLED,
@@ -121,12 +119,6 @@ module.exports = {
       "api/, oauth/ and resource-server/ import one another's layer and what is below",
       { path: FEATURES },
       { path: "^(src|bin|dist)/", pathNot: [FEATURES, TELEMETRY, HTTP, BASE] },
-    ),
-    forbid(
-      "vault-above-oauth",
-      "vault/ imports itself, oauth/ and what is below: it runs on any runtime, over any store",
-      { path: VAULT },
-      { path: "^(src|bin|dist)/", pathNot: [VAULT, "^src/oauth/", TELEMETRY, HTTP, BASE] },
     ),
     forbid(
       "runtime-below-cli",

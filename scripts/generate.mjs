@@ -1,4 +1,4 @@
-// Writes what is derived: from vault.openapi.yaml the types of the vault; from openapi.yaml the types, the table of shapes and the schemas of what is listed; from the
+// Writes what is derived: from openapi.yaml the types, the table of shapes and the schemas of what is listed; from the
 // TypeScript types of the outputs their schemas; from the folders of the commands the list of them; from the commands
 // the manual page and docs/cli*.md; from the output formats their table in docs/lists.md; from the events their tables in docs/events.md; from the recorded servers the
 // list of them and docs/servers.md; from the results of the benchmarks docs/performance.md and the tables in
@@ -27,8 +27,7 @@ const CONTRACT = "openapi.yaml";
 const COMMANDS = "the command tree";
 const FOLDERS = "src/cli/commands";
 const VENDORS = "src/sandbox/vendors";
-/** The types of each contract. */
-const TYPES = { "src/api/schema.gen.ts": CONTRACT, "src/vault/schema.gen.ts": "vault.openapi.yaml" };
+const TYPES = "src/api/schema.gen.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const check = process.argv.includes("--check");
@@ -36,7 +35,7 @@ const check = process.argv.includes("--check");
 const contract = parse(readFileSync(join(root, CONTRACT), "utf8"));
 settle("src/api/shapes.gen.ts", shapesText(contract, CONTRACT), CONTRACT);
 settle("src/cli/commands/schema/service.gen.json", serviceSchemasText(contract), CONTRACT);
-for (const [types, source] of Object.entries(TYPES)) if (typesAreWrong(types, source)) complain(types, source);
+if (typesAreWrong()) complain(TYPES, CONTRACT);
 settle("src/cli/commands/schema/outputs.gen.json", outputSchemasText(root), "the types of the outputs");
 settle(`${FOLDERS}/all.gen.ts`, commandListText(root, FOLDERS), FOLDERS);
 settle("src/cli/groups/words.gen.ts", commandBundlesText(root, FOLDERS), FOLDERS);
@@ -74,9 +73,9 @@ function complain(file, source) {
 }
 
 /** Runs openapi-typescript, which writes or checks; returns whether it failed. */
-function typesAreWrong(types, source) {
+function typesAreWrong() {
   const manifest = createRequire(import.meta.url).resolve("openapi-typescript/package.json");
-  const args = [join(dirname(manifest), "bin/cli.js"), source, "--output", types, "--array-length"];
+  const args = [join(dirname(manifest), "bin/cli.js"), CONTRACT, "--output", TYPES, "--array-length"];
   const run = spawnSync(process.execPath, check ? [...args, "--check"] : args, { cwd: root, encoding: "utf8" });
   if (run.status === 0) return false;
   console.error(run.stderr);

@@ -87,9 +87,9 @@ const EXAMPLES: Record<string, (name: string) => Promise<void>> = {
 describe("the examples", () => {
   it("are all run here", async () => {
     // Those of resource servers are run in resource-server/examples.process.test.ts, those of the MCP SDKs in
-    // mcp-sdk-examples.process.test.ts, the web app in web-app.process.test.ts, the vault in vault-example.process.test.ts, the
-    // fleet in fleet-example.process.test.ts; the dashboard of grafana is read in telemetry/.
-    const isElsewhere = /^(?:(?:resource-server|mcp-sdk)-|(?:web-app|vault|fleet|grafana)$)/;
+    // mcp-sdk-examples.process.test.ts, the web app in web-app.process.test.ts, the page in connect-page.process.test.ts, the fleet
+    // in fleet-example.process.test.ts; the dashboard of grafana is read in telemetry/.
+    const isElsewhere = /^(?:(?:resource-server|mcp-sdk)-|(?:web-app|connect-page|fleet|grafana)$)/;
     const names = (await readdir(folder)).filter((name) => !isElsewhere.test(name));
     expect(names.toSorted()).toEqual(Object.keys(EXAMPLES).toSorted());
   });

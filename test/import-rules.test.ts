@@ -152,19 +152,6 @@ const CASES: readonly Case[] = [
     fine: { "src/store/a.ts": ["../platform/b.js"], "src/platform/b.ts": ["../errors.js"], "src/errors.ts": [] },
   },
   {
-    rule: "vault-above-oauth",
-    broken: ["store", "login", "api"].map((folder) => ({
-      "src/vault/a.ts": [`../${folder}/b.js`],
-      [`src/${folder}/b.ts`]: [],
-    })),
-    fine: {
-      "src/vault/a.ts": ["../oauth/b.js", "../http/c.js", "../errors.js"],
-      "src/oauth/b.ts": [],
-      "src/http/c.ts": [],
-      "src/errors.ts": [],
-    },
-  },
-  {
     rule: "runtime-below-cli",
     broken: ["profile", "sandbox", "mcp", "login", "node", "store"].map((folder) => ({
       [`src/${folder}/a.ts`]: ["../cli/b.js"],

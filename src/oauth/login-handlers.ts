@@ -60,7 +60,7 @@ export function loginHandlers(options: LoginHandlersOptions): LoginHandlers {
 type PageOptions = Pick<LoginHandlersOptions, "redirectUri" | "servers" | "idp" | "scopes">;
 
 /** A page of a login. */
-export type LoginPage = (agent: AgentClient, request: Request, options: PageOptions) => Promise<Response>;
+type LoginPage = (agent: AgentClient, request: Request, options: PageOptions) => Promise<Response>;
 
 /** The response of a page to the request of a user, which a framework may have in its own form. */
 async function answerPage<R>(
@@ -110,7 +110,7 @@ export function isOffered(scope: string | undefined, scopes: readonly string[]):
 }
 
 /** The cookies to send with the redirect to a login: its own, and none instead of those of logins that were abandoned. */
-export async function cookiesOfStart(login: StartedLogin, redirectUri: string, request: Request): Promise<string[]> {
+async function cookiesOfStart(login: StartedLogin, redirectUri: string, request: Request): Promise<string[]> {
   const cookies = await cookiesOf(login, redirectUri);
   if (login.saved === undefined) return cookies;
   const abandoned = abandonedCookies(request.headers.get("cookie") ?? "", MAX_SEALED - 1);
@@ -130,7 +130,7 @@ export function comesFromElsewhere(headers: Headers, redirectUri: string): boole
 }
 
 /** Finishes a login, or redirects the browser once more if the issuer rejected an optional scope. */
-export const callbackPage: LoginPage = async (agent, request, { redirectUri }) => {
+const callbackPage: LoginPage = async (agent, request, { redirectUri }) => {
   const state = stateOf(readQueryParameters(request));
   const [name, savedName] = [await cookieName(state), await savedCookieName(state)];
   const cookie = request.headers.get("cookie") ?? "";

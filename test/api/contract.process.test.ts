@@ -29,7 +29,6 @@ describe("npm run generate", () => {
       "docs/lists.md",
       "docs/performance.md",
       "openapi.yaml",
-      "vault.openapi.yaml",
       "package.json",
     ];
     for (const file of [...sources, "tsconfig.json"]) cpSync(join(root, file), join(copy, file), { recursive: true });

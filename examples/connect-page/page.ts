@@ -1,4 +1,4 @@
-// The settings page. `html` escapes every text in it.
+// The page. `html` escapes every text in it.
 import type { Connection } from "agentauth";
 import { html } from "hono/html";
 
@@ -43,22 +43,20 @@ const ERRORS: Record<string, string> = {
   login_not_found: "The login took too long. Connect the server again.",
 };
 
-interface Settings {
+interface Shown {
   user: string;
   servers: readonly string[];
   connections: readonly Connection[];
-  /** The token of the forms. */
-  token: string;
   /** The code of the login that failed. */
   error: string | undefined;
 }
 
-export function connectionsPage({ user, servers, connections, token, error }: Settings): Html {
+export function connectPage({ user, servers, connections, error }: Shown): Html {
   // The servers in their own order, then those that are not offered any more.
   const all = new Set([...servers, ...connections.map(({ server }) => server)]);
   const rows = [...all].flatMap((server) => {
     const own = connections.filter((one) => one.server === server);
-    return own.length === 0 ? unconnectedRow(server, token) : own.map((one) => connectionRow(one, token));
+    return own.length === 0 ? unconnectedRow(server) : own.map(connectionRow);
   });
   const failure = error === undefined ? "" : (ERRORS[error] ?? "The server was not connected. Try again later.");
   return html`<!doctype html>
@@ -70,19 +68,19 @@ ${failure && html`<p class="error" role="alert">${failure}</p>`}<ul>${rows}</ul>
 
 type Html = ReturnType<typeof html>;
 
-function connectionRow({ server, account, state }: Connection, token: string): Html {
-  const end = html`<form method="post" action="/vault/disconnect">${hidden({ form_token: token, server, account: account ?? "" })}
+function connectionRow({ server, account, state }: Connection): Html {
+  const end = html`<form method="post" action="/disconnect">${hidden({ server, account: account ?? "" })}
 <button aria-label="Disconnect ${nameOf(server)}">Disconnect</button></form>`;
-  const again = state === "needs_login" ? connectForm(server, token) : "";
+  const again = state === "needs_login" ? connectForm(server) : "";
   return row(server, html`<p class="${state}">${STATES[state]}</p>`, html`${again}${end}`);
 }
 
-function unconnectedRow(server: string, token: string): Html {
-  return row(server, html`<p>Not connected</p>`, connectForm(server, token));
+function unconnectedRow(server: string): Html {
+  return row(server, html`<p>Not connected</p>`, connectForm(server));
 }
 
-function connectForm(server: string, token: string): Html {
-  return html`<form method="post" action="/vault/connect">${hidden({ form_token: token, server })}
+function connectForm(server: string): Html {
+  return html`<form method="post" action="/connect">${hidden({ server })}
 <button class="main" aria-label="Connect ${nameOf(server)}">Connect</button></form>`;
 }
 

@@ -14,7 +14,7 @@ import { freePort } from "./helpers/port.js";
 
 /** A phone. */
 const VIEWPORT = { width: 390, height: 844 };
-const pictures = fileURLToPath(new URL("../coverage/vault/", import.meta.url));
+const pictures = fileURLToPath(new URL("../coverage/connect-page/", import.meta.url));
 
 const it = base
   // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
@@ -33,7 +33,7 @@ const it = base
     const store = join(temporaryFolder(), "logins");
     const servers = sandboxes.map(({ mcpUrl }) => mcpUrl);
     const env = { ORIGIN: origin, MCP_SERVERS: servers.join(" "), STORE: store, SESSION_SECRET: "s".repeat(32) };
-    const child = await start(await compileExample("vault/server.ts"), { ...env, PATH: process.env["PATH"] });
+    const child = await start(await compileExample("connect-page/server.ts"), { ...env, PATH: process.env["PATH"] });
     onCleanup(async () => {
       child.kill("SIGKILL");
       if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
@@ -47,7 +47,7 @@ const it = base
     return browser;
   });
 
-describe.skipIf(CHROMIUM === undefined)("the example of a vault in a real browser", () => {
+describe.skipIf(CHROMIUM === undefined)("the page to connect in a real browser", () => {
   it.for(["light", "dark"] as const)(
     "connects a server, lists it and disconnects it: %s",
     async (colorScheme, { app, browser }) => {
@@ -79,6 +79,34 @@ describe.skipIf(CHROMIUM === undefined)("the example of a vault in a real browse
       await shoot(page, `${colorScheme}-3-failed`);
     },
   );
+});
+
+it("starts no login for another site or at another server, and shows the code of a failed one", async ({ app }) => {
+  const session = await fetch(`${app.origin}/session/alice`, { redirect: "manual" });
+  const cookie = session.headers
+    .getSetCookie()
+    .map((one) => one.split(";")[0])
+    .join("; ");
+  const post = async (path: string, fields: Record<string, string>, headers: Record<string, string>) => {
+    const init = { method: "POST", body: new URLSearchParams(fields), redirect: "manual" } as const;
+    const { status } = await fetch(`${app.origin}${path}`, { ...init, headers: { cookie, ...headers } });
+    return status;
+  };
+  const [server = ""] = app.servers;
+  const own = { "sec-fetch-site": "same-origin", origin: app.origin };
+  expect(await post("/connect", { server }, own)).toBe(303);
+  const elsewhere = { "sec-fetch-site": "same-site", origin: "http://other.127.0.0.1" };
+  for (const headers of [elsewhere, { origin: "null" }, {}]) {
+    expect(await post("/connect", { server }, headers)).toBe(403);
+    expect(await post("/disconnect", { server, account: "" }, headers)).toBe(403);
+  }
+  expect(await post("/connect", { server: "http://127.0.0.1:1/mcp" }, own)).toBe(404);
+  expect((await fetch(app.origin)).status).toBe(401);
+  const callback = await fetch(`${app.origin}/callback?code=c&state=s`, { headers: { cookie }, redirect: "manual" });
+  expect([callback.status, callback.headers.get("location")]).toEqual([303, "/?error=browser_mismatch"]);
+  const page = await fetch(`${app.origin}/?error=login_not_found`, { headers: { cookie } });
+  expect(await page.text()).toContain("The login took too long");
+  expect(await app.store.list()).toEqual([]);
 });
 
 it("is ready, and ends on SIGTERM", async ({ app }) => {
