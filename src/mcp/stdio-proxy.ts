@@ -3,21 +3,14 @@ import { settledWithin } from "../http/deadline.js";
 import { MAX_MESSAGE_BYTES } from "./http-exchange.js";
 import { RPC_CODES, type RpcResponse, readMessage, rpcErrorResponse } from "./json-rpc.js";
 import { McpProxy, type McpProxyOptions } from "./proxy.js";
-import { NAME_END, ServerGroup } from "./server-group.js";
 import { createStdioWriter, readLines, type StdioWriter } from "./stdio.js";
 import { ToolPolicy, type ToolPolicyOptions } from "./tool-policy.js";
 
-/** A server behind the proxy. */
-export interface ProxiedServer extends Pick<McpProxyOptions, "url" | "fetch" | "unattended" | "extension"> {
-  /** Stands before the names of its tools if it is not the only server. */
-  name: string;
-}
-
 /** Options of {@link runStdioProxy}. */
-export interface StdioProxyOptions extends Pick<McpProxyOptions, "mask" | "onWarning" | "onLog"> {
-  servers: readonly ProxiedServer[];
+export interface StdioProxyOptions
+  extends Pick<McpProxyOptions, "url" | "fetch" | "unattended" | "extension" | "mask" | "onWarning" | "onLog"> {
   /** Which tools the host may list and call. Default: all. */
-  tools?: Pick<ToolPolicyOptions, "allow" | "hide"> | undefined;
+  tools?: ToolPolicyOptions | undefined;
   /** Milliseconds between requests that keep an idle session alive. Default: none. */
   keepAliveMs?: number | undefined;
   /** Messages of the host, one per line. Its end ends the proxy. */
@@ -36,33 +29,26 @@ const DRAIN_MS = 1000;
 const TERMINATE_MS = 2000;
 
 /**
- * Forwards every message between a host on stdio and servers of streamable HTTP, until the host closes its input, the
+ * Forwards every message between a host on stdio and a server of streamable HTTP, until the host closes its input, the
  * signal fires, or the host's `initialize` fails in a way that a retry does not fix.
  *
  * @throws `AgentAuthError` if no request succeeded, for example without a login; the host gets the error too
  */
 export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
-  const { servers, tools, keepAliveMs, input, signal, mask, onWarning, onLog, maxBytes = MAX_MESSAGE_BYTES } = options;
+  const { tools, keepAliveMs, input, signal, write, maxBytes = MAX_MESSAGE_BYTES, ...server } = options;
+  const { onWarning } = server;
   const ended = new AbortController();
   const stop = () => ended.abort(signal.reason);
   ended.signal.addEventListener("abort", () => input.destroy());
-  const host = createStdioWriter(options.write, () => ended.abort());
-  const common = { ready: () => host.ready(), maxBytes, mask, onWarning, onLog };
-  const onFatalError = () => ended.abort();
-  const [one, ...others] = servers;
-  const proxy =
-    one === undefined || others.length > 0
-      ? new ServerGroup({
-          host,
-          servers,
-          connect: ({ name, ...server }, groupHost) => {
-            const policy = new ToolPolicy({ ...tools, prefix: `${name}${NAME_END}` });
-            return new McpProxy({ ...common, ...server, host: groupHost, policy, onFatalError: () => {} });
-          },
-          onWarning,
-          onFatalError,
-        })
-      : new McpProxy({ ...common, ...one, host, policy: new ToolPolicy(tools), onFatalError });
+  const host = createStdioWriter(write, () => ended.abort());
+  const proxy = new McpProxy({
+    ...server,
+    host,
+    ready: () => host.ready(),
+    maxBytes,
+    policy: new ToolPolicy(tools),
+    onFatalError: () => ended.abort(),
+  });
   const pings = keepAliveMs === undefined ? undefined : setInterval(() => void proxy.ping(keepAliveMs), keepAliveMs);
   pings?.unref();
   signal.addEventListener("abort", stop);

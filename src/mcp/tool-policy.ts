@@ -8,8 +8,6 @@ export interface ToolPolicyOptions {
   allow?: readonly string[] | undefined;
   /** Tools that cannot be used, also if they are allowed. */
   hide?: readonly string[] | undefined;
-  /** What stands before the names of this server's tools at the host: a glob is matched with and without it. */
-  prefix?: string | undefined;
 }
 
 interface Glob {
@@ -36,14 +34,12 @@ const MEMBERS = new Set(["jsonrpc", "id", "method", "params", "result", "error"]
 export class ToolPolicy {
   readonly #allow: readonly Glob[] | undefined;
   readonly #hide: readonly Glob[];
-  readonly #prefix: string;
   /** Whether every tool can be used. */
   readonly isOpen: boolean;
 
-  constructor({ allow, hide = [], prefix = "" }: ToolPolicyOptions = {}) {
+  constructor({ allow, hide = [] }: ToolPolicyOptions = {}) {
     this.#allow = allow?.map(globOf);
     this.#hide = hide.map(globOf);
-    this.#prefix = prefix;
     this.isOpen = allow === undefined && hide.length === 0;
   }
 
@@ -72,12 +68,9 @@ export class ToolPolicy {
     const shown = `the tool ${quote(name, 80)}`;
     if (name.length > LONGEST_NAME) return `${shown} has a name of more than ${LONGEST_NAME} characters`;
     if (UNUSABLE.test(name)) return `${shown} has a control character or an invisible one in its name`;
-    const names = [name, `${this.#prefix}${name}`];
-    const hiding = this.#hide.find(({ folded }) => names.some((one) => matchesGlob(folded, fold(one))));
+    const hiding = this.#hide.find(({ folded }) => matchesGlob(folded, fold(name)));
     if (hiding) return `${shown} is hidden by ${quote(hiding.text, 80)}`;
-    if (this.#allow === undefined || this.#allow.some(({ text }) => names.some((one) => matchesGlob(text, one)))) {
-      return undefined;
-    }
+    if (this.#allow === undefined || this.#allow.some(({ text }) => matchesGlob(text, name))) return undefined;
     return `${shown} is none of those that are allowed`;
   }
 

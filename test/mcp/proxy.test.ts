@@ -394,10 +394,9 @@ describe("the proxy that keeps a session alive", () => {
         : response.writeHead(500).end("down");
     });
     const unattended = vi.fn(fetch as SendRequest);
-    const servers = [{ name: "only", url: peer.url, fetch: fetch as SendRequest, unattended }];
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());
-    const host = startHost(peer.url, { servers, keepAliveMs: 60_000 });
+    const host = startHost(peer.url, { unattended, keepAliveMs: 60_000 });
     vi.advanceTimersByTime(60_000);
     await host.begin();
     expect(peer.requests.map(({ body }) => JSON.parse(body || "{}").method)[0]).toBe("initialize");

@@ -22,17 +22,17 @@ export const HELLO = {
 
 /** A host in this process that is connected to a server through the proxy. */
 export function startHost(
-  servers: string | Record<string, string>,
+  url: string,
   { fetch = globalThis.fetch, ...overrides }: Partial<StdioProxyOptions> & { fetch?: typeof globalThis.fetch } = {},
 ) {
-  const urls = typeof servers === "string" ? { only: servers } : servers;
   const input = new PassThrough();
   const received: HostMessage[] = [];
   const warnings: string[] = [];
   const log: string[] = [];
   const stop = new AbortController();
   const done = runStdioProxy({
-    servers: Object.entries(urls).map(([name, url]) => ({ name, url, fetch: fetch as SendRequest })),
+    url,
+    fetch: fetch as SendRequest,
     input,
     write: async (text) => void received.push(JSON.parse(text) as HostMessage),
     signal: stop.signal,

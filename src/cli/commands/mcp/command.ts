@@ -50,11 +50,6 @@ function declareProxy(group: Command, registry: Registry): void {
   const proxy = group.command("proxy").description("Expose a remote MCP server over stdio, with authentication");
   const header = "HTTP header of each request; a secret as env:NAME, file:PATH or exec:COMMAND (repeatable)";
   addFlags(addAgentFlags(proxy), undefined, [
-    [
-      "--server <name=url>",
-      "One of several MCP servers; its tools are named <name>__<tool> (repeatable)",
-      collectRepeated,
-    ],
     ["--header <name: value>", header, collectRepeated],
     ["--header-file <file>", "Private file with such headers, one per line; # begins a comment"],
     ["--allow-tool <glob>", "Tool that the host may list and call, and no other (repeatable)", collectRepeated],
@@ -63,7 +58,7 @@ function declareProxy(group: Command, registry: Registry): void {
     ["--login", "Log in if needed, in a browser"],
     ["--no-login", "Never log in"],
   ])
-    .argument("[mcp_url]", "URL of the MCP server")
+    .argument("<mcp_url>", "URL of the MCP server")
     .addHelpText(
       "after",
       `

@@ -4,7 +4,7 @@ import { HttpRequest, type HttpRequestInit } from "../../../http/http-request.js
 import { isSessionUnknown } from "../../../http/lost-session.js";
 import { networkError } from "../../../http/network-error.js";
 import type { SendRequest } from "../../../mcp/http-exchange.js";
-import { type ProxiedServer, runStdioProxy } from "../../../mcp/stdio-proxy.js";
+import { runStdioProxy, type StdioProxyOptions } from "../../../mcp/stdio-proxy.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { loginRequired } from "../../../oauth/grant/grant-requirements.js";
 import { extensionOf } from "../../../oauth/machine/grant-strategies.js";
@@ -15,7 +15,6 @@ import { checkHeaderValue, parseHeaderLine } from "../../clients/header-line.js"
 import { loginFirst } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { AgentFlags } from "../../flags/agent.js";
-import { flagOf } from "../../flags/flag-name.js";
 import { stdinFlag } from "../../flags/grant.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
@@ -24,8 +23,7 @@ import { addDiagnosis, cliHint } from "../../runtime/hints.js";
 
 /** Options of `mcp proxy`. */
 export interface ProxyFlags extends Omit<AgentFlags, "output">, HeaderFlags {
-  url?: string;
-  server?: string[];
+  url: string;
   allowTool?: string[];
   hideTool?: string[];
   keepAlive?: number | true;
@@ -33,9 +31,9 @@ export interface ProxyFlags extends Omit<AgentFlags, "output">, HeaderFlags {
 
 const DEFAULT_KEEP_ALIVE_S = 30;
 
-/** `mcp proxy`: connects a host that speaks over standard input and output to servers that require a token. */
+/** `mcp proxy`: connects a host that speaks over standard input and output to a server that requires a token. */
 export async function runProxy(options: ProxyFlags, context: CommandContext): Promise<number> {
-  const addresses = serversOf(options);
+  const url = parseMcpUrlArgument(options.url);
   checkStdin(options);
   const headers = readHeaders(options, context);
   const { io, redactor, signal } = context;
@@ -43,9 +41,8 @@ export async function runProxy(options: ProxyFlags, context: CommandContext): Pr
   const { allowTool: allow, hideTool: hide, keepAlive, verbose, debug } = options;
   const seconds = keepAlive === true ? DEFAULT_KEEP_ALIVE_S : keepAlive;
   await runStdioProxy({
-    servers: await Promise.all(
-      addresses.map(async ({ name, url }) => ({ name, url, ...(await sendersOf(url, { options, headers, context })) })),
-    ),
+    url,
+    ...(await sendersOf(url, { options, headers, context })),
     tools: { allow, hide },
     keepAliveMs: seconds && seconds * 1000,
     input: stdin.stream,
@@ -57,35 +54,6 @@ export async function runProxy(options: ProxyFlags, context: CommandContext): Pr
     onLog: verbose || debug ? (text) => io.verbose(redactor.redact(text)) : () => undefined,
   });
   return EXIT_CODES.ok;
-}
-
-/** A server's name stands before that of each of its tools, which hosts limit to letters, digits, "_" and "-". */
-const SERVER = /^([a-z0-9][a-z0-9-]{0,31})=(.+)$/is;
-
-/** The servers that were named, each with another name. */
-function serversOf(options: ProxyFlags): { name: string; url: string }[] {
-  const { url, server = [] } = options;
-  if (url !== undefined && server.length > 0)
-    throw usageError("<mcp_url> and --server do not go together", "name each server with --server <name>=<url>");
-  if (url !== undefined) return [{ name: "", url: parseMcpUrlArgument(url) }];
-  if (server.length === 0) throw usageError("the URL of the MCP server is missing", "agentauth mcp proxy <mcp_url>");
-  const found = new Map<string, string>();
-  for (const text of server) {
-    const [, name = "", address = ""] = SERVER.exec(text) ?? [];
-    const hint = "for example --server docs=https://mcp.example/mcp: a name has up to 32 letters, digits and hyphens";
-    if (name === "") throw usageError(`--server ${quote(text, 80)} is not <name>=<url>`, hint);
-    if (found.has(name))
-      throw usageError(`--server ${quote(name)} is given twice`, "give each server a name of its own");
-    found.set(name, parseMcpUrlArgument(address));
-  }
-  const forOne = (["header", "headerFile", "resource", "resourceMetadata"] as const).find((name) => options[name]);
-  if (found.size > 1 && forOne !== undefined) {
-    throw usageError(
-      `${flagOf(forOne)} is for one server, and would go to all of them`,
-      "start a proxy of its own for that server",
-    );
-  }
-  return [...found].map(([name, address]) => ({ name, url: address }));
 }
 
 /** Standard input carries the host's messages: no secret may be read from it. */
@@ -110,7 +78,7 @@ interface Sending {
 async function sendersOf(
   url: string,
   sending: Sending,
-): Promise<Pick<ProxiedServer, "fetch" | "unattended" | "extension">> {
+): Promise<Pick<StdioProxyOptions, "fetch" | "unattended" | "extension">> {
   const { headers, context, options } = sending;
   if (!("authorization" in headers)) {
     // Never prompts, even on a terminal: standard input is for the server.

@@ -179,6 +179,6 @@ function textsOf(value: unknown): readonly string[] | undefined {
 export const DAY_SECONDS = 86_400;
 
 /** The date, in UTC, of a time in Unix seconds. */
-export function dateOf(at: number): string {
+function dateOf(at: number): string {
   return new Date(at * 1000).toISOString().slice(0, 10);
 }

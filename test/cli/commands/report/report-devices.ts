@@ -2,11 +2,11 @@ import { createAggregate } from "../../../../src/cli/commands/report/aggregate.j
 import type { Finding, Report } from "../../../../src/cli/commands/report/model.js";
 
 /** 2026-01-31T12:00:00Z in milliseconds. */
-export const NOW = Date.UTC(2026, 0, 31, 12);
+const NOW = Date.UTC(2026, 0, 31, 12);
 const SECONDS = NOW / 1000;
 const DAY = 86_400;
 
-export const BERLIN = { lat_long: [52.52, 13.405], country_code: "DE" };
+const BERLIN = { lat_long: [52.52, 13.405], country_code: "DE" };
 export const TOKYO = { lat_long: [35.6762, 139.6503], country_code: "JP" };
 
 /** Unix seconds so many days before {@link NOW}. */
