@@ -24,7 +24,6 @@ const PACKAGES = {
   "@opentelemetry/api": "^src/telemetry/otel\\.ts$",
   "cli-table3": BUNDLED,
   "cross-spawn": BUNDLED,
-  conf: BUNDLED,
   "openapi-fetch": "^src/api/client\\.ts$",
   oauth4webapi: "^src/oauth/",
   open: BUNDLED,

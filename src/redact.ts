@@ -188,8 +188,12 @@ export class Redactor {
 /** A shell that a user pastes commands into. */
 export type Shell = "sh" | "powershell" | "cmd";
 
-/** The shell that commands in messages are for. The command line sets it; other modules read it. */
-export const pasting: { shell: Shell } = { shell: "sh" };
+/** Where commands of messages are pasted. What reads the environment sets it; other modules read it. */
+export const pasting: {
+  shell: Shell;
+  /** Who has called sudo. */
+  caller?: { readonly name: string; readonly uid: number | undefined } | undefined;
+} = { shell: "sh" };
 
 /** A word of a command that a message shows, quoted for {@link pasting}. */
 export function shellWord(word: string): string {

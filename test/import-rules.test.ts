@@ -328,7 +328,6 @@ const CASES: readonly Case[] = [
     { name: "commander", home: "src/cli/deep/a.ts", elsewhere: "src/sandbox/a.ts" },
     { name: "@opentelemetry/api", home: "src/telemetry/otel.ts", elsewhere: "src/oauth/a.ts" },
     { name: "cli-table3", home: "src/packages/a.ts", elsewhere: "src/cli/a.ts" },
-    { name: "conf", home: "src/packages/a.ts", elsewhere: "src/profile/a.ts" },
     { name: "cross-spawn", home: "src/packages/a.ts", elsewhere: "src/platform/a.ts" },
     { name: "openapi-fetch", home: "src/api/client.ts", elsewhere: "src/api/listing.ts" },
     { name: "oauth4webapi", home: "src/oauth/a.ts", elsewhere: "src/cli/a.ts" },

@@ -27,24 +27,54 @@ export function removeCommand(path: string, what: "file" | "folder" = "file"): s
   });
 }
 
-/** Takes rights from others, or gives its owner the right to write, in the modes of `chmod`. */
-export function changingMode(mode: "600" | "700" | "go-w" | "u+w", path: string): string {
+/**
+ * Takes rights from others, or gives its owner the right to write, in the modes of `chmod`.
+ *
+ * @param owner the user id of its owner; default: this user
+ */
+export function changingMode(mode: "600" | "700" | "go-w" | "u+w", path: string, owner = userId()): string {
   const word = shellWord(path);
   const windows = (user: string) =>
     mode === "u+w" ? `attrib -r ${word}` : `icacls ${word} /inheritance:r /grant:r "${user}:(OI)(CI)F"`;
   return chooseForShell({
-    sh: () => `chmod ${mode} ${word}`,
+    // Only its owner and root can do it.
+    sh: () => `${userId() === 0 || userId() === owner ? "" : "sudo "}chmod ${mode} ${word}`,
     // A colon after the name would be part of it.
     powershell: () => windows("$" + "{env:USERNAME}"),
     cmd: () => windows("%USERNAME%"),
   });
 }
 
-/** Makes the user the owner of a file. */
-export function takingOwnership(path: string): string {
+/** The user whose file another user cannot use. */
+export interface ForeignFile {
+  /** The user id of its owner. */
+  owner?: number | undefined;
+  /** Whether it is a folder, and everything in it is meant. */
+  isTree?: boolean | undefined;
+}
+
+/**
+ * Makes the user the owner of a file. Only root can do that. Under sudo it would take the file from the user who called
+ * it: the advice is to do without.
+ */
+export function takingOwnership(path: string, { owner, isTree = false }: ForeignFile = {}): string {
   const word = shellWord(path);
   const windows = () => `takeown /f ${word}`;
-  return chooseForShell({ sh: () => `chown "$USER" ${word}`, powershell: windows, cmd: windows });
+  return chooseForShell({
+    sh: () => {
+      const isRoot = userId() === 0;
+      const { caller } = pasting;
+      if (isRoot && caller !== undefined && (caller.uid ?? owner) === owner)
+        return `run it without sudo: ${word} is for ${caller.name}`;
+      return `${isRoot ? "" : "sudo "}chown ${isTree ? "-R " : ""}${userId()} ${word}`;
+    },
+    powershell: windows,
+    cmd: windows,
+  });
+}
+
+function userId(): number | undefined {
+  return process.getuid?.();
 }
 
 /** What lets a process go on that stands still, as the end of a sentence. */

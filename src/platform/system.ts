@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import type { Shell } from "../redact.js";
+import { userInfo } from "node:os";
+import { pasting, type Shell } from "../redact.js";
 
 /** What the code asks of the operating system. */
 export interface System {
@@ -11,10 +12,12 @@ export interface System {
    * @returns what it printed; undefined where it is missing, fails or takes more than five seconds
    */
   run(program: string, args: readonly string[]): string | undefined;
+  /** The user's own folder, as the database of users has it; undefined for a user who is not in it. */
+  userFolder(): string | undefined;
 }
 
 /** The system that this process runs on. Everything that differs between systems asks it, so that tests can replace it. */
-export const system: System = { name: process.platform, run };
+export const system: System = { name: process.platform, run, userFolder };
 
 function run(program: string, args: readonly string[]): string | undefined {
   // Loaded here, because few calls of the command need it.
@@ -28,6 +31,15 @@ function run(program: string, args: readonly string[]): string | undefined {
   return status === 0 ? stdout : undefined;
 }
 
+function userFolder(): string | undefined {
+  try {
+    return userInfo().homedir || undefined;
+  } catch {
+    // As in a container that runs under any user id.
+    return undefined;
+  }
+}
+
 /** Random bytes in hexadecimal. Loads `node:crypto` at the first call, because that takes 5 ms of a start. */
 export function randomHex(bytes: number): string {
   return process.getBuiltinModule("node:crypto").randomBytes(bytes).toString("hex");
@@ -35,6 +47,20 @@ export function randomHex(bytes: number): string {
 
 /** The environment of a run; an empty variable is unset. */
 export type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The environment of a run, without the variables that are empty. Commands of messages are for its shell and its user
+ * from here on.
+ */
+export function readEnv(variables: Env): Env {
+  const env = lookupByPlatform(
+    Object.freeze(Object.fromEntries(Object.entries(variables).filter(([, value]) => value))),
+  );
+  const { SUDO_USER: name, SUDO_UID: uid } = env;
+  pasting.shell = shellOf(env);
+  pasting.caller = name === undefined ? undefined : { name, uid: uid === undefined ? undefined : Number(uid) };
+  return env;
+}
 
 /** The environment as the system looks names up: on Windows `Https_Proxy` is `HTTPS_PROXY`, as it is in `process.env`. */
 export function lookupByPlatform<T extends Env>(env: T): T {

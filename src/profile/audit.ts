@@ -6,8 +6,8 @@ import { linkStatOf, retryWhileBusy } from "../platform/files.js";
 import { randomHex } from "../platform/system.js";
 import {
   attempt,
-  checkOwner,
-  checkPrivateFolder,
+  checkOpened,
+  checkTrustedFolder,
   discardFile,
   listFolder,
   makePrivateFolder,
@@ -39,7 +39,7 @@ export function openAudit(
   checkSetting("audit", value, source);
   const path = resolve(value.slice("file:".length));
   makePrivateFolder(dirname(path));
-  checkPrivateFolder(dirname(path), "write");
+  checkTrustedFolder(dirname(path));
   closeSync(openFile(path));
   let hasFailed = false;
   return (event) => {
@@ -100,10 +100,7 @@ function openFile(path: string): number {
     throw isAgentAuthError(cause) ? cause : storeError(`the audit file ${path} cannot be opened`, cause);
   }
   try {
-    const stat = fstatSync(fd);
-    if (!stat.isFile()) throw storeError(`the audit file ${path} is not an ordinary file`, undefined);
-    if (stat.nlink > 1) throw storeError(`the audit file ${path} has another name too (a hard link)`, undefined);
-    checkOwner(`the audit file ${path}`, path, stat, "600");
+    checkOpened(fd, path, `the audit file ${path}`);
     return fd;
   } catch (error) {
     closeSync(fd);

@@ -27,7 +27,7 @@ export async function changeConfig(
     async (lease) => {
       await lease.commit();
       const changed = change(readConfig(home));
-      if (changed) await writeConfig(home, changed);
+      if (changed) writeConfig(home, changed);
     },
     options,
   );

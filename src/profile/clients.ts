@@ -8,7 +8,7 @@ import { AGENT_OPTIONS } from "../oauth/agent-options.js";
 import type { PreRegisteredClient } from "../oauth/client/client-auth.js";
 import type { GrantStore } from "../oauth/model/grant-store.js";
 import type { Workload } from "../oauth/model/machine-grant.js";
-import { type Env, lookupByPlatform } from "../platform/system.js";
+import { type Env, readEnv } from "../platform/system.js";
 import { Redactor } from "../redact.js";
 import { bothReceivers } from "../telemetry/emit.js";
 import { type AssertionSourceOptions, openSource } from "./assertion-sources.js";
@@ -22,7 +22,7 @@ import { readSettings, type SettingRules } from "./resolve-settings.js";
 import { secretOrReferenced } from "./secrets.js";
 import { requireBaseUrl, sandboxNotice, serviceOptions } from "./service-settings.js";
 import type { Settings } from "./settings.js";
-import { homeFolder } from "./settings.js";
+import { findHome, homeFolder } from "./settings.js";
 import { storeChoiceOf } from "./store-choice.js";
 
 /**
@@ -60,7 +60,7 @@ const PROFILE_OPTIONS: OptionNames<Pick<ProfileManagementOptions, "profile"> & P
 /** What one call reads: later changes of the environment do not count. */
 interface Surroundings {
   env: Env;
-  home: string;
+  home: string | undefined;
   settings: Settings;
 }
 
@@ -154,7 +154,7 @@ export function defaultStore(options: { profile?: string | undefined } = {}): Gr
  * const agent = createAgentClient({ grant });
  */
 export function workloadFrom(source: string, options: AssertionSourceOptions = {}): Workload {
-  const env = readEnvironment();
+  const env = readEnv(process.env);
   const fetch = networkFetch({ env, proxy: undefined, caFile: undefined }, new Redactor());
   return openSource(source, options, { env, fetch, from: "the source of the assertion" });
 }
@@ -164,16 +164,12 @@ function withoutUndefined<Options extends object>(options: Options): Options {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Options;
 }
 
-function readEnvironment(): Env {
-  return lookupByPlatform(Object.fromEntries(Object.entries(process.env).filter(([, value]) => value)));
-}
-
 function readSurroundings(
   { profile, baseUrl }: { profile?: string | undefined; baseUrl?: string | undefined },
   rules?: SettingRules,
 ): Surroundings {
-  const env = readEnvironment();
-  const home = homeFolder(env);
+  const env = readEnv(process.env);
+  const home = findHome(env)?.value;
   const flags = { ...(profile !== undefined && { profile }), ...(baseUrl !== undefined && { baseUrl }) };
   return { env, home, settings: readSettings(flags, env, (name) => `the option ${name}`, rules) };
 }
@@ -184,8 +180,9 @@ function emitWarning(text: string): void {
 
 function storeOf({ env, home, settings }: Surroundings): GrantStore {
   const { profile, isNewProfile } = settings;
-  const store = openStore(storeChoiceOf(profile.value, env, home), home, { env, warn: emitWarning });
-  return isNewProfile ? makingProfile(store, profile.value, home) : store;
+  const homeOf = () => homeFolder(env);
+  const store = openStore(storeChoiceOf(profile.value, env, home), homeOf, { env, warn: emitWarning });
+  return isNewProfile ? makingProfile(store, profile.value, homeOf()) : store;
 }
 
 /** The network of the profile; undefined where the caller's own replaces it. */

@@ -6,12 +6,12 @@ import { memoryStore } from "../store/memory.js";
 import { type EngineHost, openEngine } from "./engine/open-engine.js";
 import type { StoreChoice } from "./store-choice.js";
 
-/** The store itself; a fallback to another kind of store is reported once on `io`. */
+/** The store itself, in the home folder if it is in files; a fallback to another kind of store is reported once on `io`. */
 export function openStore(
   { value, fallback, engine }: StoreChoice,
-  folder: string,
+  home: () => string,
   io: { env: Env; warn(text: string): void },
-  host: EngineHost = { home: folder },
+  host: EngineHost = {},
   keychainMs?: number,
 ): GrantStore {
   switch (value) {
@@ -21,8 +21,9 @@ export function openStore(
     case "memory":
       return memoryStore();
     case "file":
-      return fileStore(folder);
-    case "keyring":
+      return fileStore(home());
+    case "keyring": {
+      const folder = home();
       return keyringStore(folder, {
         fallback,
         timeoutMs: keychainMs,
@@ -34,5 +35,6 @@ export function openStore(
               "sealed ones cannot be read",
           ),
       });
+    }
   }
 }

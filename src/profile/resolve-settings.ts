@@ -8,8 +8,8 @@ import { checkSandboxToken, readSandboxState } from "./sandbox-state.js";
 import { isReference, referencedSecret } from "./secrets.js";
 import {
   type ApiTokenSetting,
+  findHome,
   firstSet,
-  homeFolder,
   type SettingFlags,
   type Settings,
   type Sourced,
@@ -35,7 +35,7 @@ export function readSettings(
   nameOf: (flag: keyof SettingFlags) => string,
   rules: SettingRules = {},
 ): Settings {
-  const home = homeFolder(env);
+  const home = findHome(env)?.value;
   return resolveSettings(flags, env, readConfig(home), home, nameOf, rules);
 }
 
@@ -57,7 +57,7 @@ export function resolveSettings(
   flags: SettingFlags,
   env: Env,
   config: Config,
-  home: string,
+  home: string | undefined,
   nameOf: (flag: keyof SettingFlags) => string,
   { onWrong, acceptsNewProfile = false }: SettingRules = {},
 ): Settings {
@@ -122,7 +122,7 @@ function parsedBaseUrl({ value, source }: Sourced): Sourced {
 function withSandboxCheck(
   token: ApiTokenSetting | undefined,
   baseUrl: Sourced | undefined,
-  home: string,
+  home: string | undefined,
 ): ApiTokenSetting | undefined {
   if (token === undefined || baseUrl === undefined) return token;
   const { source } = token;
@@ -137,14 +137,14 @@ interface Entries extends Profile {
 /** What names the service of a run that has no address of one while a sandbox runs. */
 export const RUNNING_SANDBOX = "the running sandbox";
 
-function sandboxEntries(home: string): Entries | undefined {
+function sandboxEntries(home: string | undefined): Entries | undefined {
   const state = readSandboxState(home);
   if (!state) return undefined;
   const { account_id: account, domain_id: domain, pool_id: pool } = state;
   return { base_url: state.base_url, sandbox_token: state.api_token, account, domain, pool };
 }
 
-function profileEntries(profile: Sourced, config: Config, home: string, acceptsNew: boolean): Entries {
+function profileEntries(profile: Sourced, config: Config, home: string | undefined, acceptsNew: boolean): Entries {
   const { value: name, source } = profile;
   if (!isProfileName(name)) {
     throw new AgentAuthError(

@@ -4,6 +4,7 @@ import { AgentAuthError } from "../errors.js";
 import { isLoopbackHost, parseUrl } from "../http/address.js";
 import { parseStrictJson } from "../http/strict-json.js";
 import { quote } from "../redact.js";
+import { checkTrustedFolder } from "../store/private/private-file.js";
 import { readSecretFile, writeSecretFile } from "./secrets.js";
 import type { Sourced } from "./settings.js";
 
@@ -32,9 +33,11 @@ function statePath(home: string): string {
 }
 
 /** The running sandbox, or undefined; a file that a killed one left behind counts for nothing. */
-export function readSandboxState(home: string): SandboxState | undefined {
+export function readSandboxState(home: string | undefined): SandboxState | undefined {
+  if (home === undefined) return undefined;
   let state: unknown;
   try {
+    checkTrustedFolder(home);
     state = parseStrictJson(readSecretFile(statePath(home)));
   } catch {
     return undefined;
@@ -86,7 +89,11 @@ const SANDBOX_PREFIX = "sandbox_";
  * @returns the token
  * @throws `AgentAuthError` `refused`; nothing was sent
  */
-export function checkSandboxToken({ value: token, source }: Sourced, baseUrl: Sourced, home: string): string {
+export function checkSandboxToken(
+  { value: token, source }: Sourced,
+  baseUrl: Sourced,
+  home: string | undefined,
+): string {
   const { hostname, origin } = new URL(baseUrl.value);
   if (!isLoopbackHost(hostname)) {
     if (!token.startsWith(SANDBOX_PREFIX)) return token;

@@ -1,12 +1,11 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { AgentAuthError } from "../errors.js";
 import { isJsonObject, parseStrictJson, StrictJsonError } from "../http/strict-json.js";
 import { withoutByteOrderMark } from "../platform/files.js";
 import type { Env } from "../platform/system.js";
 import { quote } from "../redact.js";
-import { makePrivateFolder } from "../store/private/private-file.js";
-import { storeError } from "../store/store-error.js";
+import { makePrivateFolder, readTrustedFile, writeTrustedFile } from "../store/private/private-file.js";
 import { checkSetting, isProfileKey, PROFILE_KEYS, type Profile } from "./profile-settings.js";
 import { readSandboxState } from "./sandbox-state.js";
 import { firstSet, type Sourced } from "./settings.js";
@@ -31,42 +30,32 @@ export function configPath(home: string): string {
   return join(home, "config.json");
 }
 
+/** The text of the settings file; undefined if there is none. @throws `AgentAuthError` `store_failed` if others can change it */
+export function readSettingsFile(home: string): SettingsFile | undefined {
+  const path = configPath(home);
+  const text = readTrustedFile(path, `the settings file ${path}`);
+  return text === undefined ? undefined : { path, text };
+}
+
 /**
- * Reads the settings file; a missing one is an empty one. Anything in it that is not understood is an error that names
+ * Reads the settings file; a missing one is an empty one, and so is that of a user without a folder. Anything in it that is not understood is an error that names
  * the location, since a setting that is silently ignored is a request sent to another server than intended.
  *
- * @throws `AgentAuthError` `usage`
+ * @throws `AgentAuthError` `usage`; `store_failed` if others can change it: nothing in it is believed then
  */
-export function readConfig(home: string): Config {
-  const path = configPath(home);
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return { schema: 1, profile: "default", profiles: {} };
-    throw storeError(`the settings file ${path} cannot be read`, cause);
-  }
-  return checkConfig(parseSettings(withoutByteOrderMark(text, `the settings file ${path}`), path), { path, text });
+export function readConfig(home: string | undefined): Config {
+  const file = home === undefined ? undefined : readSettingsFile(home);
+  if (file === undefined) return { schema: 1, profile: "default", profiles: {} };
+  const { path, text } = file;
+  return checkConfig(parseSettings(withoutByteOrderMark(text, `the settings file ${path}`), path), file);
 }
 
 /** Checks and writes the settings file, whole or not at all. */
-export async function writeConfig(home: string, config: Config): Promise<void> {
-  makePrivateFolder(home);
-  const { Conf } = await import("#packages/conf");
+export function writeConfig(home: string, config: Config): void {
   const path = configPath(home);
-  try {
-    const file = new Conf<Record<string, unknown>>({
-      cwd: home,
-      configName: "config",
-      configFileMode: 0o600,
-      accessPropertiesByDotNotation: false,
-      serialize: (value) => `${JSON.stringify(value, null, 2)}\n`,
-    });
-    file.store = { ...checkConfig(config, { path, text: "" }) };
-  } catch (cause) {
-    if (cause instanceof AgentAuthError) throw cause;
-    throw storeError(`the settings file ${path} cannot be written`, cause);
-  }
+  const checked = checkConfig(config, { path, text: "" });
+  makePrivateFolder(home);
+  writeTrustedFile(path, `${JSON.stringify(checked, null, 2)}\n`);
 }
 
 function parseSettings(text: string, path: string): unknown {
@@ -134,13 +123,13 @@ export function chosenProfile(flag: [string | undefined, string], env: Env, { pr
 }
 
 /** The profile with its source: one that no settings file names is the default. */
-export function profileOf(profile: Sourced, home: string): Sourced {
-  const unwritten = profile.source === "settings file" && !existsSync(configPath(home));
+export function profileOf(profile: Sourced, home: string | undefined): Sourced {
+  const unwritten = profile.source === "settings file" && !(home !== undefined && existsSync(configPath(home)));
   return unwritten ? { ...profile, source: "default" } : profile;
 }
 
 /** The profiles that can be named; that of the sandbox where one runs. */
-export function profileNames({ profiles }: Config, home: string): string[] {
+export function profileNames({ profiles }: Config, home: string | undefined): string[] {
   const running = readSandboxState(home) ? [SANDBOX_PROFILE] : [];
   return [...new Set(["default", ...Object.keys(profiles), ...running])];
 }

@@ -62,7 +62,7 @@ export function chooseStore(env: Env, profile: StoreEntries): StoreChoice {
 }
 
 /** {@link chooseStore} for a profile of the settings file. */
-export function storeChoiceOf(profile: string, env: Env, home: string): StoreChoice {
+export function storeChoiceOf(profile: string, env: Env, home: string | undefined): StoreChoice {
   return chooseStore(env, writtenProfile(profile, readConfig(home)));
 }
 

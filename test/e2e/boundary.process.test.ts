@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { describe, expect } from "vitest";
 import { benchTest } from "../helpers/bench-test.js";
 import { BIN, cleanEnv, collect, linesOf, temporaryFolder } from "../helpers/cli.js";
+import { ON_WINDOWS } from "../helpers/systems.js";
 
 const it = benchTest({ devices: 5 });
 
@@ -24,6 +25,40 @@ it("a checkout that is not built is said in words", async () => {
     stderr: `error: agentauth is not built: dist/ is missing or incomplete in ${folder}\nhint: npm ci\n`,
   });
 });
+
+describe.skipIf(ON_WINDOWS)("a working folder that was removed", () => {
+  it.for([
+    [4, "token http://127.0.0.1:1/mcp --no-login"],
+    [4, "status"],
+    [0, "mcp add cursor http://127.0.0.1:1/mcp --dry-run"],
+    [2, "mcp add cursor http://127.0.0.1:1/mcp --scope project --dry-run"],
+    [2, "config set client_cert cert.pem"],
+  ] as const)("ends with %i: %s", async ([code, words]) => {
+    const script = 'cd "$1" && rmdir "$1" && shift && exec "$@"';
+    const args = ["-c", script, "sh", temporaryFolder(), process.execPath, BIN, ...words.split(" ")];
+    const child = spawn("sh", args, { env: cleanEnv(), stdio: ["ignore", "ignore", "pipe"] });
+    const stderr = collect(child.stderr);
+    expect(await once(child, "close")).toEqual([code, null]);
+    expect(stderr()).not.toMatch(/a bug in|\n +at /);
+  });
+});
+
+it.skipIf(process.getuid?.() !== 0)(
+  "a user whom the system does not know gets an error, or what needs no file",
+  async () => {
+    for (const [code, env] of [
+      [2, {}],
+      [4, { AGENTAUTH_STORE: "memory" }],
+      [4, { AGENTAUTH_HOME: "/nonexistent/agentauth" }],
+    ] as const) {
+      const options = { uid: 54_321, gid: 54_321, env: { PATH: process.env["PATH"], ...env } };
+      const child = spawn(process.execPath, [BIN, "token", "http://127.0.0.1:1/mcp", "--no-login"], options);
+      const stderr = collect(child.stderr);
+      expect(await once(child, "close")).toEqual([code, null]);
+      expect(stderr()).toMatch(/^error: [^\n]+\nhint: [^\n]+\n$/);
+    }
+  },
+);
 
 describe.skipIf(!existsSync("/dev/full"))("a full device as the output", () => {
   it.for([

@@ -186,6 +186,8 @@ describe("the audit file", () => {
     chmodSync(path, 0o644);
     receive(TOKEN);
     receive(TOKEN);
-    expect(warnings).toEqual([`events cannot be written into ${path}: the audit file ${path} can be read by others`]);
+    expect(warnings).toEqual([
+      `events cannot be written into ${path}: the audit file ${path} can be read by others (mode 0644, owner: you)`,
+    ]);
   });
 });

@@ -80,7 +80,9 @@ describe("reading", () => {
     (mode) => {
       make("tok", mode);
       const { message, hint, class: kind } = failure(() => readSecretFile(path));
-      expect([kind, message]).toEqual(["store", `the file ${path} can be read by others`]);
+      const shown = mode.toString(8).padStart(4, "0");
+      const reason = `can be read by others (mode ${shown}, owner: you)`;
+      expect([kind, message]).toEqual(["store", `the file ${path} ${reason}`]);
       execFileSync("sh", ["-c", hint ?? ""]);
       expect(readSecretFile(path)).toBe("tok");
     },
@@ -134,7 +136,7 @@ describe("reading", () => {
     make("tok");
     chownSync(path, 12_345, 12_345);
     const { message, hint } = failure(() => readSecretFile(path));
-    expect([message, hint]).toEqual([`the file ${path} belongs to another user`, `chown "$USER" ${path}`]);
+    expect([message, hint]).toEqual([`the file ${path} belongs to another user (uid 12345)`, `chown 0 ${path}`]);
   });
 });
 

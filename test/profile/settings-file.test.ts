@@ -1,4 +1,14 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { SORTING_ENCODINGS } from "../../src/api/types.js";
@@ -202,30 +212,34 @@ describe("a change of the settings file", () => {
     expect(readFileSync(join(home, "config.json"), "utf8")).toBe("{");
   });
 
-  it("is written for people to read, by no other user, and names with dots are names", async () => {
+  it("is written for people to read, by no other user, and names with dots are names", () => {
     const home = join(temporaryFolder(), "home");
     const config: Config = { schema: 1, profile: "a.b", profiles: { "a.b": { pool: "p" } } };
-    await writeConfig(home, config);
+    writeConfig(home, config);
     const path = join(home, "config.json");
     expect(readFileSync(path, "utf8")).toBe(`${JSON.stringify(config, null, 2)}\n`);
     expect(readConfig(home)).toEqual(config);
     if (!ON_WINDOWS) expect((statSync(path).mode & 0o777).toString(8)).toBe("600");
   });
 
-  it("that is wrong, or cannot be written, is an error that names the file", async () => {
+  it("that is wrong, or cannot be written, is an error that names the file", () => {
     const home = temporaryFolder();
     const path = join(home, "config.json");
     const config: Config = { schema: 1, profile: "default", profiles: {} };
-    await expect(writeConfig(home, { ...config, profile: "a b" })).rejects.toMatchObject({
-      code: "usage",
-      message: `the settings file ${path}: profile "a b" is not a valid profile name`,
-    });
+    expect(() => writeConfig(home, { ...config, profile: "a b" })).toThrow(
+      expect.objectContaining({
+        code: "usage",
+        message: `the settings file ${path}: profile "a b" is not a valid profile name`,
+      }),
+    );
     expect(readdirSync(home)).toEqual([]);
     mkdirSync(join(path, "x"), { recursive: true });
-    await expect(writeConfig(home, config)).rejects.toMatchObject({
-      code: "store_failed",
-      message: expect.stringContaining(`the settings file ${path} cannot be written`),
-    });
+    expect(() => writeConfig(home, config)).toThrow(
+      expect.objectContaining({
+        code: "store_failed",
+        message: expect.stringContaining(`the file ${path} cannot be written`),
+      }),
+    );
   });
 });
 
@@ -304,9 +318,59 @@ describe("a settings file that is wrong", () => {
     expect(() => readConfig(home)).toThrow(
       expect.objectContaining({
         code: "store_failed",
-        message: expect.stringContaining(`the settings file ${path} cannot be read`),
+        message: `the settings file ${path} is not an ordinary file`,
       }),
     );
+  });
+});
+
+describe.skipIf(ON_WINDOWS)("a settings file behind links", () => {
+  const TEXT = '{"profiles": {"default": {"pool": "p"}}}';
+  const poolIn = (home: string) => readConfig(home).profiles["default"]?.pool;
+
+  /** What Kubernetes mounts: the files of a ConfigMap change together, by one link. */
+  function configMap(mode: number): string {
+    const home = temporaryFolder();
+    mkdirSync(join(home, "..2026"));
+    writeFileSync(join(home, "..2026", "config.json"), TEXT, { mode: 0o644 });
+    symlinkSync("..2026", join(home, "..data"));
+    symlinkSync("..data/config.json", join(home, "config.json"));
+    chmodSync(home, mode);
+    return home;
+  }
+
+  it("is that of a ConfigMap, also in a sticky volume", () => {
+    for (const mode of [0o755, 0o1777]) expect(poolIn(configMap(mode))).toBe("p");
+  });
+
+  it.runIf(process.getuid?.() === 0)(
+    "is that of a ConfigMap in a volume that all could write, mounted read-only",
+    () => {
+      const home = configMap(0o777);
+      expect(() => readConfig(home)).toThrow(expect.objectContaining({ code: "store_failed" }));
+      const file = join(process.cwd(), "src", "profile", "settings-file.ts");
+      const script = `
+      import { readConfig } from ${JSON.stringify(file)};
+      console.log(readConfig(${JSON.stringify(home)}).profiles.default.pool);`;
+      const mount = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"';
+      const node = [process.execPath, "--import", "tsx", "--input-type=module", "-e", script];
+      const run = spawnSync("unshare", ["-m", "sh", "-c", mount, home, ...node], { encoding: "utf8" });
+      expect([run.stdout, run.stderr]).toEqual(["p\n", ""]);
+    },
+  );
+
+  it("is a file among dotfiles, and a change goes there", () => {
+    const [user, home] = [temporaryFolder(), join(temporaryFolder(), "agentauth")];
+    const dotfiles = join(user, "dotfiles", "agentauth");
+    mkdirSync(dotfiles, { recursive: true });
+    writeFileSync(join(dotfiles, "settings.json"), TEXT, { mode: 0o644 });
+    mkdirSync(home);
+    symlinkSync(join(dotfiles, "settings.json"), join(home, "config.json"));
+    symlinkSync(home, join(user, "linked"));
+    expect([home, join(user, "linked")].map(poolIn)).toEqual(["p", "p"]);
+    writeConfig(home, { schema: 1, profile: "default", profiles: { default: { pool: "q" } } });
+    expect(lstatSync(join(home, "config.json")).isSymbolicLink()).toBe(true);
+    expect(JSON.parse(readFileSync(join(dotfiles, "settings.json"), "utf8")).profiles.default.pool).toBe("q");
   });
 });
 

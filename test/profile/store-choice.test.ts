@@ -157,18 +157,20 @@ describe("a store that is opened", () => {
 
   it("is the one that was chosen", () => {
     const io = createMemoryIo();
-    expect(openStore(choice("memory"), "/h", io).location).toBe("memory");
+    expect(openStore(choice("memory"), () => "/h", io).location).toBe("memory");
     const engine = { url: undefined, keys: undefined, takeover: "patient", tenant: undefined } as const;
-    expect(() => openStore({ ...choice("redis"), engine }, "/h", io)).toThrow("the store redis needs the address");
-    expect(openStore(choice("file"), "/h", io).location).toBe("/h");
-    expect(openStore(choice("keyring"), "/h", io).location).toBe(
+    expect(() => openStore({ ...choice("redis"), engine }, () => "/h", io)).toThrow(
+      "the store redis needs the address",
+    );
+    expect(openStore(choice("file"), () => "/h", io).location).toBe("/h");
+    expect(openStore(choice("keyring"), () => "/h", io).location).toBe(
       "files under /h, sealed with a key in the OS keychain",
     );
   });
 
   it("writes nothing to the disk when it is memory", async () => {
     const folder = home();
-    const store = openStore(choice("memory"), folder, createMemoryIo());
+    const store = openStore(choice("memory"), () => folder, createMemoryIo());
     await store.save(madeGrant(), undefined);
     expect(readdirSync(folder)).toEqual([]);
   });
@@ -180,7 +182,7 @@ describe("a store that is opened", () => {
   onLinux("fails where it is the keyring and there is none", async () => {
     const folder = home();
     const io = createMemoryIo({ env });
-    const saving = openStore(choice("keyring"), folder, io).save(madeGrant(), undefined);
+    const saving = openStore(choice("keyring"), () => folder, io).save(madeGrant(), undefined);
     expect(await heldError(saving)).toMatchObject({
       code: "store_failed",
       hint: expect.stringMatching(/AGENTAUTH_STORE=file$/),
@@ -192,7 +194,7 @@ describe("a store that is opened", () => {
   onLinux("warns once, and keeps files, where the settings say so", async () => {
     const folder = home();
     const io = createMemoryIo({ quiet: true, env });
-    const store = openStore(choice("keyring", "file"), folder, io);
+    const store = openStore(choice("keyring", "file"), () => folder, io);
     await store.save(madeGrant(), undefined);
     await store.save(madeGrant({ generation: 2 }), 1);
     expect(io.err().match(/^warning: .*no keychain here.*stored unsealed.*$/gm)).toHaveLength(1);

@@ -1,6 +1,6 @@
 import { openAudit } from "../../profile/audit.js";
 import { readSettings } from "../../profile/resolve-settings.js";
-import { homeFolder } from "../../profile/settings.js";
+import { findHome, homeFolder } from "../../profile/settings.js";
 import { storeChoiceOf } from "../../profile/store-choice.js";
 import { flagText } from "../flags/flag-name.js";
 import { type CommandContext, type ContextFlags, mayLogin, once, type RunContext } from "../runtime/context.js";
@@ -15,6 +15,7 @@ export function createCommandContext(
     ...run,
     settings,
     home: () => homeFolder(run.io.env),
+    findHome: () => findHome(run.io.env)?.value,
     management: once(async () => {
       const { buildManagementClient } = await import("./management.js");
       return buildManagementClient(flags, context);
@@ -31,7 +32,7 @@ export function createCommandContext(
       ]);
       return agentNetwork({ ...networkOptions(flags, settings(), run), ...use }, run.redactor);
     },
-    storeChoice: () => storeChoiceOf(settings().profile.value, run.io.env, context.home()),
+    storeChoice: () => storeChoiceOf(settings().profile.value, run.io.env, context.findHome()),
     store: once(async () => {
       const { openProfileStore } = await import("./store.js");
       return openProfileStore(context);

@@ -10,7 +10,13 @@ import { IDP_ACCOUNT } from "../../oauth/model/machine-grant.js";
 import { retryWhileBusy, statOf } from "../../platform/files.js";
 import { quote, shellWord } from "../../redact.js";
 import type { LockOwner } from "../../store/leases/lock-owner.js";
-import { readPrivateFile, removeFile, temporaryPath, writePrivateFile } from "../../store/private/private-file.js";
+import {
+  checkTrustedFolder,
+  readPrivateFile,
+  removeFile,
+  temporaryPath,
+  writePrivateFile,
+} from "../../store/private/private-file.js";
 import { onFiles } from "../../store/store-error.js";
 import type { CommandContext } from "../runtime/context.js";
 
@@ -51,6 +57,11 @@ function pathOf(id: string, kind: "json" | "callback" | "listener", files: Files
   return join(files.home(), "logins", `${id}.${kind}`);
 }
 
+function readStored(path: string, files: Files, maxBytes?: number): string | undefined {
+  checkTrustedFolder(files.home());
+  return readPrivateFile(path, maxBytes);
+}
+
 /** Stores the first step of a login, and removes what has expired. */
 export function storeLogin(id: string, login: StoredLogin, files: Files): Promise<void> {
   const folder = join(files.home(), "logins");
@@ -87,7 +98,7 @@ export function removeLogin(id: string, files: Files): void {
  */
 export function readLogin(id: string, url: string, files: Files): StoredLogin {
   const path = pathOf(id, "json", files);
-  const text = readPrivateFile(path);
+  const text = readStored(path, files);
   if (text === undefined) {
     throw usageError(
       `no started login ${quote(id)} is stored`,
@@ -149,7 +160,7 @@ function idsIn(files: Files, kinds: readonly string[] = ["json"]): string[] {
 
 function peek(id: string, files: Files): StoredLogin | undefined {
   try {
-    return decodeStoredLogin(readPrivateFile(pathOf(id, "json", files)) ?? "");
+    return decodeStoredLogin(readStored(pathOf(id, "json", files), files) ?? "");
   } catch {
     return undefined;
   }
@@ -182,7 +193,7 @@ export function storeCallback(id: string, parameters: URLSearchParams, files: Fi
  */
 export function takeCallback(id: string, files: Files): URLSearchParams | undefined {
   const path = pathOf(id, "callback", files);
-  if (readPrivateFile(path, MAX_CALLBACK_BYTES) === undefined) return undefined;
+  if (readStored(path, files, MAX_CALLBACK_BYTES) === undefined) return undefined;
   const taken = temporaryPath(path);
   try {
     retryWhileBusy(() => renameSync(path, taken));
@@ -191,7 +202,7 @@ export function takeCallback(id: string, files: Files): URLSearchParams | undefi
     return undefined;
   }
   try {
-    return new URLSearchParams(readPrivateFile(taken, MAX_CALLBACK_BYTES)?.trim());
+    return new URLSearchParams(readStored(taken, files, MAX_CALLBACK_BYTES)?.trim());
   } finally {
     removeFile(taken);
   }
@@ -210,7 +221,7 @@ export function removeListener(id: string, files: Files): void {
 /** The process that waits for the callback of a login, as far as is known. */
 export function listenerOf(id: string, files: Files): ListenerRecord | undefined {
   try {
-    const value: unknown = parseStrictJson(readPrivateFile(pathOf(id, "listener", files)) ?? "");
+    const value: unknown = parseStrictJson(readStored(pathOf(id, "listener", files), files) ?? "");
     return isJsonObject(value) && Number.isInteger(value["pid"]) ? (value as unknown as ListenerRecord) : undefined;
   } catch {
     // The login can be finished without it.

@@ -12,7 +12,7 @@ import type { CommandContext } from "../runtime/context.js";
  */
 export function openProfileStore(context: CommandContext): GrantStore {
   const { io, home, pendingSaves } = context;
-  const store = openStore(context.storeChoice(), home(), io, engineHost(context), keychainPatience(io));
+  const store = openStore(context.storeChoice(), home, io, engineHost(context), keychainPatience(io));
   const { profile, isNewProfile } = context.settings();
   return pendingSaves.watch(isNewProfile ? makingProfile(store, profile.value, home()) : store);
 }
@@ -23,6 +23,6 @@ export function keychainPatience({ stdin, stderr }: { stdin: { isTTY: boolean };
 }
 
 /** What a run opens an engine with. */
-export function engineHost({ home, redactor, atEnd }: Pick<CommandContext, "home" | "redactor" | "atEnd">): EngineHost {
-  return { home: home(), hide: (secret) => redactor.add(secret), atEnd };
+export function engineHost({ redactor, atEnd }: Pick<CommandContext, "redactor" | "atEnd">): EngineHost {
+  return { hide: (secret) => redactor.add(secret), atEnd };
 }

@@ -1,12 +1,11 @@
-import { readFileSync } from "node:fs";
 import type { Env } from "../../platform/system.js";
 import { type Profile, TAKEOVERS } from "../../profile/profile-settings.js";
 import { firstSet, type Settings, type Sourced } from "../../profile/settings.js";
 import {
   type Config,
-  configPath,
   locationIn,
   profileOf,
+  readSettingsFile,
   type SettingsFile,
   writtenProfile,
 } from "../../profile/settings-file.js";
@@ -21,7 +20,7 @@ export interface EffectiveSetting extends Partial<Sourced> {
 export interface SettingSources {
   settings: Settings;
   config: Config;
-  home: string;
+  home: string | undefined;
   store: Sourced;
   env: Env;
 }
@@ -68,19 +67,10 @@ export function effectiveSettings({ settings, config, home, store, env }: Settin
 /** {@link effectiveSettings} where what comes from a profile has its line of the settings file. */
 export function settingsWithOrigin(sources: SettingSources): EffectiveSetting[] {
   const rows = effectiveSettings(sources);
-  const file = settingsFile(sources.home);
+  const file = sources.home === undefined ? undefined : readSettingsFile(sources.home);
   if (file === undefined) return rows;
   const written = writtenProfile(sources.settings.profile.value, sources.config);
   return rows.map((row) => withPlace(row, written, sources.config, file));
-}
-
-function settingsFile(home: string): SettingsFile | undefined {
-  const path = configPath(home);
-  try {
-    return { path, text: readFileSync(path, "utf8") };
-  } catch {
-    return undefined;
-  }
 }
 
 function withPlace(

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Env } from "../../platform/system.js";
-import { homeFolder } from "../../profile/settings.js";
+import { findHome } from "../../profile/settings.js";
 import { GRANTS } from "../../store/file/file-grants.js";
 
 const FIRST_STEPS = [
@@ -12,8 +12,8 @@ const FIRST_STEPS = [
 /** The first steps, in two lines, for a user without settings and logins; undefined for any other. */
 export function firstSteps(env: Env): string | undefined {
   if (env["AGENTAUTH_BASE_URL"]) return undefined;
-  const home = homeFolder(env);
-  const isSetUp = existsSync(join(home, "config.json")) || hasFiles(join(home, GRANTS));
+  const home = findHome(env)?.value;
+  const isSetUp = home !== undefined && (existsSync(join(home, "config.json")) || hasFiles(join(home, GRANTS)));
   return isSetUp ? undefined : FIRST_STEPS;
 }
 

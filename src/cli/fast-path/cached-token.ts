@@ -1,7 +1,7 @@
 import { Writable } from "node:stream";
 import { AccessToken, coversScope, isFresh } from "../../oauth/model/grant.js";
 import { parseMcpUrl } from "../../oauth/model/resource.js";
-import { lookupByPlatform } from "../../platform/system.js";
+import { readEnv } from "../../platform/system.js";
 import { outletOf } from "../../profile/connection-settings.js";
 import { resolveSettings } from "../../profile/resolve-settings.js";
 import { homeFolder } from "../../profile/settings.js";
@@ -46,7 +46,7 @@ export async function cachedToken(
   now = Date.now(),
 ): Promise<string | undefined> {
   const given = readArguments(argv);
-  const set = lookupByPlatform(Object.fromEntries(Object.entries(env).filter(([, value]) => value)));
+  const set = readEnv(env);
   if (given === undefined || set["AGENTAUTH_LOG"]) return undefined;
   try {
     const home = homeFolder(set);

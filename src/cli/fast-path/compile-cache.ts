@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync } from "node:fs";
-import { isAbsolute, join, relative } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { type Env, system } from "../../platform/system.js";
-import { homeFolder, userFolder } from "../../profile/settings.js";
+import { findHome, isWithin, userFolder } from "../../profile/settings.js";
 import { accessOf } from "../config/home-access.js";
 
 /** What `node:module` has since 22.8: the types are those of Node 20, where a named import fails. */
@@ -20,10 +20,11 @@ export function enableCompileCache(
 ): void {
   // With the first one Node has enabled a folder of the user's choice; with the second one it enables none.
   if (!node.enableCompileCache || env["NODE_COMPILE_CACHE"] || env["NODE_DISABLE_COMPILE_CACHE"]) return;
-  const folder = cacheFolder(env);
-  // A relative path leads into the working folder, whose files may be a stranger's.
-  if (!isAbsolute(folder) || isWithin(homeFolder(env), folder)) return;
   try {
+    const folder = cacheFolder(env);
+    const home = findHome(env)?.value;
+    // A relative path leads into the working folder, whose files may be a stranger's.
+    if (!folder || !isAbsolute(folder) || (home !== undefined && isWithin(home, folder))) return;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const stat = lstatSync(folder);
     const access = accessOf(stat);
@@ -34,14 +35,11 @@ export function enableCompileCache(
 }
 
 /** Our folder among the user's caches. On Windows these lie beside the settings. */
-function cacheFolder(env: Env): string {
+function cacheFolder(env: Env): string | undefined {
   const user = userFolder(env);
-  if (system.name === "win32") return join(env["LOCALAPPDATA"] || join(user, "AppData", "Local"), "agentauth-cache");
-  if (system.name === "darwin") return join(user, "Library", "Caches", "agentauth");
-  return join(env["XDG_CACHE_HOME"] || join(user, ".cache"), "agentauth");
-}
-
-function isWithin(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return !way.startsWith("..") && !isAbsolute(way);
+  const named = env[system.name === "win32" ? "LOCALAPPDATA" : "XDG_CACHE_HOME"];
+  if (system.name === "darwin") return user && join(user, "Library", "Caches", "agentauth");
+  const [below, name] = system.name === "win32" ? [["AppData", "Local"], "agentauth-cache"] : [[".cache"], "agentauth"];
+  const caches = named || (user && join(user, ...below));
+  return caches && join(caches, name);
 }

@@ -2,8 +2,8 @@
 
 import { fstatSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
-import { type Env, lookupByPlatform, shellOf } from "../../platform/system.js";
-import { escapeText, pasting } from "../../redact.js";
+import { type Env, readEnv } from "../../platform/system.js";
+import { escapeText } from "../../redact.js";
 import { fileOf, type InStream, inStream, type OutStream, outStream, type TerminalStream } from "./stream.js";
 
 export { type InStream, type OutStream, PipeClosed } from "./stream.js";
@@ -58,9 +58,7 @@ export interface ProcessLike {
 
 /** The real thing: `createIo(process)`. */
 export function createIo(host: ProcessLike, settings: IoSettings = {}): Io {
-  const set = Object.freeze(Object.fromEntries(Object.entries(host.env).filter(([, value]) => value)));
-  const env = lookupByPlatform(set);
-  pasting.shell = shellOf(env);
+  const env = readEnv(host.env);
   return assemble(host, env, progressLine(host.stderr), settings);
 }
 

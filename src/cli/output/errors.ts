@@ -1,7 +1,7 @@
 /** The report of a failure: two lines of text, or one line of JSON for programs. */
 
 import type { ErrorCode } from "../../error-codes.js";
-import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError } from "../../errors.js";
+import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError, usageError } from "../../errors.js";
 import { escapeText, quote, type Redactor } from "../../redact.js";
 import type { Io } from "../io/io.js";
 import type { Colors } from "../io/stream.js";
@@ -73,9 +73,11 @@ function errorReport(thrown: unknown, { redactor, exitCode }: ErrorStyle): Error
   };
 }
 
-/** The thrown value as an {@link AgentAuthError}; any other value is a bug in this program. */
+/** The thrown value as an {@link AgentAuthError}; any other value but a missing working folder is a bug in this program. */
 function toAgentAuthError(thrown: unknown): AgentAuthError {
   if (isAgentAuthError(thrown)) return thrown;
+  if ((thrown as NodeJS.ErrnoException | undefined)?.syscall === "uv_cwd")
+    return usageError("the working folder does not exist any more", "change to another folder", thrown);
   return new AgentAuthError("internal_error", `a bug in agentauth: ${describe(thrown)}`, {
     class: "internal",
     hint: "run the command again with --debug to see where it happened",

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import type { Env } from "../../platform/system.js";
-import { homeFolder } from "../../profile/settings.js";
-import { readPrivateFile, writePrivateFile } from "../../store/private/private-file.js";
+import { findHome } from "../../profile/settings.js";
+import { checkTrustedFolder, readPrivateFile, writePrivateFile } from "../../store/private/private-file.js";
 import type { Io } from "../io/io.js";
 
 /** An AI agent that runs us, and what that changes where nothing was said. */
@@ -85,7 +85,8 @@ const MOST_SESSIONS = 20;
  * @param now Unix milliseconds
  */
 export function isNewSession(agent: string, env: Env, now: number): boolean {
-  const home = homeFolder(env);
+  const home = findHome(env)?.value;
+  if (home === undefined) return true;
   const path = join(home, "agent-sessions.json");
   const named = SESSION_VARIABLES.find((name) => env[name]);
   const { hash } = process.getBuiltinModule("node:crypto");
@@ -104,6 +105,7 @@ export function isNewSession(agent: string, env: Env, now: number): boolean {
 
 function read(path: string): Map<string, number> {
   try {
+    checkTrustedFolder(dirname(path));
     const value: unknown = parseStrictJson(readPrivateFile(path) ?? "{}");
     const entries = isJsonObject(value) ? Object.entries(value) : [];
     return new Map(entries.filter((entry): entry is [string, number] => typeof entry[1] === "number"));

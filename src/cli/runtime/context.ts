@@ -117,8 +117,10 @@ export interface ContextChanges extends Partial<Pick<RunContext, "io" | "signal"
  * a command loads nothing that it does not need.
  */
 export interface CommandContext extends RunContext {
-  /** The folder of our files. */
+  /** The folder of our files. @throws `AgentAuthError` `usage` for a user without one */
   home(): string;
+  /** The same for what needs no file; undefined for a user without one. */
+  findHome(): string | undefined;
   /** @throws `AgentAuthError` `usage` for a value that is wrong, or a named profile that does not exist */
   settings(): Settings;
   /** @throws `AgentAuthError` `usage` when no service is configured */

@@ -1,5 +1,4 @@
 import { createRequire } from "node:module";
-import { join } from "node:path";
 import { AgentAuthError } from "../../errors.js";
 import type { EngineKind } from "../profile-settings.js";
 
@@ -20,15 +19,14 @@ export interface ClientPackage {
 }
 
 /**
- * The user's package for an engine: beside this program, else in the folder of the settings. The working folder is not
- * searched: it may be a checkout of others, and the package gets the keys of every login.
+ * The user's package for an engine: beside this program. No folder that holds data is searched, such as the working folder
+ * or that of the settings: the package gets the keys of every login.
  *
- * @param home the folder of the settings
  * @throws `AgentAuthError` `usage` with the command that installs one
  */
-export function findPackage(kind: EngineKind, home: string, beside: string = import.meta.url): ClientPackage {
+export function findPackage(kind: EngineKind, beside: string = import.meta.url): ClientPackage {
   for (const name of PACKAGES[kind]) {
-    const found = packageFrom(beside, name) ?? packageFrom(join(home, "package.json"), name);
+    const found = packageFrom(beside, name);
     if (found !== undefined) return found;
   }
   const names = PACKAGES[kind];

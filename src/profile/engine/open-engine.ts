@@ -19,8 +19,6 @@ export interface EngineStore {
 
 /** What an engine is opened with. */
 export interface EngineHost {
-  /** The folder of the settings. */
-  home: string;
   /** Receives each secret, so that every output masks it. */
   hide?: ((secret: string) => void) | undefined;
   /** Does something before the run ends. */
@@ -31,12 +29,12 @@ export interface EngineHost {
 export function openEngine(
   kind: EngineKind,
   settings: EngineSettings | undefined,
-  { home, hide, atEnd }: EngineHost,
+  { hide, atEnd }: EngineHost,
 ): EngineStore {
   const { url, keys, takeover, tenant } = settings ?? {};
   const address = readAddress(kind, url, hide);
   const ring = readKeys(keys, `the store ${kind}`, hide);
-  const client = findPackage(kind, home);
+  const client = findPackage(kind);
   const driver = lazyDriver({
     system: kind === "redis" ? "redis" : "postgresql",
     location: address.location,

@@ -1,14 +1,14 @@
-import { readFileSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentAuthErrorJson } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { codeOf, retryWhileBusy } from "../../platform/files.js";
 import {
-  CONTENT,
   checkPrivateFolder,
   discardFile,
   listFolder,
   makePrivateFolder,
+  readPublishedFile,
   temporaryPath,
 } from "../private/private-file.js";
 import { nameOnce } from "../private/published-file.js";
@@ -193,20 +193,10 @@ export class LockFiles {
 
   #json(file: string): Record<string, unknown> | undefined {
     try {
-      const value: unknown = JSON.parse(retryWhileBusy(() => this.#read(file)));
+      const value: unknown = JSON.parse(readPublishedFile(this.#path(file)) ?? "");
       return isJsonObject(value) ? value : undefined;
     } catch {
       return undefined;
-    }
-  }
-
-  #read(file: string): string {
-    try {
-      return readFileSync(this.#path(file), "utf8");
-    } catch (error) {
-      // It was published as a folder, where there are no hard links.
-      if (codeOf(error) !== "EISDIR") throw error;
-      return readFileSync(join(this.#path(file), CONTENT), "utf8");
     }
   }
 

@@ -15,10 +15,12 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { codeOf, isContention, keepToUser, linkStatOf, retryWhileBusy, statOf } from "../../platform/files.js";
-import { changingMode, moveAway, takingOwnership } from "../../platform/shell.js";
+import { moveAway } from "../../platform/shell.js";
 import { randomHex, system } from "../../platform/system.js";
 import { storeError } from "../store-error.js";
+import { checkOwner, resolveTrusted } from "./trusted-path.js";
 
 const MAX_BYTES = 1024 * 1024;
 /** An object, because Node copies its defaults for each call with the name alone. */
@@ -73,36 +75,65 @@ function makeFolders(path: string): string | undefined {
 /**
  * Refuses a folder of secrets that another user owns or can enter, or that is a link; a missing one is accepted.
  *
- * @param against what other users must not be able to do there; one who may write may also add files
  * @returns whether it is there
  * @throws `AgentAuthError` `store_failed`, with the command that repairs it
  */
-export function checkPrivateFolder(path: string, against: "read" | "write" = "read"): boolean {
+export function checkPrivateFolder(path: string): boolean {
   let stat: Stats | undefined;
   try {
-    // A link to the folder above is how a user moves it elsewhere.
-    stat = retryWhileBusy(() => (against === "read" ? linkStatOf : statOf)(path));
+    stat = retryWhileBusy(() => linkStatOf(path));
   } catch (cause) {
     throw storeError(`the folder ${path} cannot be entered`, cause);
   }
   if (stat === undefined) return false;
-  if (!stat.isDirectory()) {
-    const what = stat.isSymbolicLink() ? "is a symbolic link" : "is not a folder";
-    throw storeError(`${path} ${what}`, undefined, `move it away: ${moveAway(path, `${path}.old`)}`);
-  }
-  checkOwner(`the folder ${path}`, path, stat, against === "read" ? "700" : "go-w");
+  if (!stat.isDirectory()) throw notFolderError(path, stat);
+  checkOwner(`the folder ${path}`, path, stat, "700");
   return true;
 }
 
+function notFolderError(path: string, stat: Stats): AgentAuthError {
+  const what = stat.isSymbolicLink() ? "is a symbolic link" : "is not a folder";
+  return storeError(`${path} ${what}`, undefined, `move it away: ${moveAway(path, `${path}.old`)}`);
+}
+
 /**
- * Checks a folder, the one above it, in which a user who can write can replace it, and folders that lie in one another
+ * Refuses a folder in which, or in one above it, another user can replace what this user has made. A link on the way is
+ * how a user moves it elsewhere.
+ *
+ * @returns whether it is there
+ * @throws `AgentAuthError` `store_failed`, with the command that repairs it
+ */
+export function checkTrustedFolder(path: string): boolean {
+  const failure = `the folder ${path} cannot be entered`;
+  const folder = follow(path, failure);
+  let stat: Stats | undefined;
+  try {
+    stat = statOf(folder);
+  } catch (cause) {
+    throw storeError(failure, cause);
+  }
+  if (stat?.isDirectory() === false) throw notFolderError(path, stat);
+  return stat !== undefined;
+}
+
+/**
+ * Checks a folder, those above it, in which a user who can write can replace it, and folders that lie in one another
  * below it.
  *
  * @returns whether the innermost one is there
  */
 export function checkPrivateFolders(path: string, ...below: string[]): boolean {
-  if (!checkPrivateFolder(dirname(path), "write") || !checkPrivateFolder(path)) return false;
+  if (!checkTrustedFolder(dirname(path)) || !checkPrivateFolder(path)) return false;
   return below.every((_, at) => checkPrivateFolder(join(path, ...below.slice(0, at + 1))));
+}
+
+/** {@link resolveTrusted} with an error of the store for each failure. */
+function follow(path: string, failure: string): string {
+  try {
+    return retryWhileBusy(() => resolveTrusted(path));
+  } catch (cause) {
+    throw isAgentAuthError(cause) ? cause : storeError(failure, cause);
+  }
 }
 
 /** The names of the files in a folder; none when there is no such folder. */
@@ -112,19 +143,6 @@ export function listFolder(path: string): string[] {
   } catch (cause) {
     if (codeOf(cause) === "ENOENT") return [];
     throw storeError(`the folder ${path} cannot be read`, cause);
-  }
-}
-
-/** Refuses what belongs to another user, or lets one in. Windows has neither owners nor modes in this sense. */
-export function checkOwner(what: string, path: string, stat: Stats, mode: "600" | "700" | "go-w"): void {
-  if (process.getuid === undefined) return;
-  if (stat.uid !== process.getuid() && stat.uid !== 0) {
-    throw storeError(`${what} belongs to another user`, undefined, takingOwnership(path));
-  }
-  const loose = mode === "go-w" ? 0o022 : 0o077;
-  if ((stat.mode & loose) !== 0) {
-    const can = mode === "go-w" ? "written" : "read";
-    throw storeError(`${what} can be ${can} by others`, undefined, changingMode(mode, path));
   }
 }
 
@@ -143,36 +161,92 @@ export function readPublishedFile(path: string): string | undefined {
   return read(path, MAX_BYTES, CONTENT);
 }
 
+/**
+ * Reads a file of settings, which may be a link, and which others may read: only this user and root can change it, its
+ * name, and each link and folder on the way to it. It is opened once, and checked before a byte of it is read.
+ *
+ * @param what names the file in messages
+ * @returns undefined when there is no such file
+ * @throws `AgentAuthError` `store_failed`, with the command that repairs it
+ */
+export function readTrustedFile(path: string, what = `the file ${path}`): string | undefined {
+  const target = follow(path, `${what} cannot be read`);
+  const fd = openForReading(target, what);
+  return fd === undefined ? undefined : readOpened(fd, target, { what, mode: "go-w", maxBytes: MAX_BYTES });
+}
+
+/** Writes a file of settings: atomically and durably, and where it is a link, the file that it leads to. */
+export function writeTrustedFile(path: string, content: string): void {
+  writePrivateFile(follow(path, `the file ${path} cannot be written`), content);
+}
+
 function read(path: string, maxBytes: number, inFolder: string | undefined): string | undefined {
-  let fd: number;
-  try {
-    // A link could be changed between a check and the read; a FIFO would block forever.
-    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-    fd = retryWhileBusy(() => openSync(path, flags));
-  } catch (cause) {
-    const code = codeOf(cause);
-    if (code === "ENOENT") return undefined;
-    const what = code === "ELOOP" ? "is a symbolic link" : "cannot be read";
-    throw storeError(`the file ${path} ${what}`, cause, inUse(cause));
-  }
-  try {
+  const what = `the file ${path}`;
+  const fd = openForReading(path, what);
+  if (fd === undefined) return undefined;
+  if (inFolder !== undefined) {
     const stat = fstatSync(fd);
-    if (inFolder !== undefined && stat.isDirectory()) {
+    if (stat.isDirectory()) {
+      closeSync(fd);
       const text = read(join(path, inFolder), maxBytes, undefined);
       // A folder that is removed at this moment loses its name before its content; another one is not ours.
       if (text !== undefined || linkStatOf(path)?.ino !== stat.ino) return text;
+      throw notOrdinaryError(what);
     }
-    if (!stat.isFile()) throw storeError(`${path} is not an ordinary file`, undefined);
-    if (stat.nlink > 1 && hasForeignName(path, fd)) {
-      const hint = "put the secret into a file of its own";
-      throw storeError(`the file ${path} has another name too (a hard link)`, undefined, hint);
-    }
-    checkOwner(`the file ${path}`, path, stat, "600");
-    if (stat.size > maxBytes) throw storeError(`the file ${path} is larger than ${maxBytes} bytes`, undefined);
+  }
+  return readOpened(fd, path, { what, mode: "600", maxBytes });
+}
+
+/** @returns undefined when there is no such file */
+function openForReading(path: string, what: string): number | undefined {
+  try {
+    // A link could be changed between a check and the read; a FIFO would block forever.
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+    return retryWhileBusy(() => openSync(path, flags));
+  } catch (cause) {
+    const code = codeOf(cause);
+    if (code === "ENOENT") return undefined;
+    const reason = code === "ELOOP" ? "is a symbolic link" : "cannot be read";
+    throw storeError(`${what} ${reason}`, cause, inUse(cause));
+  }
+}
+
+interface FileRules {
+  /** What messages call the file. */
+  what: string;
+  /** What others must not have. */
+  mode: "600" | "go-w";
+  maxBytes: number;
+}
+
+function readOpened(fd: number, path: string, { what, mode, maxBytes }: FileRules): string {
+  try {
+    const stat = checkOpened(fd, path, what, mode);
+    if (stat.size > maxBytes) throw storeError(`${what} is larger than ${maxBytes} bytes`, undefined);
     return readFileSync(fd, UTF8);
   } finally {
     closeSync(fd);
   }
+}
+
+/**
+ * Refuses an open file that is not an ordinary one, that has another name (a secret), or that others can get at.
+ *
+ * @param mode what others must not have
+ */
+export function checkOpened(fd: number, path: string, what: string, mode: "600" | "go-w" = "600"): Stats {
+  const stat = fstatSync(fd);
+  if (!stat.isFile()) throw notOrdinaryError(what);
+  if (mode === "600" && stat.nlink > 1 && hasForeignName(path, fd)) {
+    const hint = "put the secret into a file of its own";
+    throw storeError(`${what} has another name too (a hard link)`, undefined, hint);
+  }
+  checkOwner(what, path, stat, mode);
+  return stat;
+}
+
+function notOrdinaryError(what: string): AgentAuthError {
+  return storeError(`${what} is not an ordinary file`, undefined);
 }
 
 /** Whether a file has a name beside its own and the temporary one of a save that is in progress or was killed. */

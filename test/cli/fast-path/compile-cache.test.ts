@@ -78,7 +78,6 @@ describe("the folder of compiled code", () => {
     expect(enabled({ HOME: home, AGENTAUTH_HOME: join(home, ".cache") })).toEqual([]);
     expect(enabled({ HOME: home, XDG_CONFIG_HOME: home, XDG_CACHE_HOME: home })).toEqual([]);
     expect(enabled({ HOME: home, XDG_CACHE_HOME: "caches" })).toEqual([]);
-    expect(enabled({ HOME: "" })).toEqual([]);
     expect([".cache", "agentauth"].filter((name) => existsSync(join(home, name)))).toEqual([]);
   });
 

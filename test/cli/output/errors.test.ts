@@ -91,6 +91,12 @@ describe("an error", () => {
     expect(reportError("text", style).message).toBe("a bug in agentauth: text");
   });
 
+  it("is one of usage where the working folder is gone, whatever needs it", () => {
+    const thrown = Object.assign(new Error("ENOENT: no such file or directory, uv_cwd"), { syscall: "uv_cwd" });
+    const style = { io: createMemoryIo(), json: false, redactor: new Redactor() };
+    expect(reportError(thrown, style)).toMatchObject({ code: "usage", class: "usage", cause: thrown });
+  });
+
   it.each([
     [new TypeError("x is not a function"), "TypeError: x is not a function"],
     ["thrown text", "thrown text"],

@@ -119,20 +119,19 @@ describe("the client package of an engine", () => {
   it("is named with the command that installs it, if there is none", () => {
     const home = temporaryFolder();
     const beside = pathToFileURL(join(home, "cli.js")).href;
-    expect(() => findPackage("redis", home, beside)).toThrow(
+    expect(() => findPackage("redis", beside)).toThrow(
       expect.objectContaining({
         code: "usage",
         message: "the store redis needs a client package, and none of redis, ioredis, iovalkey is installed",
         hint: "npm install redis (add --global if agentauth is installed globally)",
       }),
     );
-    expect(() => findPackage("postgres", home, beside)).toThrow(/none of pg, postgres is installed/);
+    expect(() => findPackage("postgres", beside)).toThrow(/none of pg, postgres is installed/);
   });
 
   it("is the first that is found beside the program", () => {
-    const home = temporaryFolder();
-    expect(findPackage("redis", home).name).toBe("redis");
-    expect(findPackage("postgres", home).name).toBe("pg");
+    expect(findPackage("redis").name).toBe("redis");
+    expect(findPackage("postgres").name).toBe("pg");
   });
 });
 

@@ -196,7 +196,7 @@ describe("a lock file", () => {
       ['{"at":1,"failure":"no"}', { at: 1, failure: undefined }],
       ['{"at":1,"failure":{"code":"x"}}', { at: 1, failure: undefined }],
     ] as const) {
-      writeFileSync(done, text);
+      writeFileSync(done, text, { mode: 0o600 });
       expect(lockFiles.ending(attempt)).toEqual(ending);
       expect(lockFiles.latest(NAME)?.done).toBe(true);
     }

@@ -145,11 +145,11 @@ export function settingsPath(host: McpHost, scope: HostScope, machine: HostMachi
   return files.find((file) => existsSync(file)) ?? files[0];
 }
 
-function expand(template: string, { env, home }: HostMachine): string {
+function expand(template: string, machine: HostMachine): string {
   return template
     .replace(/\{(\w+)\|([^}]*)\}/, (_match, name: string, otherwise: string) => {
-      const value = env[name];
+      const value = machine.env[name];
       return value !== undefined && isAbsolute(value) ? value : otherwise;
     })
-    .replace(/^~(?=\/|$)/, () => home);
+    .replace(/^~(?=\/|$)/, () => machine.home);
 }

@@ -115,7 +115,7 @@ function valuesFor(read: () => readonly string[] | undefined) {
  * the settings, the sandbox and the stored logins: only files are read, no keychain, which may prompt for a password.
  */
 async function knownValues(root: Command, words: readonly string[], context: CommandContext): Promise<Values> {
-  const home = context.home();
+  const home = orUndefined(() => context.findHome());
   const config = orUndefined(() => readConfig(home));
   const sandbox = orUndefined(() => readSandboxState(home));
   const settings = Object.values(config?.profiles ?? {});

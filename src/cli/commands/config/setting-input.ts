@@ -3,11 +3,10 @@ import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
 import { abortedError, usageError } from "../../../errors.js";
 import { untilAborted } from "../../../http/deadline.js";
-import { system } from "../../../platform/system.js";
 import type { Profile } from "../../../profile/profile-settings.js";
 import { isReference } from "../../../profile/secrets.js";
 import { storingToken } from "../../../profile/service-settings.js";
-import { userFolder } from "../../../profile/settings.js";
+import { expandUserFolder } from "../../../profile/settings.js";
 import { storeToken } from "../../config/api-token.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
@@ -39,7 +38,7 @@ export async function valueToStore(
 }
 
 function absolutePath(path: string, { io }: CommandContext): string {
-  return resolve(path.replace(system.name === "win32" ? /^~(?=[\\/])/ : /^~(?=\/)/, () => userFolder(io.env)));
+  return resolve(expandUserFolder(path, io.env));
 }
 
 function absoluteReference(value: string, context: CommandContext): string {

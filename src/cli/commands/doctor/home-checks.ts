@@ -1,15 +1,16 @@
 import { accessSync, constants, mkdtempSync, rmSync, type Stats, statfsSync, statSync } from "node:fs";
-import { dirname, isAbsolute, join } from "node:path";
+import { dirname, join } from "node:path";
 import { isAgentAuthError } from "../../../errors.js";
 import { codeOf, othersWithAccess } from "../../../platform/files.js";
 import { changingMode, takingOwnership } from "../../../platform/shell.js";
 import { readSandboxState } from "../../../profile/sandbox-state.js";
+import { homeFolder } from "../../../profile/settings.js";
 import { publishPrivateFile, reservePrivateFile } from "../../../store/private/published-file.js";
 import { storeError } from "../../../store/store-error.js";
 import { ACCESS_TEXT, accessOf } from "../../config/home-access.js";
 import { groupThousands } from "../../output/value.js";
 import { type CheckFinding, failed, ok, skipped, warning } from "./check.js";
-import type { Checks } from "./subject.js";
+import { type Checks, withHome } from "./subject.js";
 
 const ELSEWHERE = "set AGENTAUTH_HOME to a folder that you can write to";
 const OTHER_DISK = "set AGENTAUTH_HOME to a folder on a file system with hard links";
@@ -19,24 +20,21 @@ const PROBE = "probe";
 /** Our folder, its disk, and what runs in it. */
 export const HOME_CHECKS = {
   /** Whether the folder exists and only this user can access it. */
-  home({ home: { value: home, source } }) {
+  home({ env, home: found }) {
+    const { value: home, source } = found ?? { value: homeFolder(env), source: "" };
     const where = `${home} (${source})`;
-    if (!isAbsolute(home)) {
-      const found = `${where} is a relative path: it names another folder in every working directory`;
-      return failed(found, `set ${source} to an absolute path`);
-    }
     const stat = statOf(home);
     if (stat === undefined) return reportAbsent(where, home);
     if (!stat.isDirectory()) return failed(`${where} is not a folder`, "set AGENTAUTH_HOME to another path");
     return checkOwnership(where, home, stat);
   },
 
-  writing: ({ home }) => checkWriting(home.value),
-  disk: ({ home }) => checkDisk(home.value),
+  writing: withHome(checkWriting),
+  disk: withHome((home) => checkDisk(home)),
 
   /** Whether the sandbox runs; both results are ok. */
   sandbox({ home }) {
-    const state = readSandboxState(home.value);
+    const state = readSandboxState(home?.value);
     if (state === undefined) return ok("not running");
     return ok(`running at ${state.base_url} (process ${state.pid}); --profile sandbox uses it`);
   },
@@ -59,8 +57,8 @@ function checkOwnership(where: string, home: string, stat: Stats): CheckFinding 
   if (access === "private") return ok(where);
   if (access === "unchecked") return byAccessList(where, home);
   const found = `${where} ${ACCESS_TEXT[access]}`;
-  if (access === "foreign") return failed(found, takingOwnership(home));
-  const repair = changingMode("700", home);
+  if (access === "foreign") return failed(found, takingOwnership(home, { owner: stat.uid, isTree: true }));
+  const repair = changingMode("700", home, stat.uid);
   // Other users with write access can replace the settings.
   return access === "writable" ? failed(found, repair) : warning(found, repair);
 }

@@ -35,8 +35,8 @@ export function settingRows(
   // A profile's entries were checked when the settings file was read: only the variable can be wrong.
   const shownStore = store ?? { value: NOT_USABLE, source: "AGENTAUTH_STORE" };
   return [
-    row("home", [home.value, home.source]),
-    ...effectiveSettings({ settings, config, home: home.value, store: shownStore, env }).map(
+    row("home", [home?.value, home?.source ?? ""]),
+    ...effectiveSettings({ settings, config, home: home?.value, store: shownStore, env }).map(
       ({ key, value, source = "default" }) => row(key, [value, source]),
     ),
     ...networkRows(flags, env),

@@ -9,6 +9,7 @@ import type { Checks } from "./subject.js";
 export const SETTINGS_CHECKS = {
   "settings file"({ known: { config, problems }, home }) {
     if (problems.file !== undefined) throw problems.file;
+    if (home === undefined) return ok("there is none: nothing is set");
     const path = configPath(home.value);
     if (!existsSync(path)) return ok(`${path} does not exist: nothing is set`);
     const names = Object.keys(config.profiles);

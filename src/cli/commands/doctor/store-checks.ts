@@ -6,6 +6,7 @@ import { CodecError, decodeClient, decodeGrant } from "../../../oauth/model/code
 import { codeOf, statOf } from "../../../platform/files.js";
 import { moveAway } from "../../../platform/shell.js";
 import type { EngineReport } from "../../../profile/engine/health.js";
+import { homeFolder } from "../../../profile/settings.js";
 import type { StoreChoice } from "../../../profile/store-choice.js";
 import { quote, shellWord } from "../../../redact.js";
 import { sealedWith } from "../../../store/file/cipher.js";
@@ -18,7 +19,7 @@ import { CipherError } from "../../../store/seal/sealing.js";
 import { storeError } from "../../../store/store-error.js";
 import { countText } from "../../output/value.js";
 import { type Check, type CheckFinding, failed, ok, skipped, warning } from "./check.js";
-import type { Checks, Subject } from "./subject.js";
+import { type Checks, type Subject, withHome } from "./subject.js";
 
 /** The folders of private files, each with the decoder of its files; a token may be any text. */
 const FOLDERS: Readonly<Record<string, (text: string) => unknown>> = {
@@ -39,7 +40,7 @@ const CLOCK_SLACK_MS = 10_000;
 /** The store of logins: its files, its engine or its keychain. */
 export const STORE_CHECKS = {
   /** The kind of store, its location, and its number of logins. A folder of secrets that others can enter has failed. */
-  async store({ engine, store, known, home: { value: home } }) {
+  async store({ engine, store, known, home: found, env }) {
     if (store === undefined) throw known.problems.store;
     const { value, source, fallback } = store;
     const profile = known.settings.profile.value;
@@ -49,6 +50,7 @@ export const STORE_CHECKS = {
       return ok(`${name}: ${loginCount(await opened.list(), profile)}, in ${opened.location}`);
     }
     if (value === "memory") return ok(`${name}: nothing is stored after a command ends`);
+    const home = found?.value ?? homeFolder(env);
     for (const folder of GUARDED) checkPrivateFolder(join(home, folder));
     if (value === "file") return ok(`${name}: ${loginCount(await fileStore(home).list(), profile)}, in ${home}`);
     const summary = `${name}: ${countText(filesIn(home, GRANTS).length, "login")} in ${home}`;
@@ -85,13 +87,13 @@ export const STORE_CHECKS = {
     () => skipped("the engine does not answer"),
   ),
 
-  keychain({ store, home, env, noInput }) {
-    const keychain = osKeychain(accountOf(home.value), { timeoutMs: KEYCHAIN_CHECK_MS, env });
+  keychain: withHome((home, { store, env, noInput }) => {
+    const keychain = osKeychain(accountOf(home), { timeoutMs: KEYCHAIN_CHECK_MS, env });
     return checkKeychain(store, keychain, noInput === undefined);
-  },
+  }),
 
   /** Whether each stored file can be used: its mode, its owner and its format. */
-  files({ home: { value: home }, store }) {
+  files: withHome((home, { store }) => {
     const results = Object.entries(FOLDERS).flatMap(([folder, decode]) =>
       filesIn(home, folder).map((name) => examineFile(join(home, folder, name), decode)),
     );
@@ -107,10 +109,10 @@ export const STORE_CHECKS = {
     return ok(
       results.length === 0 ? "none yet" : `${count}, all can be used${sealed > 0 ? ` (${sealed} sealed)` : ""}`,
     );
-  },
+  }),
 
   /** The partial files of killed processes. */
-  leftovers({ home: { value: home }, context }) {
+  leftovers: withHome((home, { context }) => {
     const now = context.now();
     const old = ["", "claims", ...Object.keys(FOLDERS)]
       .flatMap((folder) => namesIn(join(home, folder)).map((name) => join(home, folder, name)))
@@ -121,7 +123,7 @@ export const STORE_CHECKS = {
     if (old.length === 0) return ok("none");
     const shown = old.slice(0, MOST_SHOWN).map(shellWord);
     return warning(`${old.length} temporary files of commands that were killed`, `rm ${shown.join(" ")}`);
-  },
+  }),
 } satisfies Checks;
 
 /** A check of what the engine of the store reports. Default for an engine that does not answer: its error. */
@@ -173,7 +175,7 @@ function examineFile(path: string, decode: (text: string) => unknown): Problem |
       return { why: `${path}: ${error.message}`, remedy: aside };
     if (!isAgentAuthError(error)) throw error;
     // Some hints are sentences, and only commands can be joined.
-    const isCommand = /^(?:chmod|chown|icacls|takeown) /.test(error.hint ?? "");
+    const isCommand = /^(?:(?:sudo )?ch(?:mod|own)|icacls|takeown) /.test(error.hint ?? "");
     return { why: error.message, remedy: (isCommand && error.hint) || aside };
   }
 }

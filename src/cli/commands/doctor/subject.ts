@@ -4,7 +4,7 @@ import { type EngineReport, engineReport } from "../../../profile/engine/health.
 import { type EngineStore, openEngine } from "../../../profile/engine/open-engine.js";
 import { isEngine } from "../../../profile/profile-settings.js";
 import { resolveSettings } from "../../../profile/resolve-settings.js";
-import { locateHome, type SettingFlags, type Settings, type Sourced } from "../../../profile/settings.js";
+import { findHome, type SettingFlags, type Settings, type Sourced } from "../../../profile/settings.js";
 import { type Config, profileOf, readConfig, writtenProfile } from "../../../profile/settings-file.js";
 import { chooseStore, type StoreChoice } from "../../../profile/store-choice.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
@@ -13,7 +13,7 @@ import type { AgentFlags } from "../../flags/agent.js";
 import { flagText } from "../../flags/flag-name.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { type CommandContext, once } from "../../runtime/context.js";
-import type { Check } from "./check.js";
+import { type Check, type CheckFinding, skipped } from "./check.js";
 import { fetchOnce, type ServiceReply } from "./service-reply.js";
 
 /** Options of `doctor`. */
@@ -28,7 +28,8 @@ export interface Subject {
   options: DoctorFlags;
   env: Env;
   known: KnownSettings;
-  home: Sourced;
+  /** The folder of our files; undefined for a user without one, and for one that is invalid. */
+  home: Sourced | undefined;
   /** Why the user may not be prompted; undefined if that is allowed. */
   noInput: string | undefined;
   /** The chosen store; undefined if the choice is invalid. */
@@ -48,6 +49,14 @@ export interface Subject {
 /** Checks by their names. */
 export type Checks = Readonly<Record<string, Check<Subject>>>;
 
+/** A check of the folder of our files, which a user may not have. */
+export function withHome<Found>(
+  check: (home: string, subject: Subject) => Found,
+): (subject: Subject) => Found | CheckFinding {
+  return (subject) =>
+    subject.home === undefined ? skipped("there is no folder for files") : check(subject.home.value, subject);
+}
+
 /**
  * What the checks of a run look at.
  *
@@ -56,14 +65,13 @@ export type Checks = Readonly<Record<string, Check<Subject>>>;
 export function subjectOf(options: DoctorFlags, context: CommandContext): Subject {
   const { env } = context.io;
   const url = options.url === undefined ? undefined : parseMcpUrlArgument(options.url);
-  const home = locateHome(env);
-  const known = knownSettings(options, env, home.value);
+  const known = knownSettings(options, env);
   // If a server does not respond, each request is sent once, with a short timeout.
   const flags = { ...options, timeout: options.timeout ?? 10, retries: options.retries ?? 0 };
   const service = context.with({ flags, settings: known.settings });
   const noInput = options.input === false ? "--no-input" : env["AGENTAUTH_NO_INPUT"] && "AGENTAUTH_NO_INPUT is set";
   return {
-    ...{ options: flags, env, known, home, noInput, store: known.store, url, context, service },
+    ...{ options: flags, env, known, home: known.home, noInput, store: known.store, url, context, service },
     engine: engineOf(known.store, context),
     server: context.with({ flags }),
     reply: once(() => fetchOnce(service)),
@@ -81,6 +89,7 @@ function engineOf(store: StoreChoice | undefined, context: CommandContext): Subj
 export interface KnownSettings {
   settings: Settings;
   config: Config;
+  home: Sourced | undefined;
   /** Undefined if the choice is invalid. */
   store: StoreChoice | undefined;
   problems: Partial<Record<"file" | "profile" | "baseUrl" | "store", AgentAuthError>>;
@@ -89,7 +98,7 @@ export interface KnownSettings {
 const EMPTY: Config = { schema: 1, profile: "default", profiles: {} };
 
 /** Resolves every setting as `resolveSettings` does, but reports a wrong setting without hiding the others. */
-export function knownSettings(flags: SettingFlags, env: Env, home: string): KnownSettings {
+export function knownSettings(flags: SettingFlags, env: Env): KnownSettings {
   const problems: KnownSettings["problems"] = {};
   const report = (what: keyof typeof problems, error: unknown) => {
     if (!isAgentAuthError(error)) throw error;
@@ -103,8 +112,11 @@ export function knownSettings(flags: SettingFlags, env: Env, home: string): Know
       return undefined;
     }
   };
+  const found = unlessWrong("file", () => findHome(env));
+  const home = found?.value;
   const config = unlessWrong("file", () => readConfig(home)) ?? EMPTY;
   const settings = resolveSettings(flags, env, config, home, flagText, { onWrong: report });
   const store = unlessWrong("store", () => chooseStore(env, writtenProfile(settings.profile.value, config)));
-  return { settings: { ...settings, profile: profileOf(settings.profile, home) }, config, store, problems };
+  const profile = profileOf(settings.profile, home);
+  return { settings: { ...settings, profile }, config, home: found, store, problems };
 }

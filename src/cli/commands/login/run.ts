@@ -62,8 +62,9 @@ async function logIn(options: TokenFlags, context: CommandContext): Promise<numb
   if (idp === undefined && (options.url as string | undefined) === undefined) throw await noServer(context);
   const url = idp ?? parseMcpUrlArgument(options.url);
   if (options.grant !== undefined) throw noUserLogin(url, options.grant);
-  const home = context.home();
-  if (repairHome(home)) context.io.say(`${escapeText(home)} was readable by other users; it is private again`);
+  const home = context.findHome();
+  if (home !== undefined && repairHome(home))
+    context.io.say(`${escapeText(home)} was readable by other users; it is private again`);
   if (options.callbackUrl !== undefined && typeof options.wait !== "string") throw callbackWithoutWait();
   if (options.wait === false) return beginLogin(url, options, context);
   const reason = whyTwoSteps(options, context);

@@ -61,7 +61,7 @@ export async function runStatus(
   const unusable: AgentAuthError[] = [];
   const stored = await agent.status(url, { all, onUnusable: (error) => unusable.push(error) });
   const pending = pendingOf(url, options, context);
-  const home = context.home();
+  const home = context.findHome() ?? "";
   const logins = [...stored.map(printedLogin).sort(byName), ...pending.map((one) => printedPendingLogin(one, home))];
   const settings = context.settings();
   const columns = [
@@ -106,7 +106,7 @@ async function runStatusOfAll(options: StoredLoginFlags, context: CommandContext
       count += logins.length;
       anyUsable ||= logins.some(isUsable);
     }
-    yield pending.map((one) => printedPendingLogin(one, context.home()));
+    yield pending.map((one) => printedPendingLogin(one, context.findHome() ?? ""));
   }
   await printPages(pages(), { ...LOGINS, columns }, options, context);
   io.say(sourcesLine(context.settings(), context, { all: true, location: store.location }));
@@ -178,14 +178,14 @@ function isUsable(login: PrintedLogin): boolean {
 export function sourcesLine(
   { profile, issuer }: Settings,
   context: CommandContext,
-  { all = false, location = context.home() } = {},
+  { all = false, location = context.findHome() ?? "" } = {},
 ): string {
-  const home = context.home();
+  const home = context.findHome();
   const store = storeChoiceOf(profile.value, context.io.env, home);
   const { value, source } = profileOf(profile, home);
   const whose = all ? "all profiles (--all)" : `profile ${value} (${source})`;
   // Who can read the folder is no matter of a store elsewhere.
-  const access = isEngine(store.value) ? undefined : homeAccess(home);
+  const access = home === undefined || isEngine(store.value) ? undefined : homeAccess(home);
   const accessText =
     access === undefined
       ? ""

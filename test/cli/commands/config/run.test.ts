@@ -319,7 +319,7 @@ describe("settings that cannot be", () => {
   it("read are an error of the store", async ({ home, run }) => {
     mkdirSync(join(home, "config.json"), { recursive: true });
     const { code, stderr } = await run(["config", "list"]);
-    expect([code, stderr]).toEqual([8, expect.stringContaining("config.json cannot be read")]);
+    expect([code, stderr]).toEqual([8, expect.stringContaining("config.json is not an ordinary file")]);
   });
 });
 

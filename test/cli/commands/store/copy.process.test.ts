@@ -75,7 +75,7 @@ describe.each<[EngineKind, boolean, () => Promise<Engine>]>([
     /** Uses the store in the engine as another process does. */
     const inEngine = async <T>(use: (store: ReturnType<typeof openEngine>["store"]) => Promise<T>): Promise<T> => {
       const settings = engineSettings({ ...env, AGENTAUTH_STORE_URL: engine.url }, { name: "default", entries: {} });
-      const { store, driver } = openEngine(kind, settings, { home });
+      const { store, driver } = openEngine(kind, settings, {});
       return use(store).finally(() => driver.close());
     };
     const plain = (store: Pick<ReturnType<typeof fileStore>, "list">) =>

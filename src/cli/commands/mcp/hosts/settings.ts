@@ -1,5 +1,5 @@
 import { usageError } from "../../../../errors.js";
-import { userFolder } from "../../../../profile/settings.js";
+import { requireUserFolder } from "../../../../profile/settings.js";
 import { quote } from "../../../../redact.js";
 import { changeServer, type SettingsChange, serversIn } from "../../../clients/mcp-hosts/edit.js";
 import {
@@ -25,12 +25,17 @@ export interface HostSettings {
 
 /** What a run knows of its machine. */
 export function machineOf({ io: { env }, machine }: CommandContext): HostMachine {
-  const { platform, folder } = machine ?? { platform: process.platform, folder: process.cwd() };
+  const { platform = process.platform } = machine ?? {};
   return {
     platform,
-    folder,
     env,
-    home: platform === "win32" ? (env["USERPROFILE"] ?? userFolder(env)) : userFolder(env),
+    // Few files need them, and either may be missing.
+    get folder() {
+      return machine?.folder ?? process.cwd();
+    },
+    get home() {
+      return (platform === "win32" && env["USERPROFILE"]) || requireUserFolder(env);
+    },
   };
 }
 
