@@ -28,6 +28,8 @@ export class AgentContext {
   readonly nonces: Nonces;
   readonly pending: PendingRefreshes;
   readonly profile: string;
+  /** The tenant of the store; undefined where it has none. */
+  readonly tenant: string | undefined;
   readonly events: Events;
   /** The address of the latest call, which is that of the next one in most programs. */
   #latestKey: { mcpUrl: string; key: GrantKey } | undefined;
@@ -36,13 +38,19 @@ export class AgentContext {
    * @param profile whose logins these are
    * @param like the context whose connections, documents, nonces and events these are too; none knows anything of a login
    */
-  constructor(options: AgentClientOptions, profile = options.profile ?? "default", like?: AgentContext) {
+  constructor(
+    options: AgentClientOptions,
+    profile = options.profile ?? "default",
+    like?: AgentContext,
+    tenant = options.store.tenant,
+  ) {
     this.options = options;
     this.connections = like?.connections ?? new ConnectionPool(options);
     this.nonces = like?.nonces ?? new Nonces();
     this.pending = like?.pending ?? new PendingRefreshes();
     this.clock = options.clock ?? systemClock;
     this.profile = profile;
+    this.tenant = tenant;
     this.events = like?.events ?? createEvents(options.onEvent);
   }
 
@@ -68,7 +76,8 @@ export class AgentContext {
   /** Where the started logins of web apps are, and to whom they belong. */
   webLogins(): WebLoginContext {
     const { store, loginHint: account } = this.options;
-    return { store, clock: this.clock, profile: this.profile, account, secrets: loginSecrets(this.options) };
+    const { clock, tenant, profile } = this;
+    return { store, clock, tenant, profile, account, secrets: loginSecrets(this.options) };
   }
 
   /** A request by the client of a grant; unstored credentials come from the options if they name the same client. */

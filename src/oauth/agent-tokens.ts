@@ -207,7 +207,11 @@ export class AgentUsers {
     if (loginHint !== undefined) throw new TypeError("loginHint names the account of one user: leave it out");
     if (typeof user !== "string" || user === "") throw new TypeError("user must be a text of at least one character");
     const tokens = this.tokensOf(tenant);
-    return new AgentUserView(this, tokens, new AgentContext(tokens.context.options, user, this.#own.context));
+    return new AgentUserView(
+      this,
+      tokens,
+      new AgentContext(tokens.context.options, user, this.#own.context, tokens.context.tenant),
+    );
   }
 
   /**
@@ -223,7 +227,7 @@ export class AgentUsers {
     if (options.store.for === undefined)
       throw new TypeError("this store has no tenants: leave out tenant, or use grantStore");
     const store = options.store.for({ tenant });
-    const tokens = new AgentTokens(new AgentContext({ ...options, store }, profile, this.#own.context));
+    const tokens = new AgentTokens(new AgentContext({ ...options, store }, profile, this.#own.context, tenant));
     this.#tenants.set(tenant, tokens);
     return tokens;
   }

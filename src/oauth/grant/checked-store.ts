@@ -25,6 +25,7 @@ export function checkedStore(store: GrantStore, events: Events): GrantStore {
   };
   return {
     location: store.location,
+    tenant: store.tenant,
     read: async (key) => {
       // Each call reads: a read that succeeds is worth neither an event nor the time of a more precise clock.
       const startedAt = events.wants("store") ? Date.now() : 0;

@@ -27,6 +27,8 @@ const finishedHere = memoryRecords();
 export interface WebLoginContext {
   store: GrantStore;
   clock: Pick<Clock, "epoch">;
+  /** The tenant of the store: two of them may each have a user of the same name. */
+  tenant: string | undefined;
   profile: string;
   account: string | undefined;
   /** The first one seals, each one opens. */
@@ -41,7 +43,7 @@ interface WaitingLogin {
 
 /** Stores a prepared login until its callback arrives. */
 export async function storeWebLogin(
-  { store, clock, profile, account, secrets }: WebLoginContext,
+  { store, clock, tenant, profile, account, secrets }: WebLoginContext,
   { login, returnTo }: WaitingLogin,
 ): Promise<StartedLogin> {
   const { state, authorizationUrl: url } = login.pending;
@@ -50,25 +52,31 @@ export async function storeWebLogin(
   const expiresAt = now + WEB_LOGIN_LIFE_MS;
   // The scopes are chosen: a long list of those that the issuer supports would only fill a cookie.
   const issuer = { ...login.issuer, scopesSupported: undefined };
-  const text = JSON.stringify({ login: loginMembers({ ...login, issuer, profile }), returnTo, browser, expiresAt });
+  const text = JSON.stringify({
+    login: loginMembers({ ...login, issuer, profile }),
+    tenant,
+    returnTo,
+    browser,
+    expiresAt,
+  });
   const cookie = setCookie(await cookieName(state), browser, WEB_LOGIN_LIFE_MS / 1000);
   const [secret] = secrets;
   if (secret !== undefined) return { url, state, saved: await sealText(text, secret), cookie };
-  const id = await hashOfTexts(state, browser, profile, account);
+  const id = await hashOfTexts(state, browser, tenant, profile, account);
   if (!(await recordsOf(store).put(id, text, { now, expiresAt }))) throw loginNotStoredError();
   return { url, state, saved: undefined, cookie };
 }
 
 /**
- * Takes the login that a callback belongs to. Each can be taken once, within ten minutes, by the browser, the profile and
- * the account that it began with; any other attempt changes nothing.
+ * Takes the login that a callback belongs to. Each can be taken once, within ten minutes, by the browser, the tenant, the
+ * profile and the account that it began with; any other attempt changes nothing.
  */
 export async function takeWebLogin(
   context: WebLoginContext,
   parameters: URLSearchParams,
   { saved, cookie }: { saved: string | undefined; cookie: string | undefined },
 ): Promise<WaitingLogin> {
-  const { store, clock, profile, account, secrets } = context;
+  const { store, clock, tenant, profile, account, secrets } = context;
   const state = stateOf(parameters);
   const browser = readCookie(cookie ?? "", await cookieName(state));
   if (browser === undefined) throw browserMismatchError();
@@ -77,7 +85,7 @@ export async function takeWebLogin(
     ? saved.length > MAX_SAVED
       ? undefined
       : await openText(saved, secrets)
-    : await store.shortLived?.take(await hashOfTexts(state, browser, profile, account));
+    : await store.shortLived?.take(await hashOfTexts(state, browser, tenant, profile, account));
   if (text === undefined)
     throw isSealed ? badSavedLoginError("it was not sealed with loginSecret, or was changed") : loginNotFoundError();
   const waiting = decodeWaiting(text);
@@ -86,7 +94,8 @@ export async function takeWebLogin(
   if (expiresAt <= now) throw loginNotFoundError();
   // The login at the identity provider is that of the profile, whatever account its client is for.
   const isForUser = login.account === account || login.account === IDP_ACCOUNT;
-  if (login.profile !== profile || !isForUser) throw badSavedLoginError("it belongs to another user");
+  if (waiting.tenant !== tenant || login.profile !== profile || !isForUser)
+    throw badSavedLoginError("it belongs to another user");
   if (!isSameText(login.pending.state, state)) throw stateMismatchError();
   if (!isSameText(waiting.browser, browser)) throw browserMismatchError();
   const records = store.shortLived ?? finishedHere;
@@ -154,10 +163,11 @@ function recordsOf({ shortLived }: GrantStore) {
 function decodeWaiting(text: string) {
   try {
     const value = parseStrictJson(text);
-    const { login, returnTo, browser, expiresAt } = isJsonObject(value) ? value : {};
+    const { login, tenant, returnTo, browser, expiresAt } = isJsonObject(value) ? value : {};
     if (typeof browser !== "string" || typeof expiresAt !== "number") throw new CodecError("it contains no login");
     return {
       login: loginOf(login),
+      tenant,
       returnTo: typeof returnTo === "string" ? returnTo : undefined,
       browser,
       expiresAt,

@@ -86,6 +86,8 @@ export interface GrantStore extends BindingStore {
   lease<T>(name: string, work: (lease: Lease) => Promise<T>, options: LeaseOptions<T>): Promise<T>;
   /** Where logins wait for their callback, for `AgentClient.startLogin`. Optional: its `saved` then holds them, sealed. */
   readonly shortLived?: ShortLivedRecords | undefined;
+  /** The tenant whose logins it has: a login that another tenant began is none of its own. Optional, as {@link GrantStore.for}. */
+  readonly tenant?: string | undefined;
   /** The same store for another tenant, for `AgentClient.for`. Optional: without it the store has no tenants. */
   for?(partition: { readonly tenant: string }): GrantStore;
   /** The removed logins that are still to be revoked. Optional: without it a revocation that failed is not tried again. */

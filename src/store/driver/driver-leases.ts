@@ -37,18 +37,18 @@ export class DriverLeases {
   }
 
   /** As `GrantStore.lease`. The callers in one process queue up before they ask the engine. */
-  run<T>(
+  async run<T>(
     records: TenantRecords,
     name: string,
     work: (lease: Lease) => Promise<T>,
     options: LeaseOptions<T>,
   ): Promise<T> {
     const requestedAt = this.#clock.epoch();
-    const leaseName = nameOf(name, options);
+    const place = await this.#placeOf(records, nameOf(name, options));
     return this.#here.run(
-      leaseName,
+      // Two tenants may each have a user of the same name.
+      `${place.key.partition} ${place.key.id}`,
       async (queued) => {
-        const place = await this.#placeOf(records, leaseName);
         const taken = await this.#take(place, records, options);
         if ("instead" in taken) return taken.instead;
         // Waiting for an attempt that was rolled back is not waiting for the one before it.

@@ -116,6 +116,7 @@ function tenantStore(engine: Engine, tenant: string): GrantStore {
   const grants = new GrantRecords(own, engine);
   return {
     location: driver.location,
+    tenant,
     read: (key) => grants.read(key),
     save: async (grant, expected) => {
       await engine.check();

@@ -1,4 +1,6 @@
 import { AgentClient, type AgentClientOptions } from "../../../src/oauth/agent.js";
+import { grantStore } from "../../../src/store/driver/grant-store.js";
+import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { browse, type Callback, cookieHeader, SECRET } from "../../oauth/login/web-support.js";
 import { type HostileCase, UP_TO_AUTHORIZATION, WHOLE_LOGIN } from "../case.js";
@@ -65,6 +67,33 @@ export const webLogin: readonly HostileCase[] = [
       return clientOf(kit, "alice", { loginSecret }).handleCallback(request, { saved });
     },
     ...twoLogins,
+  },
+  {
+    ...refused,
+    id: "Z9h",
+    input: "a web app: a callback with the sealed login of a user of the same name of another tenant",
+    code: "bad_saved_login",
+    async call(kit) {
+      const store = grantStore(memoryDriver(), { seal: "none" });
+      const agents = new AgentClient({ store, loginSecret: SECRET });
+      const [acme, other] = ["acme", "other"].map((tenant) => agents.for({ tenant, user: "alice" }));
+      if (acme === undefined || other === undefined) throw new Error("there are two");
+      const { saved, request } = await browse(acme, kit.mcp.url);
+      return other.handleCallback(request, { saved });
+    },
+  },
+  {
+    ...refused,
+    id: "Z9i",
+    input: "a web app: the same, where each tenant has a client of its own",
+    code: "bad_saved_login",
+    async call(kit) {
+      const driver = memoryDriver();
+      const clientOfTenant = (tenant?: string) =>
+        new AgentClient({ store: grantStore(driver, { seal: "none", tenant }), loginSecret: SECRET, profile: "alice" });
+      const { saved, request } = await browse(clientOfTenant("acme"), kit.mcp.url);
+      return clientOfTenant().handleCallback(request, { saved });
+    },
   },
   {
     ...refused,

@@ -108,6 +108,21 @@ describe("a lease over a driver", () => {
     expect(time.timers).toBe(0);
   });
 
+  it("of one tenant lets that of the same name of another tenant begin", async () => {
+    const store = openGrantStore(memoryDriver(), { seal: "none" });
+    const [acme, other] = [store.for?.({ tenant: "acme" }), store.for?.({ tenant: "other" })];
+    const refreshes = madeGrant();
+    let end = () => {};
+    const work = () =>
+      new Promise<void>((resolve) => {
+        end = resolve;
+      });
+    const held = acme?.lease("x", work, { ...BRIEF, refreshes });
+    expect(await other?.lease("x", async () => "began", { ...BRIEF, refreshes })).toBe("began");
+    end();
+    await held;
+  });
+
   it("passes on four seconds after its holder was killed, and not before", async () => {
     const { time, one, other } = await processes();
     const held = await hold(one.store);
