@@ -25,10 +25,15 @@ export interface TokenSteps {
   ): Promise<GrantTokens>;
   /** Gets the assertion of a workload for this request. */
   assertionOf(workload: Workload): Promise<string>;
-  /** Exchanges an id token, or a refresh token, for an assertion (ID-JAG) at the identity provider that issued it. */
+  /**
+   * Exchanges an id token, or a refresh token, for an assertion (ID-JAG) at the identity provider that issued it.
+   *
+   * @param idToken says whom the assertion must be of
+   */
   idJag(
     grant: MachineGrantOf<"id_jag">,
     subject: IdJagSubject,
+    idToken: string,
   ): Promise<{ assertion: string; scope: string | undefined }>;
 }
 
@@ -88,7 +93,7 @@ export const GRANT_STRATEGIES = {
     extension: "io.modelcontextprotocol/enterprise-managed-authorization",
     proof: async ({ idToken, idp }) => ({ text: await idToken(), source: [idp.tokenEndpoint, idp.clientId] }),
     async tokens(steps, idToken, grant) {
-      const { assertion, scope } = await steps.idJag(grant, (await grant.subject?.()) ?? { idToken });
+      const { assertion, scope } = await steps.idJag(grant, (await grant.subject?.()) ?? { idToken }, idToken);
       return steps.jwtBearer(assertion, { scope });
     },
     explain(code, { idp, subject }) {

@@ -16,6 +16,7 @@ import { listsExchange } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
 import { scopeFor, splitScope, unionScopes } from "../model/scope.js";
 import { checkEndpoint, recordOf, type TokenCall } from "../token/token.js";
+import { readClaims } from "../token/token-checks.js";
 import { machineFailure, strategyOf, type TokenSteps } from "./grant-strategies.js";
 import { clientCredentialsTokens, idJagAssertion, jwtBearerTokens, type TokenParameters } from "./machine-tokens.js";
 
@@ -239,8 +240,10 @@ function tokensFor(
       const { issuer, tokenEndpoint, signal } = call;
       return assertion({ audience, issuer, tokenEndpoint, resource: parameters.resource, signal });
     },
-    async idJag(byUser, subject) {
-      const wanted = { ...parameters, ...subject, audience: call.issuer };
+    async idJag(byUser, subject, idToken) {
+      const { iss, sub } = readClaims(idToken)?.claims ?? {};
+      const expected = { iss: byUser.idp.issuer ?? iss, sub, clientId: call.client.clientId };
+      const wanted = { ...parameters, ...subject, audience: call.issuer, expected };
       const requested = idJagAssertion(callTo(byUser.idp, call, httpTo), wanted);
       const { value: assertion, scope } = await requested.catch((error: unknown) => {
         throw providerFailure(error, byUser, { ...wanted, profile: call.profile });

@@ -73,6 +73,15 @@ export type IdJagRequest = TokenParameters &
   IdJagSubject & {
     /** The issuer that the assertion is for. */
     audience: string;
+    /** Who asserts whom, and for which client of the audience. */
+    expected: {
+      /** The identity provider; undefined if neither the caller nor an id token names it. */
+      iss: unknown;
+      /** The user, as the id token names the user. */
+      sub: unknown;
+      /** Empty for an issuer that knows no client. */
+      clientId: string;
+    };
   };
 
 /**
@@ -83,7 +92,7 @@ export type IdJagRequest = TokenParameters &
  * @throws as {@link jwtBearerTokens}
  */
 export async function idJagAssertion(call: TokenCall, request: IdJagRequest): Promise<ExchangedToken> {
-  const { audience, resource, scope } = request;
+  const { audience, resource, scope, expected } = request;
   const subject =
     "refreshToken" in request
       ? { subjectToken: request.refreshToken, subjectTokenType: `${TOKEN_TYPE}refresh_token` }
@@ -94,10 +103,20 @@ export async function idJagAssertion(call: TokenCall, request: IdJagRequest): Pr
   const complain = (field: string, value: unknown, rule: string) =>
     refusalError("bad_token_answer", { field, value, from: call.tokenEndpoint, rule });
   if (header?.["typ"] !== ID_JAG_TYP) throw complain("typ of the ID-JAG", header?.["typ"], `must be "${ID_JAG_TYP}"`);
-  const named = claims?.["aud"];
   // Any other issuer in the audience could use the assertion in our place.
-  if (named !== audience && !(Array.isArray(named) && named.length === 1 && named[0] === audience)) {
-    throw complain("aud of the ID-JAG", named, `must be "${audience}" alone, the issuer that it was asked for`);
+  const alone = (value: unknown) => (Array.isArray(value) && value.length === 1 ? value[0] : value);
+  const rules: [claim: string, wanted: unknown, whose: string][] = [
+    ["aud", audience, " alone, the issuer that it was asked for"],
+    ["iss", expected.iss, ", the identity provider that was asked"],
+    ["sub", expected.sub, ", the user of the id token"],
+    ["client_id", expected.clientId || undefined, ", the client that it was asked for"],
+    ["resource", resource, " alone, the resource that it was asked for"],
+  ];
+  for (const [claim, wanted, whose] of rules) {
+    const named = claims?.[claim];
+    const mayBeList = claim === "aud" || claim === "resource";
+    if (wanted !== undefined && (mayBeList ? alone(named) : named) !== wanted)
+      throw complain(`${claim} of the ID-JAG`, named, `must be ${quote(wanted)}${whose}`);
   }
   return issued;
 }
@@ -140,13 +159,14 @@ function checkClaims(assertion: string, { issuer, tokenEndpoint, clock }: TokenC
     const since = Number.isFinite(new Date(exp * 1000).getTime()) ? new Date(exp * 1000).toISOString() : quote(exp);
     throw invalid("invalid_grant", `expired at ${since} (exp)`, "have the platform issue a current one");
   }
-  const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
-  if (wanted === undefined ? named.includes(issuer) || named.includes(tokenEndpoint) : named.includes(wanted)) return;
+  // Each of several could use it at the others.
+  const named = Array.isArray(aud) && aud.length === 1 ? (aud[0] as unknown) : aud;
+  if (wanted === undefined ? named === issuer || named === tokenEndpoint : named === wanted) return;
   const shown = aud === undefined ? "has no aud" : `is for ${quote(aud)} (aud)`;
   const rule =
     wanted === undefined
-      ? `neither the issuer ${quote(issuer)} nor its token endpoint ${quote(tokenEndpoint)} is in its aud`
-      : `the audience ${quote(wanted)} is not in its aud`;
+      ? `its aud must be the issuer ${quote(issuer)} or its token endpoint ${quote(tokenEndpoint)} alone`
+      : `its aud must be ${quote(wanted)} alone`;
   throw new AgentAuthError("wrong_audience", `the assertion ${shown}, and is not sent: ${rule} (RFC 7523 section 3)`, {
     class: "refused",
     hint: "have it issued for this issuer; if it is for another one, check the MCP server and the option issuer",

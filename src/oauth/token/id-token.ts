@@ -38,7 +38,10 @@ export async function verifyIdToken(grant: Grant, verification: IdTokenVerificat
     if (isAgentAuthError(error)) throw error;
     throw complain(`must be verifiable (OpenID Connect Core section 3.1.3.7): ${quote((error as Error).message)}`);
   }
-  const { aud, azp } = readClaims(idToken.reveal())?.claims ?? {};
+  const { aud, azp, sub, iat } = readClaims(idToken.reveal())?.claims ?? {};
+  if (typeof sub !== "string" || sub === "") throw complain("must name the user by a text (sub)");
+  if (typeof iat !== "number" || iat > verification.now / 1000 + TOLERANCE_S)
+    throw complain("must have been issued by now (iat)");
   const isForSeveral = Array.isArray(aud) && aud.length > 1;
   if ((azp !== undefined || isForSeveral) && azp !== client.clientId)
     throw complain(`must have been issued to the client ${quote(client.clientId)} (azp), and is of ${quote(issuer)}`);

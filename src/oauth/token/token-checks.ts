@@ -118,11 +118,12 @@ function defectOf(value: unknown, { issuer, clientId, nonce }: IdTokenExpectatio
   const jwt = typeof value === "string" && value.length <= MAX_ID_TOKEN ? readClaims(value) : undefined;
   if (jwt === undefined) return "it is not a signed JWT";
   const { alg } = jwt.header;
-  const { iss, aud, azp, nonce: returned } = jwt.claims;
+  const { iss, aud, azp, sub, nonce: returned } = jwt.claims;
   if (typeof alg !== "string" || alg.toLowerCase() === "none") return "it is not signed";
   if (iss !== issuer) return `its iss is not ${quote(issuer)}`;
   if (![aud].flat().includes(clientId) || (azp !== undefined && azp !== clientId))
     return `it is not for the client ${quote(clientId)}`;
+  if (sub !== undefined && typeof sub !== "string") return "its sub is not a text";
   if (nonce !== undefined && returned !== nonce) return "its nonce is not that of the request";
   return undefined;
 }

@@ -117,6 +117,16 @@ const workloads: HostileCase[] = [
       return ["--assertion", `file:${plant(kit, "assertion", old)}`];
     },
   }),
+  workload("T18l", "an assertion for the issuer and for others", {
+    outcome: "refused",
+    code: "wrong_audience",
+    result: "no token request: each of them could use it at the others",
+    says: ["aud", "alone"],
+    source: (kit) => {
+      const shared = jwt({ iss: "platform", sub: "ci", exp: 4e9, aud: [kit.as.issuer, kit.other.issuer] });
+      return ["--assertion", `file:${plant(kit, "assertion", shared)}`];
+    },
+  }),
   ...(process.platform === "win32"
     ? []
     : [
@@ -187,7 +197,25 @@ const idJagAnswer = (
 });
 const TYP = { typ: "oauth-id-jag+jwt" };
 
-const issued = ({ as }: Kit) => idJagAnswer({ aud: as.issuer, iss: "idp", exp: 4e9 }, TYP);
+/** What was asked for. */
+const asked = ({ as, mcp }: Kit) => ({
+  ...{ aud: as.issuer, iss: "idp", sub: "alice", exp: 4e9 },
+  ...{ client_id: "machine", resource: mcp.url },
+});
+const issued = (kit: Kit) => idJagAnswer(asked(kit), TYP);
+
+const otherThanAsked = (id: string, claim: string, value: unknown): HostileCase =>
+  idJag(
+    id,
+    `an ID-JAG with another ${claim} than was asked for`,
+    (kit) => idJagAnswer({ ...asked(kit), [claim]: value }, TYP),
+    {
+      outcome: "refused",
+      code: "bad_token_answer",
+      result: "not sent to the issuer",
+      says: [`${claim} of the ID-JAG`],
+    },
+  );
 
 const userLogins: HostileCase[] = [
   idJag("T19a", "an ID-JAG for another issuer", () => idJagAnswer({ aud: "https://evil.example" }, TYP), {
@@ -208,6 +236,10 @@ const userLogins: HostileCase[] = [
     ({ as }) => idJagAnswer({ aud: as.issuer }, TYP, { issued_token_type: ACCESS }),
     { outcome: "refused", code: "bad_token_answer", result: "not sent to the issuer", says: ["issued_token_type"] },
   ),
+  otherThanAsked("T19h", "iss", "other"),
+  otherThanAsked("T19i", "client_id", "other"),
+  otherThanAsked("T19j", "sub", "mallory"),
+  otherThanAsked("T19k", "resource", "https://evil.example/mcp"),
   idJag("T19d", "an identity provider that redirects to another origin", elsewhere, {
     outcome: "refused",
     code: "redirect_refused",
@@ -288,6 +320,7 @@ const idpLogins: HostileCase[] = [
     "its iss is not",
   ]),
   idpLogin("T20d", "an ID token for another login", (kit) => idToken(kit, {}), ["its nonce is not"]),
+  idpLogin("T20f", "an ID token whose user is a number", (kit) => idToken(kit, { sub: 7 }), ["its sub is not a text"]),
   idpLogin("T20e", "an ID token that was issued to another client", (kit) => idToken(kit, { azp: "other" }), [
     "it is not for the client",
   ]),

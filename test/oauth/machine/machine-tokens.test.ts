@@ -4,6 +4,7 @@ import { tokenCall } from "../../../src/oauth/token/token.js";
 import { quote, Secret } from "../../../src/redact.js";
 import { unsignedJwt } from "../../helpers/client-keys.js";
 import { startScene } from "../../helpers/issuer.js";
+import { rejection } from "../../helpers/service.js";
 import { heldError } from "../../helpers/told.js";
 
 /** A request with an assertion whose issuer takes everything. */
@@ -26,7 +27,7 @@ describe("an assertion", () => {
   it.each<[string, (issuer: string, now: number) => object, string | undefined]>([
     ["for the issuer", () => ({}), undefined],
     ["for its token endpoint", (issuer) => ({ aud: `${issuer}/token` }), undefined],
-    ["for several", (issuer) => ({ aud: ["other", issuer] }), undefined],
+    ["for the issuer in a list", (issuer) => ({ aud: [issuer] }), undefined],
     ["for the audience that is named", () => ({ aud: "sts.example" }), "sts.example"],
     ["that expired within a minute", (_issuer, now) => ({ exp: now - 59 }), undefined],
   ])("is sent: %s", async (_what, claims, audience) => {
@@ -95,8 +96,8 @@ describe("an assertion", () => {
     const { issuer, call, send } = await workload();
     const rule =
       audience === undefined
-        ? `neither the issuer "${call.issuer}" nor its token endpoint "${call.tokenEndpoint}" is in its aud`
-        : `the audience "${audience}" is not in its aud`;
+        ? `its aud must be the issuer "${call.issuer}" or its token endpoint "${call.tokenEndpoint}" alone`
+        : `its aud must be "${audience}" alone`;
     expect(await heldError(send({ aud }, audience))).toMatchObject({
       code: "wrong_audience",
       class: "refused",
@@ -124,7 +125,8 @@ describe("an assertion", () => {
       message: `the assertion ${problem} (RFC 7519 section 3)`,
       hint: "give it as it was issued, without quotes and without a scheme before it",
     });
-    const request = { idToken: new Secret(assertion), audience: "a" };
+    const expected = { iss: undefined, sub: undefined, clientId: "" };
+    const request = { idToken: new Secret(assertion), audience: "a", expected };
     expect(await heldError(idJagAssertion(call, request))).toMatchObject({
       message: `the id token ${problem} (RFC 7519 section 3)`,
     });
@@ -154,12 +156,37 @@ describe("an assertion of an identity provider", () => {
     scene.issuer.routes["/pool/token"] = {
       json: { access_token, issued_token_type: ID_JAG, token_type: "N_A", expires_in: 60 },
     };
-    const subject = { idToken: await unsignedJwt({ sub: "ann" }), audience: "https://as.example" };
+    const expected = { iss: "https://idp.example", sub: "ann", clientId: "client-1" };
+    const subject = { idToken: await unsignedJwt({ sub: "ann" }), audience: "https://as.example", expected };
     return { ...scene, access_token, subject };
   }
 
+  const ASKED = { aud: "https://as.example", iss: "https://idp.example", sub: "ann", client_id: "client-1" };
+
+  it.each<[string, unknown, string]>([
+    ["iss", "https://other.example", "the identity provider that was asked"],
+    ["sub", "bob", "the user of the id token"],
+    ["sub", ["ann"], "the user of the id token"],
+    ["sub", undefined, "the user of the id token"],
+    ["client_id", "client-2", "the client that it was asked for"],
+    ["resource", "https://other.example/mcp", "alone, the resource that it was asked for"],
+    ["resource", ["https://r.example/mcp", "https://other.example/mcp"], "alone, the resource that it was asked for"],
+    ["resource", undefined, "alone, the resource that it was asked for"],
+  ])("is refused with another %s than was asked for: %j", async (claim, value, rule) => {
+    const resource = "https://r.example/mcp";
+    const { call, subject } = await provider({ ...ASKED, resource, [claim]: value });
+    expect(await rejection(idJagAssertion(call, { ...subject, resource }))).toMatchObject({
+      code: "bad_token_answer",
+      message: expect.stringMatching(new RegExp(`^${claim} of the ID-JAG.*${rule}$`)),
+    });
+    const right = await provider({ ...ASKED, resource: [resource] });
+    await idJagAssertion(right.call, { ...right.subject, resource });
+    const { expected: _, ...unknown } = right.subject;
+    await idJagAssertion(right.call, { ...unknown, expected: { iss: undefined, sub: undefined, clientId: "" } });
+  });
+
   it.each([["https://as.example"], [["https://as.example"]]])("is taken for %j", async (aud) => {
-    const { issuer, call, subject, access_token } = await provider({ aud });
+    const { issuer, call, subject, access_token } = await provider({ ...ASKED, aud });
     expect((await idJagAssertion(call, subject)).value).toBe(access_token);
     expect(Object.fromEntries(issuer.form("/pool/token"))).toMatchObject({
       subject_token: subject.idToken,

@@ -9,7 +9,7 @@ import { rejection } from "../../helpers/service.js";
 
 const NOW = 1_800_000_000_000;
 const EXP = NOW / 1000 + 600;
-const GOOD = { iss: "https://as.example/pool", aud: "client-1", sub: "ann", exp: EXP };
+const GOOD = { iss: "https://as.example/pool", aud: "client-1", sub: "ann", exp: EXP, iat: EXP - 600 };
 const JWKS = "https://as.example/pool/jwks";
 
 /** An issuer whose key sets are answered in turn. */
@@ -45,6 +45,7 @@ describe("the id token of a login at an identity provider", () => {
     ["for several, issued to this client", { ...GOOD, aud: ["client-1", "other"], azp: "client-1" }],
     ["for this client in a list", { ...GOOD, aud: ["client-1"] }],
     ["that expired within a minute", { ...GOOD, exp: NOW / 1000 - 59 }],
+    ["by a clock that is a minute ahead", { ...GOOD, iat: NOW / 1000 + 60 }],
   ])("is verified: %s", async (_what, claims) => {
     const { sign, verify, reads } = await provider();
     const token = await sign(claims);
@@ -60,6 +61,10 @@ describe("the id token of a login at an identity provider", () => {
     ["for another client", { ...GOOD, aud: "other" }, VERIFIABLE],
     ["without an end", { ...GOOD, exp: undefined }, VERIFIABLE],
     ["without a subject", { ...GOOD, sub: undefined }, VERIFIABLE],
+    ["with a number for a subject", { ...GOOD, sub: 7 }, "must name the user by a text (sub)"],
+    ["with a subject without a character", { ...GOOD, sub: "" }, "must name the user by a text (sub)"],
+    ["from the future", { ...GOOD, iat: NOW / 1000 + 61 }, "must have been issued by now (iat)"],
+    ["without a time of issue", { ...GOOD, iat: undefined }, "must have been issued by now (iat)"],
     ["that has expired", { ...GOOD, exp: NOW / 1000 - 61 }, VERIFIABLE],
     ["issued to another client", { ...GOOD, azp: "other" }, ISSUED_TO],
     ["for several, of which none is named", { ...GOOD, aud: ["client-1", "other"] }, ISSUED_TO],
