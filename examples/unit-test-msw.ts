@@ -25,13 +25,14 @@ test("the titles of all pools", async () => {
       assert.equal(request.headers.get("authorization"), "Bearer sample-token");
       const { searchParams } = new URL(request.url);
       assert.equal(searchParams.get("domain_id"), "domain_1");
-      const isFirst = searchParams.get("pagination[offset]") === null;
+      const pools = [{ id: "pool_1", title: "First" }, { id: "pool_2" }, { id: "pool_3", title: "Third" }];
+      // Any offset: a page after the first begins with the last item of the page before.
+      const offset = Number(searchParams.get("pagination[offset]") ?? 0);
+      const next = offset + 2 < pools.length ? offset + 2 : null;
       return HttpResponse.json({
         status: "success",
-        summaries: isFirst ? [{ id: "pool_1", title: "First" }, { id: "pool_2" }] : [{ id: "pool_3", title: "Third" }],
-        pagination: isFirst
-          ? { item_count: 3, page_offset: 0, page_size: 2, next_page_offset: 2 }
-          : { item_count: 3, page_offset: 2, page_size: 2, next_page_offset: null },
+        summaries: pools.slice(offset, offset + 2),
+        pagination: { item_count: 3, page_offset: offset, page_size: 2, next_page_offset: next },
       });
     }),
   );

@@ -26,11 +26,12 @@ test("the titles of all pools", async () => {
       pagination: { item_count: 3, page_offset: 0, page_size: 2, next_page_offset: 2 },
     })
     .get("/api/v1/pool")
-    .query({ domain_id: "domain_1", "pagination[offset]": 2 })
+    // A page begins with the last item of the page before: otherwise the list changed in between.
+    .query({ domain_id: "domain_1", "pagination[offset]": 1 })
     .reply(200, {
       status: "success",
-      summaries: [{ id: "pool_3", title: "Third" }],
-      pagination: { item_count: 3, page_offset: 2, page_size: 2, next_page_offset: null },
+      summaries: [{ id: "pool_2" }, { id: "pool_3", title: "Third" }],
+      pagination: { item_count: 3, page_offset: 1, page_size: 2, next_page_offset: null },
     });
   assert.deepEqual(await titlesOf(service, "domain_1"), ["First", "(no title)", "Third"]);
   scope.done();

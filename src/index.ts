@@ -8,7 +8,7 @@ export type { PlaceToken, TokenSource } from "./api/auth.js";
 export type { CallOptions, Check } from "./api/call-options.js";
 export { ManagementClient, type ManagementClientOptions, type RawClient } from "./api/client.js";
 export type { Listing, ListingResponse, ResourceOperations } from "./api/listing.js";
-export type { Drift, IgnoredSorting, ListingSummary, ListOptions, Page } from "./api/page.js";
+export type { Drift, IgnoredSorting, ListingSummary, ListOptions, Page, UnseenShifts } from "./api/page.js";
 export type { components, operations, paths } from "./api/schema.gen.js";
 export type {
   Device,

@@ -24,9 +24,9 @@ import {
   serviceError,
 } from "./envelope.js";
 import { Listing, type ResourceOperations } from "./listing.js";
-import type { IgnoredSorting, ListOptions } from "./page.js";
+import type { IgnoredSorting, ListingSummary, ListOptions } from "./page.js";
 import { orderText } from "./page-checks.js";
-import { isUnusableItems, pageError } from "./pages.js";
+import { isUnusableItems, missingText, pageError } from "./pages.js";
 import type { FetchPage, Pace } from "./prefetcher.js";
 import type { paths } from "./schema.gen.js";
 import type { Device, DeviceSorting, Domain, OpenSorting, Pool, SortingEncoding } from "./types.js";
@@ -209,13 +209,23 @@ export class ManagementClient {
         const { id } = params;
         requireId("id", id);
         const scopeId = params[scopeName];
+        let missing = 0;
+        const onEnd = (summary: ListingSummary) => {
+          ({ missing } = summary);
+          options?.onEnd?.(summary);
+        };
         try {
-          for await (const item of list(scopeId, options)) if (item.id === id) return item;
+          for await (const item of list(scopeId, { ...options, onEnd })) if (item.id === id) return item;
         } catch (thrown) {
           // An item without an id is not the one that was asked for.
           if (!isUnusableItems(thrown)) throw pageError(thrown);
         }
         const where = `${scopeName.replace("_id", "")} ${quote(scopeId)}`;
+        if (missing > 0) {
+          const message = `no ${kind} ${quote(id)} came in ${where}, but ${missingText({ missing })}`;
+          const remedy = { action: "retry" } as const;
+          throw new AgentAuthError("list_changed", message, { class: "unavailable", retryable: true, remedy });
+        }
         throw new AgentAuthError("not_found", `no ${kind} ${quote(id)} in ${where}`, { class: "remote" });
       },
     };

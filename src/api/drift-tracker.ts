@@ -1,9 +1,9 @@
 import type { AgentAuthError } from "../errors.js";
 import type { Drift, Page, ReadOptions } from "./page.js";
 import { refusedPage } from "./page-checks.js";
-import { itemIdOf, Overlap, type SeenIds } from "./seen-ids.js";
+import { itemIdOf, SeenIds } from "./seen-ids.js";
 
-/** The changes of the pagination numbers over the pages of a listing. */
+/** The changes of a list over the pages of a listing. */
 export class DriftSummary {
   /** Every change of a number. */
   readonly drift: Drift[] = [];
@@ -15,102 +15,77 @@ export class DriftSummary {
   everCounted = 0;
   /** Whether `item_count` ever rose. */
   hasGrown = false;
-  /** The number of items that were read again after a rewind. */
+  /** The number of items that were read again. */
   reread = 0;
+  /** How many of the items that were not read were deleted, or moved to before the read position. */
+  vanished = 0;
 }
 
-/** What a page that is read again shows of the read position. */
-export interface PageObservation {
-  /** The page's offset. */
-  readonly offset: number;
-  /** The number of its items up to and including the last one whose id is known; 0 when none is. */
-  readonly known: number;
-  /** Whether the page holds the last item that was read. */
-  readonly holdsLastRead: boolean;
-}
+/**
+ * What to do with a page: go back to the offset `rewind`, or yield its items except the first `skip`, `shared` of which the
+ * page before ended with.
+ */
+export type PageDecision = { skip: number; shared: number } | { rewind: number };
 
-/** How the read position is found again. */
-export interface SearchStrategy {
-  /** Whether every id is remembered: known items are then skipped one by one, else all up to the last known one. */
+/** A search for the read position. */
+interface Search {
+  /** The offset that it began at or went back to. */
+  readonly begun: number;
+  /** By how many items it goes back next; undefined where it only goes forwards. */
+  readonly depth: number | undefined;
+  /** Whether it goes back for the first time: over as many items as were deleted, also if fewer are remembered. */
+  readonly isFirst?: boolean;
+  /** Whether every id is remembered that can come before the read position. */
   readonly isExact: boolean;
-  /** Whether the read position is on this page. */
-  isFound(observation: PageObservation): boolean;
+  /** Whether only the last item that was read marks the read position: the ids of new items replace the others. */
+  readonly isFar: boolean;
 }
-
-/**
- * All ids are remembered, from the beginning of the list: what is not known was not read. Nothing has to be skipped,
- * because each known item is left out by its id.
- *
- *     list       offset  page  decision
- *     abcdef     0       a b   skip 0    a b are new
- *     bcdef      2       d e   rewind 1  one item fewer: c may have moved to offset 1
- *     bcdef      1       c d   rewind 0  neither is known, so more may have moved
- *     bcdef      0       b c   skip 0    b is known: c is new
- */
-const everyId: SearchStrategy = { isExact: true, isFound: ({ known, offset }) => known > 0 || offset === 0 };
-
-/**
- * Older ids are forgotten, or the listing began in the middle, and items were only deleted. The items read are then
- * contiguous: everything up to the last known item was read, and everything behind it is new.
- *
- *     list       offset  page  decision
- *     abcdefgh   2       c d   skip 0    c d are new; a b were never read, so their ids are not known
- *     bcdefgh    4       f g   rewind 2  one item fewer, and one more to meet a known item
- *     bcdefgh    2       d e   skip 1    d is known: e is new
- */
-const recentIds: SearchStrategy = { isExact: false, isFound: ({ known }) => known > 0 };
-
-/**
- * As {@link recentIds}, but items were inserted too, so that new ones may be among those that were read. Only the last
- * item that was read marks the read position.
- *
- *     list         offset  page  decision
- *     abcdefgh     2       c d   skip 0    c d are new
- *     xyzabcdefgh  4       b c   rewind 3  three items more: further than the two known ids reach
- *     xyzabcdefgh  3       a b   skip 2    d is not here: read on
- *     xyzabcdefgh  5       c d   skip 2    d is here, and everything up to it was read
- *     xyzabcdefgh  7       e f   skip 0    e f are new
- */
-const lastItem: SearchStrategy = { isExact: false, isFound: ({ holdsLastRead }) => holdsLastRead };
-
-/** What to do with a page: yield its items except the first `skip`, or go back to the offset `rewind`. */
-export type PageDecision = { skip: number } | { rewind: number };
 
 const MAX_STALLED_REPAIRS = 10;
 
 /**
  * Compares each page with the one before it, and keeps the position in a list that changes while it is read.
  *
- * A deletion moves items to the left, some of them behind the reader. A fall of `item_count` says how many at most, so
- * the reader rewinds by as many and looks for an item that it knows by its id. Where none is known, more was deleted than
- * the count says, and the reader rewinds further.
+ * Each page is requested from one item earlier, so that it begins with the last item that was read. Where it does not, the
+ * list moved, and the reader goes back until it meets an item that it knows by its id.
  *
- *     list       offset  page  decision
- *     abcdef     0       a b   skip 0    a b are new
- *     abcdef     2       c d   skip 0    c d are new
- *     acdef      4       f     rewind 3  one item fewer: e may have moved to offset 3
- *     acdef      3       e f   rewind 2  neither is known, so more may have moved
- *     acdef      2       d e   skip 0    d is known: e is new
- *     acdef      4       f     skip 0    f is new
+ *     list       offset  page   decision
+ *     abcdef     0       a b c  skip 0    a b c are new
+ *     abcdef     2       c d e  skip 1    c is the last item that was read: d e are new
  *
- * An insertion moves items to the right, so that some come twice. A rise of `item_count` says how many at most.
+ * All ids are remembered, from the beginning of the list: what is not known was not read, and each known item is left out by
+ * its id. So a page is right that begins with a known item, or at the beginning of the list.
  *
- *     list       offset  page  decision
- *     abcdef     0       a b   skip 0    a b are new
- *     xabcdef    2       b c   skip 0    one item more: b is known and left out, c is new
- *     xabcdef    4       d e   skip 0    d e are new
+ *     abcdefg    0       a b c  skip 0    a b c are new
+ *     bcdefgX    2       d e f  rewind 1  one was deleted, and one added at the end: the count is the same
+ *     bcdefgX    1       c d e  skip 0    c is known, and left out: d e are new
+ *     bcdefgX    3       e f g  skip 1    f g are new
  *
- * Ids are remembered of the last items only. {@link everyId}, {@link recentIds} and {@link lastItem} are the strategies to
- * find the position again by what is remembered. Where none finds it, the listing ends with an error.
+ * Older ids are forgotten, or the listing began in the middle: then an unknown item may have been read, unless it is behind a
+ * known one.
+ *
+ *     abcdefgh   3       d e f  skip 0    d e f are new; a b c were never read, so their ids are not known
+ *     xabcdefgh  5       e f g  skip 1    e is known: f is known too, and g is new
+ *
+ * Without that overlap only `item_count` shows a change, and the reader goes back over as many items as it fell by.
  */
 export class DriftTracker<T extends object> {
   readonly #log: DriftLog;
   readonly #seen: SeenIds;
-  readonly #overlap = new Overlap<T>();
-  /** The furthest offset at which a deletion was seen, and how many were seen since at no further offset. */
+  /** The id of the last item that was read; undefined where it has none. */
+  #last: string | undefined;
+  /** An item that was read, and where: what moved before it shows in its place. */
+  #anchor: { id: string; offset: number } | undefined;
+  #isAnchorLost = false;
+  /** How much `item_count` changed since the anchor was read. */
+  #change = 0;
+  /** The maximum number of items from the read position on that may have been read: 0 until the list changes. */
+  #overlap = 0;
+  /** By how many items the list grew since that was 0. */
+  #inserted = 0;
+  /** The furthest offset at which a change was seen, and how many were seen since at no further offset. */
   #repairs = { furthest: -1, stalled: 0 };
-  /** During a search: by how many items the reader rewound at most, and to which offset. */
-  #search: { depth: number; begun: number } | undefined;
+  #search: Search | undefined;
 
   constructor(options: Pick<ReadOptions, "checks" | "onDrift">, seen: SeenIds) {
     this.#log = new DriftLog(options);
@@ -125,75 +100,147 @@ export class DriftTracker<T extends object> {
   /**
    * Reports what changed, and decides what to do with the page.
    *
+   * @param position the offset of the first item that was not read: behind that of a page requested from one item earlier
+   * @param grain the offsets that the service accepts are multiples of it
    * @throws `AgentAuthError` `list_changed`, with `resume` before everything that may have been missed
    */
-  check(page: Page<T>): PageDecision {
+  check(page: Page<T>, position: number, grain = 1): PageDecision {
     const { items, offset } = page;
-    const change = this.#log.record(page);
-    if (change < 0 && offset > 0) return this.#repair(page, -change);
-    if (change > 0) {
-      this.#overlap.insert(change);
-      const isOutOfReach = !this.#strategy.isExact && this.#overlap.size > this.#seen.reach;
-      // The last item that was read is too far to the right: only reading on finds it, no further rewind.
-      if (offset > 0 && !this.#search && isOutOfReach) return this.#rewind(offset, 1, Number.POSITIVE_INFINITY);
-    }
-    if (items.slice(0, this.#overlap.size).some((item) => itemIdOf(item) === undefined)) {
+    const change = this.#log.record(page, position);
+    if (!this.#search) this.#log.requireNone(page, position + Math.min(0, change));
+    this.#overlap += Math.max(0, change);
+    this.#inserted += Math.max(0, change);
+    this.#change += change;
+    const isCompared = offset < position || this.#search !== undefined;
+    const decision = this.#search
+      ? this.#find(page, this.#search, grain)
+      : offset < position
+        ? this.#compare(page, position, change)
+        : this.#followCount(page, change, grain);
+    if ("rewind" in decision) return decision;
+    if (items.slice(decision.shared, this.#overlap).some((item) => itemIdOf(item) === undefined)) {
       throw listChanged(page, "the list changed, and its items have no id by which those already read are known");
     }
-    const decision = this.#search ? this.#find(page, this.#search) : { skip: 0 };
-    if ("skip" in decision) this.#advance(items);
+    this.#overlap = Math.max(0, this.#overlap - items.length);
+    if (!this.#search) this.#advance(page, isCompared);
     return decision;
   }
 
-  get #strategy(): SearchStrategy {
-    if (this.#seen.knowsEvery(this.#overlap.size)) return everyId;
-    return this.#overlap.hasInsertions ? lastItem : recentIds;
-  }
-
-  /** Rewinds over as many items as were deleted. */
-  #repair(page: Page<T>, deleted: number): PageDecision {
-    const { furthest, stalled } = this.#repairs;
-    const isFurther = page.offset > furthest;
-    if (!isFurther && stalled >= MAX_STALLED_REPAIRS) {
-      throw listChanged(page, "the list shrinks faster than it can be read", page.offset - deleted);
+  #advance({ items, offset }: Page<T>, isCompared: boolean): void {
+    const { stats } = this.#log;
+    const at = items.findIndex((item) => this.#anchor !== undefined && itemIdOf(item) === this.#anchor.id);
+    if (this.#anchor && at >= 0) {
+      // A fall of the count moves it to the left, unless that was of items behind it.
+      stats.vanished += Math.max(0, offset + at - this.#anchor.offset - this.#change) - (this.#isAnchorLost ? 1 : 0);
+      this.#isAnchorLost = false;
+    } else if (isCompared && !this.#isAnchorLost) {
+      // Until it is seen again, anything may have moved.
+      stats.vanished++;
+      this.#isAnchorLost = true;
     }
-    this.#repairs = { furthest: Math.max(furthest, page.offset), stalled: isFurther ? 0 : stalled + 1 };
-    // One item more than may have moved, to find a known one: required only where ids were forgotten.
-    const by = this.#strategy.isExact ? deleted : deleted + 1;
-    return this.#rewind(page.offset, by, by);
+    const last = items.at(-1);
+    if (last === undefined) return;
+    this.#last = itemIdOf(last);
+    if (this.#isAnchorLost) return;
+    this.#anchor = this.#last === undefined ? undefined : { id: this.#last, offset: offset + items.length - 1 };
+    this.#change = 0;
   }
 
-  #rewind(offset: number, by: number, depth: number): PageDecision {
-    const rewind = Math.max(0, offset - by);
-    this.#overlap.size += offset - rewind;
+  #indexOfLast(items: readonly T[]): number {
+    return this.#last === undefined ? -1 : items.findIndex((item) => itemIdOf(item) === this.#last);
+  }
+
+  /** Compares the beginning of a page with the last item that was read. */
+  #compare(page: Page<T>, position: number, change: number): PageDecision {
+    const { items, offset, pagination } = page;
+    const [first] = items;
+    if (first && itemIdOf(first) === this.#last) {
+      this.#overlap = 0;
+      this.#inserted = 0;
+      return { skip: 1, shared: 1 };
+    }
+    const { next_page_offset: next } = pagination;
+    // A page with fewer items than offsets may leave out any of them, also the one that it begins with.
+    if (next != null && items.length < next - offset) return { skip: 0, shared: 0 };
+    const at = this.#indexOfLast(items);
+    const isCounted = at < 0 ? change < 0 : at === change;
+    if (!isCounted) this.#log.add({ field: "position", from: offset, to: at < 0 ? -1 : offset + at, offset: position });
+    this.#overlap++;
+    const decision = this.#find(page, { ...this.#strategy, begun: offset, depth: Math.max(1, -change), isFirst: true });
+    if ("rewind" in decision) {
+      this.#requireProgress(page, position);
+      this.#log.stats.reread++;
+      return decision;
+    }
+    this.#overlap = Math.max(this.#overlap, at < 0 ? items.length : at + 1);
+    return { ...decision, shared: 1 };
+  }
+
+  /** Without that comparison: goes back over as many items as were deleted. */
+  #followCount(page: Page<T>, change: number, grain: number): PageDecision {
+    const { offset } = page;
+    if (change < 0 && offset > 0) {
+      this.#requireProgress(page, offset);
+      // One item more than may have moved, to find a known one: required only where ids were forgotten.
+      const { isExact, isFar } = this.#strategy;
+      const by = isExact ? -change : 1 - change;
+      return this.#rewind(offset, by, { depth: by, isExact, isFar }, grain);
+    }
+    const strategy = this.#strategy;
+    const isOutOfReach = !strategy.isExact && this.#overlap > this.#seen.reach;
+    if (isOutOfReach && offset > 0 && change > 0)
+      return this.#find(page, { ...strategy, begun: offset, depth: undefined });
+    return { skip: 0, shared: 0 };
+  }
+
+  /** How the read position is found, by what is remembered. */
+  get #strategy(): Pick<Search, "isExact" | "isFar"> {
+    const isExact = this.#seen.knowsEvery(this.#overlap);
+    return { isExact, isFar: !isExact && this.#inserted > 0 && this.#overlap > SeenIds.WINDOW };
+  }
+
+  #requireProgress(page: Page<T>, position: number): void {
+    const { furthest, stalled } = this.#repairs;
+    const isFurther = position > furthest;
+    if (!isFurther && stalled >= MAX_STALLED_REPAIRS) {
+      throw listChanged(page, "the list changes faster than it can be read", page.offset - this.#overlap);
+    }
+    this.#repairs = { furthest: Math.max(furthest, position), stalled: isFurther ? 0 : stalled + 1 };
+  }
+
+  #rewind(offset: number, by: number, search: Omit<Search, "begun">, grain: number): PageDecision {
+    const least = Math.max(0, offset - by);
+    const rewind = least - (least % grain);
+    this.#overlap += offset - rewind;
     this.#log.stats.reread += offset - rewind;
-    this.#search = { depth, begun: rewind };
+    this.#search = { ...search, begun: rewind };
     return { rewind };
   }
 
-  /** Looks for the read position on a page that is read again. */
-  #find(page: Page<T>, { depth, begun }: { depth: number; begun: number }): PageDecision {
-    const { items, offset } = page;
-    const known = items.findLastIndex((item) => this.#seen.knows(item)) + 1;
-    const { isExact, isFound } = this.#strategy;
-    if (isFound({ offset, known, holdsLastRead: this.#overlap.holdsLastRead(items) })) {
+  /** Looks for the read position on a page. */
+  #find(page: Page<T>, { begun, depth, isFirst, ...search }: Search, grain = 1): PageDecision {
+    const { items, offset, pagination } = page;
+    const strategy = this.#strategy;
+    const isExact = search.isExact && strategy.isExact;
+    const isFar = search.isFar || strategy.isFar;
+    const known = items.findIndex((item) => this.#seen.knows(item));
+    const at = isFar ? this.#indexOfLast(items) : known;
+    if (isExact ? at === 0 || offset === 0 : at >= 0) {
       this.#search = undefined;
-      return { skip: isExact ? 0 : known };
+      this.#log.requireNone(page, offset);
+      // Behind a known item, what is not known was not read.
+      return { skip: isExact ? 0 : at, shared: 0 };
     }
-    const mayRewind = known === 0 && offset === begun && offset > 0;
-    if (mayRewind && (isExact || depth < this.#seen.reach)) return this.#rewind(offset, depth, 2 * depth);
-    if (items.length >= this.#overlap.size || page.pagination.next_page_offset == null) {
+    const isAhead = depth === undefined || offset === 0 || (isFar && known >= 0);
+    if (!isAhead && (isExact || isFirst || depth < this.#seen.reach)) {
+      return this.#rewind(offset, depth, { depth: 2 * depth, isExact, isFar }, grain);
+    }
+    if (items.length >= this.#overlap || pagination.next_page_offset == null) {
       const what = "the list changed too much to find the read position again: too few items are known there";
       throw listChanged(page, what, begun);
     }
-    return { skip: items.length };
-  }
-
-  #advance(items: readonly T[]): void {
-    const last = items.at(-1);
-    // After deletions alone, the items read are contiguous: an unknown item behind them was not read.
-    const isContiguous = !this.#search && !this.#overlap.hasInsertions;
-    this.#overlap.advance(items, isContiguous && last !== undefined && !this.#seen.knows(last));
+    this.#search = { begun, depth: undefined, isExact, isFar };
+    return { skip: items.length, shared: 0 };
   }
 }
 
@@ -211,15 +258,13 @@ class DriftLog {
    * Records a page. A number that the page leaves out keeps its last value.
    *
    * @returns how much `item_count` changed since the page before
-   * @throws `AgentAuthError` `list_changed` at the first change, with the check `drift`
    */
-  record<T>(page: Page<T>): number {
+  record<T>(page: Page<T>, position: number): number {
     const { stats } = this;
     const { item_count: count, page_size: size } = page.pagination;
     const change = count == null ? 0 : count - (stats.count ?? count);
-    const reported = stats.drift.length;
-    this.#compare("item_count", stats.count, count, page.offset);
-    this.#compare("page_size", this.#pageSize, size, page.offset);
+    this.#compare("item_count", stats.count, count, position);
+    this.#compare("page_size", this.#pageSize, size, position);
     this.#pageSize = size ?? this.#pageSize;
     if (count != null) {
       stats.everCounted = stats.count === undefined ? count : stats.everCounted + Math.max(0, change);
@@ -227,24 +272,35 @@ class DriftLog {
       stats.count = count;
       stats.hasGrown ||= change > 0;
     }
-    const first = stats.drift[reported];
-    if (first && this.#options.checks.has("drift")) {
-      const what = `${first.field} was ${first.from}, and ${first.to} at offset ${first.offset}`;
-      throw listChanged(page, `the list changed while it was read: ${what}`, page.offset + Math.min(0, change));
-    }
     return change;
   }
 
-  #compare(field: Drift["field"], from: number | undefined, to: number | null | undefined, offset: number): void {
-    if (from === undefined || to == null || from === to) return;
-    const drift = { field, from, to, offset };
+  /** Reports a change. */
+  add(drift: Drift): void {
     this.stats.drift.push(drift);
     this.#options.onDrift?.(drift);
   }
+
+  /** @throws `AgentAuthError` `list_changed` where something changed, with the check `drift` */
+  requireNone<T>(page: Page<T>, resume: number): void {
+    const [first] = this.stats.drift;
+    if (first === undefined || !this.#options.checks.has("drift")) return;
+    throw listChanged(page, `the list changed while it was read: ${driftText(first)}`, resume);
+  }
+
+  #compare(field: Drift["field"], from: number | undefined, to: number | null | undefined, offset: number): void {
+    if (from !== undefined && to != null && from !== to) this.add({ field, from, to, offset });
+  }
+}
+
+/** What changed, as a part of a sentence. */
+export function driftText({ field, from, to, offset }: Drift): string {
+  if (field !== "position") return `${field} was ${from}, and ${to} at offset ${offset}`;
+  return `the last item before offset ${offset} is ${to < 0 ? "not there any more" : `at offset ${to}`}`;
 }
 
 /** The error for a list that changed; `resume` is at `offset`, before everything that may have been missed. */
-function listChanged<T>(page: Page<T>, what: string, offset = page.offset): AgentAuthError {
+export function listChanged<T>(page: Page<T>, what: string, offset = page.offset): AgentAuthError {
   const resume = Math.max(0, offset);
   const again = `resuming at offset ${resume} may repeat items`;
   return refusedPage("list_changed", page, `${what}; ${again}`, { retryable: true, resume });

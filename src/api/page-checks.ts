@@ -4,15 +4,9 @@ import { quote } from "../redact.js";
 import type { Page, ReadOptions } from "./page.js";
 import type { OpenSorting, Sorting } from "./types.js";
 
-const COUNTS = [
-  "item_count",
-  "item_start",
-  "item_end",
-  "page_count",
-  "page_index",
-  "page_offset",
-  "page_size",
-] as const;
+const COUNTS = ["item_count", "item_start", "item_end", "page_offset", "page_size"] as const;
+/** Numbers that say nothing on a page which does not begin at a multiple of the page size. */
+const PAGE_COUNTS = ["page_count", "page_index"] as const;
 
 /**
  * Validates a page's numbers against each other and the request (`service.md`, PaginationOutput). An absent or null
@@ -24,7 +18,9 @@ const COUNTS = [
  */
 export function validatePagination<T>(page: Page<T>): number | null | AgentAuthError {
   const numbers: Record<string, unknown> = { ...page.pagination };
-  for (const name of COUNTS) {
+  const { page_size: size } = page.pagination;
+  const isAligned = size == null || page.offset % size === 0;
+  for (const name of isAligned ? [...COUNTS, ...PAGE_COUNTS] : COUNTS) {
     const value = numbers[name];
     if (value != null && !isCount(value))
       throw inconsistentPageError(page, `${name} is ${quote(value, 60)}, not a whole number`);
@@ -138,6 +134,14 @@ export class OrderCheck {
     this.#passed.add(last);
     return this.#passed.has(value);
   }
+}
+
+/** Whether the order of a list is not known to be one in which items move: by a field that changes, other than the id. */
+export function hasSteadyOrder(
+  { sorting }: Pick<Page<object>, "sorting">,
+  requested: OpenSorting | undefined,
+): boolean {
+  return (sorting?.field ?? requested?.field ?? "id") === "id";
 }
 
 function isApplied(requested: OpenSorting, applied: Sorting | undefined): boolean {

@@ -9,9 +9,9 @@ export interface Page<T> {
   pagination: PaginationOutput;
   /** The order that the service says it applied. */
   sorting: Sorting | undefined;
-  /** The requested offset, zero-based. */
+  /** The offset of the first item that no page before this one ended with, zero-based. */
   offset: number;
-  /** How many items were left out because a page before this one had them. */
+  /** How many items were left out because a page before this one had them; the one that both pages share is not counted. */
   duplicates: number;
   /** The offsets of the items that were left out because they have no id. */
   unusable: number[];
@@ -33,11 +33,24 @@ export interface ListingSummary {
   duplicates: number;
   /** What changed while the list was read. */
   drift: readonly Drift[];
-  /** True when the last page was reached and nothing is known to be missing. */
+  /** How many items may be missing at the end of the list: fewer ids came than the service counts. */
+  missing: number;
+  /** True when the last page was reached and no item may be missing. */
   complete: boolean;
+  /**
+   * Why a shift of the list between two of its pages could not be seen; undefined where each page began with the last item
+   * of the one before.
+   */
+  unseenShifts: UnseenShifts | undefined;
   /** The offset to continue at, when the listing ended at `limit`; else undefined. */
   next: number | undefined;
 }
+
+/**
+ * Why a page did not begin with the last item of the page before: the service answers with another offset (`aligned`) or an
+ * error (`refused`), a page has a single item (`page_size`), or fewer items than offsets (`gaps`).
+ */
+export type UnseenShifts = "aligned" | "refused" | "page_size" | "gaps";
 
 /** How a list is read. Each option has a default. */
 export interface ListOptions<Order extends OpenSorting = DeviceSorting> extends CallOptions {
@@ -75,6 +88,8 @@ export interface ReadOptions extends Omit<ListOptions<OpenSorting>, "strict"> {
   checks: ReadonlySet<Check>;
   /** What is listed, for messages. */
   about: string;
+  /** Whether the list is read once more: then not a third time. */
+  isSecond?: true;
 }
 
 /** An order that the service did not apply, by its own answer. */
@@ -87,12 +102,12 @@ export interface IgnoredSorting {
 
 /** A number of the list that changed while the list was read. */
 export interface Drift {
-  /** The number that changed. */
-  field: "item_count" | "page_size";
+  /** The number that changed; `position` is the offset of the last item that was read. */
+  field: "item_count" | "page_size" | "position";
   /** What it was on the pages before. */
   from: number;
-  /** What it is on this page. */
+  /** What it is on this page; of a position -1 where the item is not on it. */
   to: number;
-  /** The offset of the page that showed it. */
+  /** The offset of the first item that was not read when it showed. */
   offset: number;
 }

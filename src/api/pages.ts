@@ -1,9 +1,10 @@
 import { AgentAuthError, isAgentAuthError, type UnusableItems } from "../errors.js";
-import { type DriftSummary, DriftTracker } from "./drift-tracker.js";
+import { type DriftSummary, DriftTracker, listChanged } from "./drift-tracker.js";
+import { OverlappingReader } from "./overlapping-reader.js";
 import type { ListingSummary, Page, ReadOptions } from "./page.js";
-import { OrderCheck, refusedPage, validatePagination } from "./page-checks.js";
-import { type FetchPage, type Pace, Prefetcher } from "./prefetcher.js";
-import { SeenIds } from "./seen-ids.js";
+import { hasSteadyOrder, OrderCheck, refusedPage, validatePagination } from "./page-checks.js";
+import type { FetchPage, Pace } from "./prefetcher.js";
+import { itemIdOf, SeenIds } from "./seen-ids.js";
 
 const MAX_EMPTY_PAGES = 50;
 const DEFAULT_MAX_PAGES = 100_000;
@@ -40,49 +41,72 @@ export async function* readPages<T extends object>(
   const from = options.offset ?? 0;
   const limit = options.limit ?? Number.POSITIVE_INFINITY;
   const progress: ListingProgress = { from, yielded: 0, duplicates: 0, unusable: 0, positions: [], resume: from };
-  const prefetcher = new Prefetcher(fetchPage, options, pace);
+  const reader = new OverlappingReader(fetchPage, options, pace);
   const seen = new SeenIds(from === 0);
   const tracker = new DriftTracker<T>(options, seen);
   const order = new OrderCheck(options);
   const { maxPages = DEFAULT_MAX_PAGES } = options;
+  // To compare them with those of a second reading, where the strict one has to read a list twice.
+  const ids = options.checks.has("drift") ? new Set<string | undefined>() : undefined;
   let emptyRun = 0;
   let summary: ListingSummary;
   let url: string;
   try {
     for (let pages = 1; ; pages++) {
       const position = progress.resume;
-      const page = await prefetcher.next(position);
+      const page = await reader.next(position);
       const next = validatePagination(page);
-      const decision = tracker.check(page);
+      const decision = tracker.check(page, position, reader.grain);
       if ("rewind" in decision) {
-        prefetcher.stopPrefetching();
+        reader.rewind();
         progress.resume = decision.rewind;
         if (pages === maxPages) throw tooManyPages(page, pages);
         continue;
       }
       order.check(page, tracker.stats.drift.length > 0);
       const raw = page.items.length;
-      const used = seen.keepNew(page, limit - progress.yielded, decision.skip);
+      const used = seen.keepNew(page, limit - progress.yielded, decision);
       progress.yielded += page.items.length;
       progress.duplicates += page.duplicates;
       progress.unusable += page.unusable.length;
       progress.positions.push(...page.unusable.slice(0, MOST_POSITIONS - progress.positions.length));
+      if (ids) for (const item of page.items) ids.add(itemIdOf(item));
       emptyRun = raw === 0 ? emptyRun + 1 : 0;
       if (emptyRun > MAX_EMPTY_PAGES) {
         throw refusedPage("pagination_loop", page, `${MAX_EMPTY_PAGES} empty pages came in a row`);
       }
       const left = limit - progress.yielded;
-      if (typeof next === "number" && left > 0) prefetcher.schedule(page, next, left);
+      if (typeof next === "number" && left > 0) reader.schedule(page, { raw, next, left });
       ({ url } = page);
+      const isCut = used < raw || typeof next === "number";
+      const resume = used < raw || typeof next !== "number" ? page.offset + used : next;
+      page.offset += decision.shared;
       yield page;
-      progress.resume = used < raw || typeof next !== "number" ? position + used : next;
-      if (left <= 0) {
-        const more = used < raw || typeof next === "number";
-        summary = summaryOf(progress, tracker.stats, more ? progress.resume : undefined);
+      progress.resume = resume;
+      if (left <= 0 && isCut) {
+        summary = summaryOf(progress, tracker.stats, { unseenShifts: reader.unseen, next: resume });
         break;
       }
       if (next === null) {
-        summary = finish(page, progress, tracker.stats);
+        const isSteady = hasSteadyOrder(page, options.sort);
+        if (left > 0) requireEnd(page, progress, tracker.stats);
+        summary = summaryOf(progress, tracker.stats, { unseenShifts: reader.unseen, isSteady });
+        if (progress.unusable > 0) break;
+        progress.resume = from;
+        const isMovable = pages > 1 && !isSteady && !options.isSecond;
+        const second = new SecondReading(fetchPage, options, pace);
+        if (ids) {
+          if (summary.missing > 0) throw listChanged(page, missingText(summary), from);
+          if (isMovable) await second.requireSame(ids, page);
+        } else if (isMovable && tracker.stats.vanished > 0 && seen.knowsEvery(0)) {
+          for await (const more of second.pages()) {
+            seen.keepNew(more, limit - progress.yielded, { skip: 0, shared: 0 });
+            progress.yielded += more.items.length;
+            if (more.items.length > 0) yield more;
+            if (progress.yielded >= limit) break;
+          }
+          summary = second.correct(summary, progress.yielded);
+        }
         break;
       }
       if (typeof next !== "number") throw next;
@@ -91,41 +115,96 @@ export async function* readPages<T extends object>(
   } catch (thrown) {
     throw withResume(thrown, progress);
   } finally {
-    prefetcher.stop();
+    reader.stop();
   }
   const { unusable: count, positions } = progress;
   if (count > 0) throw unusableItems(options.about, url, { count, positions }, summary.next);
   options.onEnd?.(summary);
 }
 
+interface Ending extends Pick<ListingSummary, "unseenShifts"> {
+  /** Where a listing continues that ended at a limit. */
+  next?: number;
+  /** Whether no item moves to another place in the order of the list. */
+  isSteady?: boolean;
+}
+
 function summaryOf(
-  { from, yielded, duplicates }: ListingProgress,
+  { from, yielded, duplicates, unusable }: ListingProgress,
   stats: DriftSummary,
-  next: number | undefined,
+  { next, unseenShifts, isSteady = false }: Ending,
 ): ListingSummary {
-  const { count, drift, everCounted, hasGrown } = stats;
+  const { count, drift, everCounted, hasGrown, vanished } = stats;
   const expected = count === undefined ? undefined : Math.max(0, count - from);
-  // Without drift a duplicate is a row that the service counts twice; with drift it is a row that was read twice.
-  const accounted = drift.length === 0 ? yielded + duplicates : yielded;
-  // Some of the added items may be before the read position: the list is complete only if every counted item was yielded.
-  const wanted = Math.max(expected ?? 0, hasGrown ? everCounted - from : 0);
-  return { yielded, expected, duplicates, drift, complete: next === undefined && accounted >= wanted, next };
+  // An added item may be before the read position, and so may one that moved: the list is complete only if every item that
+  // was ever counted was yielded.
+  const wanted = Math.max(expected ?? 0, hasGrown || !isSteady ? everCounted - from : 0);
+  const short = Math.max(0, wanted - yielded - unusable, isSteady ? 0 : vanished);
+  const missing = next === undefined ? short : 0;
+  const complete = next === undefined && missing === 0;
+  return { yielded, expected, duplicates, drift, missing, complete, unseenShifts, next };
 }
 
 /**
- * A list that ends before its own count is reached is incomplete. An item added while the last page is built may be in
- * its count but not among its items; no other change of the list explains such an end.
+ * A list that ends before its own count is reached is an error. An item added while the last page is built may be in its
+ * count but not among its items; no other change of the list explains such an end.
  */
-function finish<T>(page: Page<T>, progress: ListingProgress, stats: DriftSummary): ListingSummary {
+function requireEnd<T>(page: Page<T>, progress: ListingProgress, stats: DriftSummary): void {
   const { from, yielded, duplicates, unusable } = progress;
   const { count = 0, previousCount = count, reread } = stats;
   const reached = from + yielded + duplicates + unusable - reread;
-  if (reached >= Math.min(count, previousCount)) return summaryOf(progress, stats, undefined);
+  if (reached >= Math.min(count, previousCount)) return;
   throw refusedPage(
     "bad_pagination",
     page,
     `the service says there are ${count} items, but its last page came after ${reached}`,
   );
+}
+
+/** How many items may be missing, as a sentence. */
+export function missingText({ missing }: Pick<ListingSummary, "missing">): string {
+  return `${missing} ${missing === 1 ? "item" : "items"} may be missing`;
+}
+
+/** Reads a list once more whose items may have moved to another place while it was read. */
+class SecondReading<T extends object> {
+  readonly #pages: AsyncGenerator<Page<T>, void, undefined>;
+  #summary: ListingSummary | undefined;
+
+  constructor(fetchPage: FetchPage<T>, options: ReadOptions, pace: Pace) {
+    const onEnd = (summary: ListingSummary) => {
+      this.#summary = summary;
+    };
+    // What changes during it shows in the ids.
+    const checks = new Set([...options.checks].filter((check) => check !== "drift"));
+    this.#pages = readPages(fetchPage, { ...options, limit: undefined, onEnd, checks, isSecond: true }, pace);
+  }
+
+  /** Its pages. @throws what a page fails with */
+  async *pages(): AsyncGenerator<Page<T>, void, undefined> {
+    try {
+      yield* this.#pages;
+    } catch (thrown) {
+      throw pageError(thrown);
+    }
+  }
+
+  /** The summary of both readings. */
+  correct(first: ListingSummary, yielded: number): ListingSummary {
+    if (!this.#summary) return { ...first, yielded };
+    const { expected, drift, missing } = this.#summary;
+    return { ...first, yielded, expected, drift: [...first.drift, ...drift], missing, complete: missing === 0 };
+  }
+
+  /** @throws `AgentAuthError` `list_changed` where it has other ids than the first one */
+  async requireSame(ids: ReadonlySet<string | undefined>, last: Page<T>): Promise<void> {
+    let same = 0;
+    let others = 0;
+    for await (const { items } of this.pages()) for (const item of items) ids.has(itemIdOf(item)) ? same++ : others++;
+    if (same === ids.size && others === 0) return;
+    const what = `when it was read again, ${ids.size - same} of its items did not come, and ${others} others did`;
+    throw listChanged(last, `the list changed while it was read: ${what}`, 0);
+  }
 }
 
 /**

@@ -20,6 +20,16 @@ const SLOW_PAGE_ITEMS = 500;
 const SLOW_PAGES = 2;
 const DEFAULT_CONCURRENCY = 4;
 
+/** What follows a page. */
+export interface Upcoming {
+  /** The offset of the next page. */
+  readonly next: number;
+  /** From each offset to that of the page after it, as far as all pages have the same size. */
+  readonly step: number;
+  /** The offset behind the last item that is of use. */
+  readonly end: number;
+}
+
 /**
  * Requests pages ahead of the reader, at most `concurrency` at once. Without that number it requests one page at a time
  * until two in a row are slow, and then as many as four are in flight among all listings of the client.
@@ -70,17 +80,13 @@ export class Prefetcher<T> {
     if (this.#slow === SLOW_PAGES) this.#width = DEFAULT_CONCURRENCY;
   }
 
-  /** Requests the pages after `page`: the next one, and guesses behind it for at most `left` items. */
-  schedule(page: Page<T>, next: number, left: number): void {
+  /** Requests the next page, and those behind it by guess. */
+  schedule({ next, step, end }: Upcoming): void {
     if (this.#width <= 1) return;
     if (this.#pages.size > 0 && !this.#pages.has(next)) {
       this.stopPrefetching();
       return;
     }
-    const step = next - page.offset;
-    const count = page.pagination.item_count;
-    // Without a count, any guess may lie behind the end of the list.
-    const end = typeof count === "number" ? Math.min(count, next + left) : next;
     for (let offset = next; this.#pages.size < this.#width; offset += step) {
       if (offset !== next && offset >= end) break;
       if (this.#adapts && this.#pace.inFlight >= DEFAULT_CONCURRENCY) break;
@@ -88,12 +94,17 @@ export class Prefetcher<T> {
     }
   }
 
+  /** Drops every page in flight. */
+  drop(): void {
+    this.stop();
+    this.#controller = followSignal(this.#options.signal);
+  }
+
   /** Drops every page in flight, and requests one page at a time from here on. */
   stopPrefetching(): void {
     this.#width = 1;
     this.#adapts = false;
-    this.stop();
-    this.#controller = followSignal(this.#options.signal);
+    this.drop();
   }
 
   /** Aborts every request in flight. */

@@ -40,15 +40,16 @@ export class SeenIds {
   /**
    * Keeps only the new items of the page that have an id, at most `max` of them.
    *
-   * @param skipped the number of items to leave out at the start of the page
+   * @param places how many items to leave out at the start of the page (`skip`), and how many of these the page before
+   * ended with (`shared`): these are no duplicates
    * @returns the number of the page's items that were processed
    */
-  keepNew<T extends object>(page: Page<T>, max: number, skipped: number): number {
+  keepNew<T extends object>(page: Page<T>, max: number, { skip, shared }: { skip: number; shared: number }): number {
     const { items } = page;
     let kept = 0;
-    let used = skipped;
-    page.duplicates += skipped;
-    for (const item of skipped === 0 ? items : items.slice(skipped)) {
+    let used = skip;
+    page.duplicates += skip - shared;
+    for (const item of skip === 0 ? items : items.slice(skip)) {
       if (kept >= max) break;
       const id = itemIdOf(item);
       if (id === undefined) page.unusable.push(page.offset + used);
@@ -103,38 +104,4 @@ export class SeenIds {
 export function itemIdOf(item: object): string | undefined {
   const { id } = item as { id?: unknown };
   return typeof id === "string" && id !== "" ? id : undefined;
-}
-
-/** The items from the read position on that may have been read already: none, until the list changes. */
-export class Overlap<T extends object> {
-  /** Their maximum number. */
-  size = 0;
-  /** Whether items were inserted since the overlap was last empty: new ones may then be among those that were read. */
-  hasInsertions = false;
-  /** The id of the last item that was read, before anything was read again. */
-  #lastRead: string | undefined;
-
-  /** Inserted items push as many that were read to the right of the read position. */
-  insert(count: number): void {
-    this.size += count;
-    this.hasInsertions = true;
-  }
-
-  /** Whether these items include the last one that was read. */
-  holdsLastRead(items: readonly T[]): boolean {
-    return this.size > 0 && items.some((item) => itemIdOf(item) === this.#lastRead);
-  }
-
-  /**
-   * Moves the read position behind these items.
-   *
-   * @param isNew whether the last of them was certainly not read before
-   */
-  advance(items: readonly T[], isNew: boolean): void {
-    this.size = isNew || this.holdsLastRead(items) ? 0 : Math.max(0, this.size - items.length);
-    if (this.size > 0) return;
-    this.hasInsertions = false;
-    const last = items.at(-1);
-    if (last) this.#lastRead = itemIdOf(last);
-  }
 }

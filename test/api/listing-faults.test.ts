@@ -183,7 +183,7 @@ describe("a listing over real sockets", () => {
     const token = () => (requested++ === 3 ? "sandbox_ended" : sandbox.apiToken);
     const all = await service({ token }).devices.list({ pool_id }, { pageSize: 24 }).toArray();
     expect(all.map((device) => device.id)).toEqual(truth);
-    expect(requested).toBe(6);
+    expect(requested).toBe(7);
   });
 
   it("sorts by every field that the service allows", async ({ sandbox, pool_id, service }) => {

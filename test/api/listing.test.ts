@@ -57,7 +57,7 @@ describe("a listing", () => {
     expect(service.offsets).toEqual([]);
     expect(await listing.toArray()).toHaveLength(25);
     expect(await listing.toArray()).toHaveLength(25);
-    expect(service.offsets).toEqual([0, 10, 20, 0, 10, 20]);
+    expect(service.offsets).toEqual([0, 9, 18, 0, 9, 18]);
   });
 
   it("asks for the first page without an offset unless a start is given, with encoded names", async () => {
@@ -111,8 +111,11 @@ describe("a listing", () => {
     const service = new SampleService(12);
     const pages = [];
     for await (const page of service.client().devices.list({ pool_id }).pages()) pages.push(page);
-    expect(pages.map((page) => page.items.length)).toEqual([10, 2]);
-    expect(pages[1]?.pagination?.page_index).toBe(2);
+    expect(pages.map(({ items, offset }) => [items.length, offset])).toEqual([
+      [10, 0],
+      [2, 10],
+    ]);
+    expect(pages[1]?.pagination?.page_offset).toBe(9);
     expect(pages[1]?.sorting).toEqual({ field: "id", direction: "asc" });
     expect(pages[0]?.response.status).toBe(200);
     expect(Object.keys(pages[0] ?? {})).not.toContain("response");
@@ -127,7 +130,7 @@ describe("a listing", () => {
     for (const concurrency of [1, 4, 16]) {
       const service = new SampleService(1000);
       expect(await readIds(service, { limit: 35, concurrency })).toEqual(service.ids().slice(0, 35));
-      expect(service.offsets).toEqual([0, 10, 20, 30]);
+      expect(service.offsets).toEqual([0, 9, 18, 27]);
     }
   });
 
@@ -145,7 +148,7 @@ describe("a listing", () => {
     for await (const page of service.client().devices.list({ pool_id }, { concurrency: 4 }).pages()) {
       ids.push(...page.items.map((item) => item.id));
       await new Promise((resolve) => setTimeout(resolve, 5));
-      expect(service.offsets.length).toBeLessThanOrEqual(ids.length / 10 + 4);
+      expect(service.offsets.length).toBeLessThanOrEqual((ids.length - 1) / 9 + 4);
     }
     expect(ids).toEqual(service.ids());
     expect(most).toBe(4);
@@ -209,8 +212,8 @@ describe("a listing", () => {
       if (nth === 3) controller.abort();
     };
     const { ids, error } = await readUntilError(service, { signal: controller.signal });
-    expect(ids).toHaveLength(20);
-    expect(error).toMatchObject({ code: "aborted", class: "aborted", resume: 20 });
+    expect(ids).toHaveLength(19);
+    expect(error).toMatchObject({ code: "aborted", class: "aborted", resume: 19 });
   });
 
   it.each([
@@ -241,7 +244,7 @@ describe("a listing", () => {
   ])("finds a %s by listing, and says when there is none", async (kind, scope, get) => {
     const service = new SampleService(25);
     expect(await get(service.client(), "dev_13")).toEqual({ id: "dev_13" });
-    expect(service.offsets).toEqual([0, 10]);
+    expect(service.offsets).toEqual([0, 9]);
     expect(await rejection(get(service.client(), "nobody"))).toMatchObject({
       code: "not_found",
       class: "remote",
@@ -258,7 +261,7 @@ describe("a listing", () => {
     expect(JSON.parse(JSON.stringify(error))).not.toHaveProperty("resume");
     expect((error as Error).message).not.toContain("the listing");
     const controller = new AbortController();
-    service.before = (offset) => (offset === 10 ? controller.abort() : undefined);
+    service.before = (offset) => (offset === 9 ? controller.abort() : undefined);
     const { signal } = controller;
     const aborted = await rejection(service.client().devices.get({ pool_id, id: "dev_30" }, { signal }));
     expect(aborted).toMatchObject({ code: "aborted", class: "aborted" });
@@ -299,42 +302,42 @@ describe("complete or an error", () => {
   });
 
   it.each([
-    ["the same", 10],
+    ["the same", 9],
     ["a smaller", 3],
   ])("ends at %s next offset, with everything before it returned", async (_, value) => {
     const service = new SampleService(50);
     service.alter = (page, offset) => {
-      if (offset === 10) Object.assign(page.pagination ?? {}, { next_page_offset: value });
+      if (offset === 9) Object.assign(page.pagination ?? {}, { next_page_offset: value });
       return page;
     };
     for (const concurrency of [1, 4]) {
       const { ids, error } = await readUntilError(service, { concurrency });
-      expect(ids).toEqual(service.ids().slice(0, 20));
-      expect(error).toMatchObject({ code: "pagination_loop", class: "partial", resume: 20 });
+      expect(ids).toEqual(service.ids().slice(0, 19));
+      expect(error).toMatchObject({ code: "pagination_loop", class: "partial", resume: 19 });
     }
   });
 
   it.each(["10", 10.5, -1, 1e300, true, {}, []])("ends at the next offset %j", async (value) => {
     const service = new SampleService(50);
     service.alter = (page, offset) => {
-      if (offset === 10) Object.assign(page.pagination ?? {}, { next_page_offset: value });
+      if (offset === 9) Object.assign(page.pagination ?? {}, { next_page_offset: value });
       return page;
     };
     const { ids, error } = await readUntilError(service);
-    expect(ids).toHaveLength(20);
-    expect(error).toMatchObject({ code: "bad_pagination", class: "partial", resume: 20 });
+    expect(ids).toHaveLength(19);
+    expect(error).toMatchObject({ code: "bad_pagination", class: "partial", resume: 19 });
     expect(error.message).toContain("next_page_offset");
   });
 
   it("does not take an early null for the end of the list", async () => {
     const service = new SampleService(50);
     service.alter = (page, offset) => {
-      if (offset === 20) Object.assign(page.pagination ?? {}, { next_page_offset: null });
+      if (offset === 18) Object.assign(page.pagination ?? {}, { next_page_offset: null });
       return page;
     };
     const { ids, error } = await readUntilError(service);
-    expect(ids).toHaveLength(30);
-    expect(error).toMatchObject({ code: "bad_pagination", class: "partial", resume: 30 });
+    expect(ids).toHaveLength(28);
+    expect(error).toMatchObject({ code: "bad_pagination", class: "partial", resume: 28 });
     expect(error.message).toContain("50 items");
   });
 
@@ -347,7 +350,7 @@ describe("complete or an error", () => {
   ])("does not give out a page with %s", async (_, numbers) => {
     const service = new SampleService(50);
     service.alter = (page, offset) => {
-      if (offset === 10) Object.assign(page.pagination ?? {}, numbers);
+      if (offset >= 9) Object.assign(page.pagination ?? {}, numbers);
       return page;
     };
     const { ids, error } = await readUntilError(service);
@@ -359,11 +362,14 @@ describe("complete or an error", () => {
     const service = new SampleService(30);
     service.alter = (page, offset) => {
       const { item_count: _, ...numbers } = page.pagination ?? {};
-      return offset === 10
+      return offset === 9
         ? { items: [], pagination: { ...numbers, item_start: 0, item_end: 0 } }
         : { ...page, pagination: numbers };
     };
-    expect(await readIds(service)).toEqual([...service.ids().slice(0, 10), ...service.ids().slice(20)]);
+    let end: ListingSummary | undefined;
+    const ids = await readIds(service, { onEnd: (summary) => (end = summary) });
+    expect(ids).toEqual([...service.ids().slice(0, 10), ...service.ids().slice(19)]);
+    expect(end?.unseenShifts).toBe("gaps");
     service.alter = (_, offset) => ({ items: [], pagination: { next_page_offset: offset + 10 } });
     expect((await readUntilError(service)).error).toMatchObject({ code: "pagination_loop", resume: 500 });
   });
@@ -378,10 +384,10 @@ describe("complete or an error", () => {
     for (const concurrency of [1, 4]) {
       for (const [at, kind] of [
         [0, "refused"],
-        [20, "partial"],
+        [19, "partial"],
       ] as const) {
         const service = new SampleService(50);
-        service.alter = (page, offset) => (offset === at ? { ...page, pagination: none as null } : page);
+        service.alter = (page, offset) => (offset >= at - 1 ? { ...page, pagination: none as null } : page);
         const { ids, error } = await readUntilError(service, { concurrency });
         expect(ids).toEqual(service.ids().slice(0, at));
         expect(error).toMatchObject({ code: "bad_pagination", class: kind, resume: at });
@@ -391,14 +397,14 @@ describe("complete or an error", () => {
 
   it("stops at the page cap", async () => {
     const { ids, error } = await readUntilError(new SampleService(50), { maxPages: 3 });
-    expect(ids).toHaveLength(30);
-    expect(error).toMatchObject({ code: "page_cap", class: "partial", resume: 30 });
+    expect(ids).toHaveLength(28);
+    expect(error).toMatchObject({ code: "page_cap", class: "partial", resume: 28 });
   });
 
   it("carries the cause, its request id and the place to continue when a page fails in the middle", async () => {
     const service = new SampleService(50);
     service.alter = (page, offset) =>
-      offset < 30
+      offset < 27
         ? page
         : Response.json(
             { status: "error", code: "not_permitted", message: "no\u001b[31m more" },
@@ -406,11 +412,11 @@ describe("complete or an error", () => {
           );
     for (const concurrency of [1, 4]) {
       const { ids, error } = await readUntilError(service, { concurrency });
-      expect(ids).toEqual(service.ids().slice(0, 30));
+      expect(ids).toEqual(service.ids().slice(0, 28));
       expect(error).toMatchObject({
         code: "not_permitted",
         class: "partial",
-        resume: 30,
+        resume: 28,
         status: 403,
         requestId: "req-7",
       });
@@ -436,12 +442,12 @@ describe("complete or an error", () => {
 
   it("drops its guesses at the first that proves wrong, and reads on page by page", async () => {
     const service = new SampleService(100);
-    service.alter = (page, offset) => (offset === 20 ? service.page(20, 5) : page);
+    service.alter = (page, offset) => (offset === 18 ? service.page(18, 5) : page);
     expect(await readIds(service, { concurrency: 4 })).toEqual(service.ids());
     expect(service.offsets.slice(0, 7)).toEqual(
-      [0, 10, 20, 30, 40, 50, 60].slice(0, service.offsets.indexOf(25)).concat(25).slice(0, 7),
+      [0, 9, 18, 27, 36, 45, 54].slice(0, service.offsets.indexOf(22)).concat(22).slice(0, 7),
     );
-    expect(service.offsets.slice(service.offsets.indexOf(25))).toEqual([25, 35, 45, 55, 65, 75, 85, 95]);
+    expect(service.offsets.slice(service.offsets.indexOf(22))).toEqual([22, 31, 40, 49, 58, 67, 76, 85, 94]);
   });
 });
 
@@ -581,7 +587,7 @@ describe("an order that was requested", () => {
     };
     const ids = [];
     for await (const { id } of service.client().devices.list({ pool_id }, { sort, strict: ["order"] })) ids.push(id);
-    expect(ids.join("")).toBe("ghcdefijkl");
+    expect(ids.join("")).toBe("ghabcdefijkl");
   });
 
   it("is one of the checks that there are", () => {
@@ -669,7 +675,7 @@ describe("a list that changes while it is read", () => {
     const pools = () => service.client().pools.list({ domain_id: "d" }, { strict: true });
     expect(await pools().toArray()).toHaveLength(30);
     service.before = (_, nth) => {
-      if (nth === 5) service.items.pop();
+      if (nth === 6) service.items.pop();
     };
     const error = await rejection(pools().toArray());
     // One was deleted, so the first unread item may stand one further to the left.
@@ -724,7 +730,7 @@ describe("a list that changes while it is read", () => {
     for (const next of ["10", 3]) {
       const service = new SampleService(50);
       service.alter = (page, offset) => {
-        if (offset === 10) Object.assign(page.pagination ?? {}, { next_page_offset: next });
+        if (offset === 9) Object.assign(page.pagination ?? {}, { next_page_offset: next });
         return page;
       };
       const { error } = await readUntilError(service);

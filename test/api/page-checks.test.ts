@@ -40,6 +40,8 @@ describe("the numbers of a page", () => {
     [{ item_count: 0, item_start: 5, item_end: 1 }, [], null],
     [{ item_count: 2 }, undefined, null],
     [{ item_start: 7, item_count: 2 }, undefined, null],
+    // Of a page that does not begin at a multiple of its size.
+    [{ page_size: 3, page_index: 4.33, page_count: 3.5 }, undefined, null],
   ])("%j are taken", (pagination, items, next) => {
     expect(validatePagination(pageOf(pagination, items))).toBe(next);
   });
@@ -49,6 +51,7 @@ describe("the numbers of a page", () => {
     [{ item_start: 1.5 }, 'item_start is "1.5", not a whole number'],
     [{ item_end: -1 }, 'item_end is "-1", not a whole number'],
     [{ page_offset: true }, 'page_offset is "true", not a whole number'],
+    [{ page_size: 5, page_index: 2.5 }, 'page_index is "2.5", not a whole number'],
     [{ ...WHOLE, page_offset: 0 }, "page_offset is 0, but offset 10 was requested"],
     [{ ...WHOLE, item_end: 13 }, "item_start 11 and item_end 13 do not fit the 2 items of the page"],
     [{ ...WHOLE, item_count: 11 }, "item_count is 11, but the page holds items up to 12"],

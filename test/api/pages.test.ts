@@ -32,21 +32,20 @@ useNock();
 
 describe("reading page after page, on the global fetch", () => {
   it("follows the service's offsets to the end", async () => {
-    for (const offset of [0, 2, 4]) page(offset).reply(200, answer(offset));
+    for (const offset of [0, 1, 2, 3]) page(offset).reply(200, answer(offset));
     expect(await devices().toArray()).toEqual(ALL);
   });
 
   it("throws where to resume when a page fails", async () => {
     page(0).reply(200, answer(0));
-    page(2).reply(200, "<html>", { "content-type": "text/html" });
+    page(1).reply(200, "<html>", { "content-type": "text/html" });
     expect(await rejection(devices().toArray())).toMatchObject({ code: "bad_content_type", resume: 2 });
   });
 
   it("repeats a page that is refused for a moment, and no other", async () => {
     page(0).reply(200, answer(0));
-    page(2).reply(429, "slow down", { "retry-after": "0" });
-    page(2).reply(200, answer(2));
-    page(4).reply(200, answer(4));
+    page(1).reply(429, "slow down", { "retry-after": "0" });
+    for (const offset of [1, 2, 3]) page(offset).reply(200, answer(offset));
     expect(await devices().toArray()).toEqual(ALL);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Page } from "../../src/api/page.js";
-import { type Pace, Prefetcher } from "../../src/api/prefetcher.js";
+import { type Pace, Prefetcher, type Upcoming } from "../../src/api/prefetcher.js";
 import type { AbortSource } from "../../src/http/deadline.js";
 
 interface Options {
@@ -13,11 +13,14 @@ interface Options {
   inFlight?: number;
 }
 
-const pageAt = (offset: number, count: number | undefined, items: number) =>
+const pageAt = (offset: number, count: number, items: number) =>
   ({ offset, items: Array.from({ length: items }, () => ({})), pagination: { item_count: count } }) as Page<object>;
 
+/** What follows the page at an offset in a list of 100,000. */
+const following = (offset: number, next: number): Upcoming => ({ next, step: next - offset, end: 100_000 });
+
 /** A prefetcher over a list of 100 items, and the offsets that it has requested. */
-function setUp({ ms = 0, items = 10, inFlight = 0, ...options }: Options = {}, count: number | undefined = 100) {
+function setUp({ ms = 0, items = 10, inFlight = 0, ...options }: Options = {}, count = 100) {
   const requested: (number | undefined)[] = [];
   const signals: AbortSource[] = [];
   let now = 0;
@@ -31,42 +34,40 @@ function setUp({ ms = 0, items = 10, inFlight = 0, ...options }: Options = {}, c
     return pageAt(offset ?? 0, count, items);
   };
   const prefetcher = new Prefetcher<object>(fetchPage, options, pace);
-  const page = (offset: number) => pageAt(offset, count, items);
-  return { prefetcher, requested, signals, pace, page };
+  return { prefetcher, requested, signals, pace };
 }
 
 describe("pages that are requested ahead", () => {
-  it.each<[string, Options, number | undefined, number, number[]]>([
-    ["one at a time", { concurrency: 1 }, 100, Number.POSITIVE_INFINITY, []],
-    ["by default", {}, 100, Number.POSITIVE_INFINITY, []],
-    ["as many as were asked for", { concurrency: 4 }, 100, Number.POSITIVE_INFINITY, [10, 20, 30, 40]],
-    ["up to the end of the list", { concurrency: 4 }, 30, Number.POSITIVE_INFINITY, [10, 20]],
-    ["up to the limit", { concurrency: 4 }, 100, 15, [10, 20]],
-    ["the next one alone where the end is unknown", { concurrency: 4 }, undefined, Number.POSITIVE_INFINITY, [10]],
-    ["the next one also behind the stated end", { concurrency: 4 }, 5, Number.POSITIVE_INFINITY, [10]],
-  ])("are those: %s", (_what, options, count, left, expected) => {
-    const { prefetcher, requested, page } = setUp(options);
-    prefetcher.schedule({ ...page(0), pagination: { item_count: count } } as Page<object>, 10, left);
+  it.each<[string, Options, number, number, number[]]>([
+    ["one at a time", { concurrency: 1 }, 10, 100, []],
+    ["by default", {}, 10, 100, []],
+    ["as many as were asked for", { concurrency: 4 }, 10, 100, [10, 20, 30, 40]],
+    ["from one item earlier", { concurrency: 4 }, 9, 99, [9, 18, 27, 36]],
+    ["up to the end", { concurrency: 4 }, 10, 30, [10, 20]],
+    ["the next one also behind the end", { concurrency: 4 }, 10, 5, [10]],
+  ])("are those: %s", (_what, options, next, end, expected) => {
+    const { prefetcher, requested } = setUp(options);
+    prefetcher.schedule({ next, step: next, end });
     expect(requested).toEqual(expected);
   });
 
   it("are each requested once, and follow each other", async () => {
-    const { prefetcher, requested, page } = setUp({ concurrency: 2 });
-    prefetcher.schedule(page(0), 10, Number.POSITIVE_INFINITY);
+    const { prefetcher, requested } = setUp({ concurrency: 2 });
+    prefetcher.schedule(following(0, 10));
     expect((await prefetcher.next(10)).offset).toBe(10);
-    prefetcher.schedule(page(10), 20, Number.POSITIVE_INFINITY);
+    prefetcher.schedule(following(10, 20));
     expect((await prefetcher.next(20)).offset).toBe(20);
     expect(requested).toEqual([10, 20, 30]);
   });
 
   it("are dropped at a wrong guess, and no more are requested", async () => {
-    const { prefetcher, requested, signals, page } = setUp({ concurrency: 3 });
-    prefetcher.schedule(page(0), 10, Number.POSITIVE_INFINITY);
+    const { prefetcher, requested, signals } = setUp({ concurrency: 3 });
+    prefetcher.schedule(following(0, 10));
     await prefetcher.next(10);
-    prefetcher.schedule(page(10), 15, Number.POSITIVE_INFINITY);
+    prefetcher.schedule(following(10, 15));
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, true]);
     await prefetcher.next(15);
-    prefetcher.schedule(page(15), 25, Number.POSITIVE_INFINITY);
+    prefetcher.schedule(following(15, 25));
     expect(requested).toEqual([10, 20, 30, 15]);
     expect(signals[3]?.aborted).toBe(false);
     prefetcher.stop();
@@ -74,16 +75,16 @@ describe("pages that are requested ahead", () => {
   });
 
   it("may fail: that counts where the page is the next one", async () => {
-    const { prefetcher, page } = setUp({ concurrency: 2 });
-    prefetcher.schedule(page(60), 66, Number.POSITIVE_INFINITY);
+    const { prefetcher } = setUp({ concurrency: 2 });
+    prefetcher.schedule(following(60, 66));
     await new Promise(setImmediate);
     await expect(prefetcher.next(66)).rejects.toThrow("no page here");
   });
 
   it("are aborted by the signal of the listing", async () => {
     const controller = new AbortController();
-    const { prefetcher, signals, page } = setUp({ concurrency: 2, signal: controller.signal });
-    prefetcher.schedule(page(0), 10, Number.POSITIVE_INFINITY);
+    const { prefetcher, signals } = setUp({ concurrency: 2, signal: controller.signal });
+    prefetcher.schedule(following(0, 10));
     controller.abort();
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
     await prefetcher.next(10);
@@ -98,16 +99,16 @@ describe("pages that are requested ahead", () => {
     ["as many as other listings leave", { ms: 20, inFlight: 3 }, [0, 10, 20], 1],
     ["none where other listings have four", { ms: 20, inFlight: 4 }, [0, 10, 20], 0],
   ])("are several %s", async (_what, options, offsets, ahead) => {
-    const { prefetcher, requested, page } = setUp(options, 100_000);
+    const { prefetcher, requested } = setUp(options, 100_000);
     for (const offset of offsets) await prefetcher.next(offset);
     const last = offsets.at(-1) ?? 0;
-    prefetcher.schedule(page(last), last + (options.items ?? 10), Number.POSITIVE_INFINITY);
+    prefetcher.schedule(following(last, last + (options.items ?? 10)));
     expect(requested.length - offsets.length).toBe(ahead);
   });
 
   it("leave the count of those in flight as it was", async () => {
-    const { prefetcher, pace, page } = setUp({ concurrency: 3 });
-    prefetcher.schedule(page(0), 10, Number.POSITIVE_INFINITY);
+    const { prefetcher, pace } = setUp({ concurrency: 3 });
+    prefetcher.schedule(following(0, 10));
     expect(pace.inFlight).toBe(3);
     for (const offset of [10, 20, 30]) await prefetcher.next(offset);
     expect(pace.inFlight).toBe(0);

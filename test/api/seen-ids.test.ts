@@ -14,7 +14,7 @@ const range = (from: number, to: number): string[] =>
 /** The ids of a page that were not seen before. */
 function keepNew(seen: SeenIds, ids: readonly string[]): string[] {
   const page = { items: ids.map((id) => ({ id })), offset: 0, duplicates: 0, unusable: [] as number[] } as Page<Item>;
-  seen.keepNew(page, Number.POSITIVE_INFINITY, 0);
+  seen.keepNew(page, Number.POSITIVE_INFINITY, { skip: 0, shared: 0 });
   return page.items.map(({ id }) => id);
 }
 
@@ -44,7 +44,7 @@ describe("the ids of the last items", () => {
   it("are strings that are not empty: other items are left out by their offset", () => {
     const items = [{ id: "" }, { id: "a" }, { id: 7 }, {}, { id: null }, { id: "b" }] as Item[];
     const page = { items, offset: 40, duplicates: 0, unusable: [] as number[] } as Page<Item>;
-    expect(new SeenIds(true).keepNew(page, Number.POSITIVE_INFINITY, 0)).toBe(6);
+    expect(new SeenIds(true).keepNew(page, Number.POSITIVE_INFINITY, { skip: 0, shared: 0 })).toBe(6);
     expect([page.items, page.unusable]).toEqual([
       [{ id: "a" }, { id: "b" }],
       [40, 42, 43, 44],

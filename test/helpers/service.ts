@@ -1,5 +1,6 @@
 import { ManagementClient, type ManagementClientOptions } from "../../src/index.js";
 import { FakeClock } from "./clock.js";
+import { startServer } from "./server.js";
 
 /** The response of a sample service for a page; `undefined` members are left out of the JSON. */
 export interface MadePage {
@@ -12,6 +13,8 @@ export interface MadePage {
 export class SampleService {
   items: { id: string }[];
   pageSize: number;
+  /** The order that each answer names. */
+  sorting: object | undefined = { field: "id", direction: "asc" };
   /** The requested offsets, in order. */
   readonly offsets: number[] = [];
   /** Sees every request before it is answered. */
@@ -34,7 +37,7 @@ export class SampleService {
     const made = this.alter(this.page(offset, size), offset, nth);
     if (made instanceof Response) return made;
     const { items: summaries, pagination, status = "success" } = made;
-    return Response.json({ status, summaries, pagination, sorting: { field: "id", direction: "asc" } });
+    return Response.json({ status, summaries, pagination, sorting: this.sorting });
   };
 
   page(offset: number, size: number): MadePage {
@@ -65,6 +68,15 @@ export class SampleService {
       clock: new FakeClock(),
       ...options,
     });
+  }
+
+  /** Listens on loopback; gives the environment of a program that uses it. */
+  async listen(): Promise<Record<string, string>> {
+    const { origin } = await startServer(async (response, { url }) => {
+      const answer = await this.fetch(new Request(new URL(url, "http://localhost")));
+      response.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text());
+    });
+    return { AGENTAUTH_BASE_URL: origin, AGENTAUTH_API_TOKEN: "token-of-a-test" };
   }
 
   ids(): string[] {

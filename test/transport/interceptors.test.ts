@@ -40,11 +40,10 @@ function answer(method: string, url: URL, authorization: string | null): Mocked 
 const offsetOf = ({ searchParams }: URL) => Number(searchParams.get("pagination[offset]"));
 
 function page(offset: number): object {
-  const pagination = { item_count: 3, page_offset: offset, page_size: 2 };
-  const pool = (id: string) => ({ id, title: id, type: "pool" });
-  return offset === 0
-    ? { status: "success", summaries: [pool("a"), pool("b")], pagination: { ...pagination, next_page_offset: 2 } }
-    : { status: "success", summaries: [pool("c")], pagination: { ...pagination, next_page_offset: null } };
+  const pools = ["a", "b", "c"].map((id) => ({ id, title: id, type: "pool" }));
+  const next_page_offset = offset + 2 < pools.length ? offset + 2 : null;
+  const pagination = { item_count: 3, page_offset: offset, page_size: 2, next_page_offset };
+  return { status: "success", summaries: pools.slice(offset, offset + 2), pagination };
 }
 
 const answerTo = ({ method, url, headers }: Request) => answer(method, new URL(url), headers.get("authorization"));

@@ -1,8 +1,9 @@
 /** How a list is read, and its summary: how much of it was printed, and how to continue. */
 
 import type { ManagementClient } from "../../api/client.js";
-import type { Drift, ListingSummary, Page } from "../../api/page.js";
-import { unusableItems } from "../../api/pages.js";
+import type { Drift, ListingSummary, Page, UnseenShifts } from "../../api/page.js";
+import { missingText, unusableItems } from "../../api/pages.js";
+import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { ListFlags } from "../flags/list.js";
 import type { CommandContext } from "../runtime/context.js";
@@ -129,7 +130,11 @@ function selectFrom(page: Page<ListItem>, filter: Filter | undefined, room: numb
   return { page, items, next: { offset: page.offset + used, again: page.duplicates } };
 }
 
-/** Reports on stderr how much of the list was printed, and what changed while it was read. */
+/**
+ * Reports on stderr how much of the list was printed, and what changed while it was read.
+ *
+ * @throws `AgentAuthError` `list_changed`, of class `partial`, where the list ended and items may be missing
+ */
 export function reportEnding(
   end: ListEnding,
   options: ListFlags,
@@ -148,6 +153,7 @@ export function reportEnding(
     sayBrief(io, { shown: matched, ...(!filter && { total }), columns: brief.columns, next, message });
     if (filter && matched === 0) for (const sentence of filter.mistyped()) io.warn(sentence);
     reportChanges(end, io);
+    requireComplete(verdict);
     return;
   }
   const shown = `shown ${from > 0 && yielded > 0 ? `${from + 1} to ${from + yielded}` : yielded}`;
@@ -162,6 +168,7 @@ export function reportEnding(
     io.verbose(`${shown}${total === undefined ? "" : ` of ${total}`}`);
   }
   reportChanges(end, io);
+  requireComplete(verdict);
 }
 
 function howToContinue({ offset, again }: Position, { limit }: ListFlags, argv: readonly string[]): string {
@@ -169,15 +176,31 @@ function howToContinue({ offset, again }: Position, { limit }: ListFlags, argv: 
   return `${repeated}; continue with: ${resumeCommand(argv, offset, limit)}`;
 }
 
+const UNSEEN: Readonly<Record<UnseenShifts, string>> = {
+  aligned: "the service begins pages at offsets of its own",
+  refused: "the service refuses offsets inside a page",
+  page_size: "a page has a single item",
+  gaps: "pages have fewer items than their offsets",
+};
+
 function reportChanges({ drift, verdict }: ListEnding, io: CommandContext["io"]): void {
   if (verdict && verdict.duplicates > 0 && drift.length === 0) {
     io.warn(`the service listed ${verdict.duplicates} items twice; each is shown once`);
   }
-  const change = drift.at(-1);
-  if (change) {
-    const first = drift.find(({ field }) => field === change.field) ?? change;
-    const missing =
-      verdict?.complete === false && verdict.next === undefined ? "; items added in between may be missing" : "";
-    io.warn(`the list changed while it was read (${change.field} was ${first.from}, then ${change.to})${missing}`);
+  if (verdict?.unseenShifts !== undefined) {
+    io.say(`items that moved between two pages cannot be seen: ${UNSEEN[verdict.unseenShifts]}`);
   }
+  const change = drift.findLast(({ field }) => field !== "position") ?? drift.at(-1);
+  if (change === undefined) return;
+  const first = drift.find(({ field }) => field === change.field) ?? change;
+  const numbers = change.field === "position" ? "items moved" : `${change.field} was ${first.from}, then ${change.to}`;
+  io.warn(`the list changed while it was read (${numbers})`);
+}
+
+/** @throws `AgentAuthError` `list_changed`, of class `partial`, where the list ended and items may be missing */
+export function requireComplete(verdict: ListingSummary | undefined): void {
+  if (verdict === undefined || verdict.missing === 0) return;
+  const hint = "list again; with --sort id no item moves while the list is read";
+  const remedy = { action: "retry" } as const;
+  throw new AgentAuthError("list_changed", missingText(verdict), { class: "partial", retryable: true, hint, remedy });
 }

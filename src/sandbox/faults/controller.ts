@@ -10,6 +10,8 @@ export interface FaultTarget {
   resource?: ResourceName | undefined;
   /** The offset of a list request. */
   offset?: number | undefined;
+  /** The page size of a list request. */
+  size?: number | undefined;
   /** The endpoint, for a request to an authorization server or an MCP server. */
   endpoint?: FaultEndpoint | undefined;
   /** The grant type of a token request, the method of an MCP request. */
@@ -126,17 +128,23 @@ export class FaultController {
 }
 
 function matchesTarget(fault: Fault, target: FaultTarget): boolean {
-  const { path, resource, offset, endpoint, operation } = target;
+  const { path, resource, endpoint, operation } = target;
   const { path: selector } = fault;
   const named = selector === undefined || selector === resource || selector === endpoint;
   if (!named && !(selector.startsWith("/") && path.startsWith(selector))) return false;
   if (fault.kind in OPERATIONS) return operation === OPERATIONS[fault.kind];
   if (fault.kind === "prune-clients") return selector !== undefined || endpoint === "authorize" || endpoint === "token";
-  if (isReplacing(fault) || DELIVERY.has(fault.kind)) return fault.offset === undefined || fault.offset === offset;
+  if (isReplacing(fault) || DELIVERY.has(fault.kind))
+    return fault.offset === undefined || isOffset(target, fault.offset);
   if (resource === undefined || (OF_DEVICES.has(fault.kind) && resource !== "device")) return false;
   if (fault.kind === "empty-page") return true;
-  if (fault.offset !== undefined) return fault.offset === offset;
-  return !OF_LATER_PAGES.has(fault.kind) || (offset ?? 0) > 0;
+  if (fault.offset !== undefined) return isOffset(target, fault.offset);
+  return !OF_LATER_PAGES.has(fault.kind) || (target.offset ?? 0) > 0;
+}
+
+/** Whether a request is for the page at an offset: it may begin with the last item of the page before. */
+function isOffset({ offset = -1, size = 1 }: FaultTarget, wanted: number): boolean {
+  return offset === wanted || (size > 1 && offset > 0 && offset === wanted - 1);
 }
 
 /** A range of offsets without items. */

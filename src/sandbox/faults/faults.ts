@@ -30,7 +30,10 @@ export interface FaultSelector {
   every?: number;
   /** Strikes with this probability, 0 to 1, drawn from the sandbox's seed. */
   probability?: number;
-  /** Strikes only requests with this `pagination[offset]`; for `empty-page` the offset of the empty page. */
+  /**
+   * Strikes only requests with this `pagination[offset]`, or with the one before it, from which a reader sees that the list did
+   * not move; for `empty-page` the offset of the empty page.
+   */
   offset?: number;
 }
 

@@ -19,6 +19,8 @@ import { tokenGuard } from "../http/requests.js";
 import { jsonResponse, READ_METHODS, Refusal, requireMethod, type SandboxResponse } from "../http/sandbox-response.js";
 
 const PREFIX = "/api/v1";
+const OFFSET = "pagination[offset]";
+const PAGE_SIZE = "pagination[page_size]";
 
 /** What the management API needs. */
 export interface ManagementSettings {
@@ -84,7 +86,8 @@ export function managementPart(settings: ManagementSettings): SandboxPart {
     latency: settings.latencyMs,
     target({ path, query }) {
       const resource = resourceOf(path);
-      return { resource, offset: resource && peekOffset(query) };
+      if (resource === undefined) return {};
+      return { resource, offset: peekNumber(query, OFFSET, 0), size: peekNumber(query, PAGE_SIZE, settings.pageSize) };
     },
     handle(roundTrip) {
       authenticate(roundTrip.request);
@@ -103,8 +106,8 @@ function answerList(settings: ManagementSettings, name: ResourceName, { query, f
     direction: readOneOf(query, "sorting[direction]", ["asc", "desc"]) as Direction,
     field: readOneOf(query, "sorting[field]", resource.fields),
   };
-  const offset = readInteger(query, "pagination[offset]", 0) ?? 0;
-  const requestedSize = readInteger(query, "pagination[page_size]", 1) ?? settings.pageSize;
+  const offset = readInteger(query, OFFSET, 0) ?? 0;
+  const requestedSize = readInteger(query, PAGE_SIZE, 1) ?? settings.pageSize;
   const list = resource.find(settings.data, scope);
   if (!list) throw new Refusal(404, "not_found", `there is no such ${resource.scope}`);
   if (list instanceof PoolDevices) changeDevices(list, sorting, faults);
@@ -148,10 +151,10 @@ function changeDevices(devices: PoolDevices, order: SandboxSorting, faults: read
   }
 }
 
-/** Reads the offset of a request that is not validated yet: faults select requests by it. */
-function peekOffset(query: URLSearchParams): number {
-  const offset = Number(query.get("pagination[offset]") ?? 0);
-  return Number.isSafeInteger(offset) ? offset : 0;
+/** Reads a number of a request that is not validated yet: faults select requests by it. */
+function peekNumber(query: URLSearchParams, name: string, fallback: number): number {
+  const value = Number(query.get(name) ?? fallback);
+  return Number.isSafeInteger(value) ? value : fallback;
 }
 
 function readScope(query: URLSearchParams, { scope, prefix }: Resource): string {

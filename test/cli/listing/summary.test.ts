@@ -102,7 +102,8 @@ describe("what is printed in the end", () => {
     await io.stderr.write("");
     return io.err();
   };
-  const ended = { yielded: 4, expected: 4, duplicates: 0, drift: [], complete: true, next: undefined };
+  const whole = { drift: [], missing: 0, complete: true, unseenShifts: undefined, next: undefined };
+  const ended = { ...whole, yielded: 4, expected: 4, duplicates: 0 };
   const drift: Drift[] = [1, 2].map((page) => ({ field: "item_count", from: page, to: page + 1 }) as Drift);
   const changed = "warning: the list changed while it was read (item_count was 1, then 3)";
   const again = (offset: number, limit = "") =>
@@ -147,10 +148,16 @@ describe("what is printed in the end", () => {
     ],
     ["a list that changed", { verdict: ended, drift }, {}, `shown 4 of 4\n${changed}\n`],
     [
-      "a list that changed, with items twice",
-      { verdict: { ...ended, duplicates: 3, complete: false }, drift },
+      "a list in which items moved",
+      { verdict: ended, drift: [{ field: "position", from: 3, to: -1, offset: 4 }] },
       {},
-      `shown 4 of 4\n${changed}; items added in between may be missing\n`,
+      "shown 4 of 4\nwarning: the list changed while it was read (items moved)\n",
+    ],
+    [
+      "a list whose service aligns offsets",
+      { verdict: { ...ended, unseenShifts: "aligned" } },
+      {},
+      "shown 4 of 4\nitems that moved between two pages cannot be seen: the service begins pages at offsets of its own\n",
     ],
     [
       "the beginning of a list that changed",
@@ -160,6 +167,15 @@ describe("what is printed in the end", () => {
     ],
   ])("of %s is how much of it was printed, and what changed", async (_what, end, options, said) => {
     expect(await reported(end, options, { filter: null })).toBe(said);
+  });
+
+  it.each([1, 2])("is an error where %i may be missing", async (missing) => {
+    const verdict = { ...ended, complete: false, missing };
+    for (const isBrief of [true, false]) {
+      const message = missing === 1 ? "1 item may be missing" : "2 items may be missing";
+      const error = { code: "list_changed", class: "partial", message };
+      await expect(reported({ verdict }, {}, { filter: null, isBrief })).rejects.toMatchObject(error);
+    }
   });
 
   it("of the whole list is only for --verbose", async () => {

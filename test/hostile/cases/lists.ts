@@ -49,7 +49,7 @@ const always =
 const second =
   (reply: Reply): Alter =>
   (_, offset) =>
-    offset === 2 ? reply : undefined;
+    offset === 1 ? reply : undefined;
 const PARTIAL = {
   cliOnly: true,
   outcome: "partial",
@@ -444,7 +444,7 @@ const pages: HostileCase[] = [
     "a second page without pagination",
     "the first page is printed, then an error with the offset",
     (page, offset) => {
-      if (offset === 2) Object.assign(page, { pagination: null });
+      if (offset === 1) Object.assign(page, { pagination: null });
     },
     { ...PARTIAL, code: "bad_pagination" },
   ),

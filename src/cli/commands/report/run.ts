@@ -11,7 +11,7 @@ import { buildFilter, type Filter } from "../../listing/filters.js";
 import { resumeCommand } from "../../listing/resume-command.js";
 import { requireScope, unusableHint } from "../../listing/scope.js";
 import { documentedValues, parseSort } from "../../listing/source.js";
-import { type ListEnding, readList } from "../../listing/summary.js";
+import { type ListEnding, readList, requireComplete } from "../../listing/summary.js";
 import { countText, groupThousands } from "../../output/value.js";
 import { printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
@@ -55,6 +55,7 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
   else if (format !== undefined) await printObject(format, report, options, context);
   warn(reading, filter, context);
   if (failure) throw withContinuation(failure, reading, poolId, options, context);
+  requireComplete(verdict);
   return undefined;
 }
 
