@@ -42,7 +42,6 @@ const SANDBOX = {
   management: "management|faults|data|http",
   oauth: "oauth|faults|data|http",
   mcp: "mcp|oauth|faults|data|http",
-  vendors: "vendors|mcp|faults|data|http",
 };
 
 /** The same of the store; memory.ts and index.ts import all of them, which share the files in STORE_SHARED. */

@@ -26,8 +26,8 @@ const COMMON = {
   legalComments: "none",
   metafile: true,
   logLevel: "warning",
-  // Files that the library and the command line share: the bundled packages, and the recorded servers.
-  external: ["#packages/*", "#vendors"],
+  // Files that the library and the command line share.
+  external: ["#packages/*"],
 };
 
 /** CommonJS of which a command reads all and runs little: as short as can be, but with the names in stack traces. */
@@ -78,11 +78,10 @@ async function buildLibrary(entries) {
   return metafile;
 }
 
-/** One file for each package that is bundled, and one with the recorded servers: programs load it when they need it. */
+/** One file for each package that is bundled: programs load it when they need it. */
 async function buildPackages() {
   const names = readdirSync(join(root, "src/packages")).map((name) => name.replace(".ts", ""));
-  const files = names.map((name) => [`packages/${name}`, `src/packages/${name}.ts`]);
-  const entryPoints = Object.fromEntries([...files, ["vendors", "src/sandbox/vendors/catalogue.gen.ts"]]);
+  const entryPoints = Object.fromEntries(names.map((name) => [`packages/${name}`, `src/packages/${name}.ts`]));
   // The main module of jsonc-parser loads its parts with a require() that no bundler sees.
   const alias = { "jsonc-parser": "jsonc-parser/lib/esm/main.js" };
   const { metafile } = await build({ ...PROGRAM, entryPoints, alias });

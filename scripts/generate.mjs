@@ -21,12 +21,11 @@ import { serversPage } from "./generate/servers-page.mjs";
 import { serviceSchemasText } from "./generate/service-schemas.mjs";
 import { shapesText } from "./generate/shapes.mjs";
 import { readTree } from "./generate/tree.mjs";
-import { vendorListText } from "./generate/vendor-list.mjs";
 
 const CONTRACT = "openapi.yaml";
 const COMMANDS = "the command tree";
 const FOLDERS = "src/cli/commands";
-const VENDORS = "src/sandbox/vendors";
+const VENDORS = "test/vendors";
 const TYPES = "src/api/schema.gen.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -39,7 +38,6 @@ if (typesAreWrong()) complain(TYPES, CONTRACT);
 settle("src/cli/commands/schema/outputs.gen.json", outputSchemasText(root), "the types of the outputs");
 settle(`${FOLDERS}/all.gen.ts`, commandListText(root, FOLDERS), FOLDERS);
 settle("src/cli/groups/words.gen.ts", commandBundlesText(root, FOLDERS), FOLDERS);
-settle(`${VENDORS}/catalogue.gen.ts`, vendorListText(root, VENDORS), VENDORS);
 const { tree, formats, events, servers } = await readTree(root);
 settle("docs/man/agentauth.1", manPage(tree), COMMANDS);
 for (const [page, text] of Object.entries(cliPages(tree))) settle(page, text, COMMANDS);

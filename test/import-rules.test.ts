@@ -302,8 +302,7 @@ const CASES: readonly Case[] = [
     faults: ["management", ["data", "http"]],
     management: ["oauth", ["faults", "data", "http"]],
     oauth: ["mcp", ["faults", "data", "http"]],
-    mcp: ["vendors", ["oauth", "faults", "data", "http"]],
-    vendors: ["oauth", ["mcp", "faults", "data", "http"]],
+    mcp: ["management", ["oauth", "faults", "data", "http"]],
   }),
   ...floors("store", "top.ts", {
     private: ["leases", []],

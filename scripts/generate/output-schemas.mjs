@@ -31,7 +31,6 @@ const OUTPUTS = {
   "store-keep-alive": ["commands/store/keep-alive.ts", "KeepAliveRow"],
   "store-copy": ["commands/store/copy.ts", "CopyReport"],
   sandbox: ["commands/sandbox/run.ts", "PrintedSandbox"],
-  vendor: ["commands/sandbox/vendors.ts", "VendorRow"],
   machine: ["commands/sandbox/run.ts", "MachineCredentials"],
   commands: ["commands/commands/command-tree.ts", "CommandTree"],
   command: ["commands/commands/command-tree.ts", "CommandInfo"],

@@ -1,5 +1,5 @@
 // Reads the command tree, the output formats, the events and the recorded servers from a bundle of the sources that declare them.
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
@@ -8,15 +8,13 @@ const ENTRY = `
 import { COMMANDS } from "./src/cli/commands/all.gen.ts";
 import { buildProgram } from "./src/cli/program.ts";
 import { OUTPUT_FORMATS } from "./src/cli/output/formats.ts";
-import { loginCommandOf } from "./src/cli/commands/sandbox/vendor-command.ts";
-import { SERVER_SHAPES } from "./src/sandbox/vendors/catalogue.gen.ts";
+export { loginCommandOf } from "./test/vendors/vendor-command.ts";
 import { EVENTS } from "./src/telemetry/events.ts";
 import { describeProgram } from "./src/cli/commands/commands/command-tree.ts";
 const { root } = buildProgram({ argv: [], io: { stdout: { columns: 80 } } }, { text: "", error: "" }, { commands: COMMANDS });
 export const tree = describeProgram(root);
 export const formats = Object.entries(OUTPUT_FORMATS).map(([name, { about }]) => ({ name, about }));
 export const events = EVENTS;
-export const servers = SERVER_SHAPES.map((shape) => ({ ...shape, command: loginCommandOf(shape) }));
 `;
 
 /** The commands, the output formats, the events and the recorded servers as data: `{ tree, formats, events, servers }`. */
@@ -36,10 +34,21 @@ export async function readTree(root) {
       logLevel: "error",
       plugins: [{ name: "declared-only", setup: leaveOutWhatRuns }],
     });
-    return await import(pathToFileURL(outfile).href);
+    const { loginCommandOf, ...declared } = await import(pathToFileURL(outfile).href);
+    return {
+      ...declared,
+      servers: recordedServers(root).map((shape) => ({ ...shape, command: loginCommandOf(shape) })),
+    };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** The recorded servers, in the order of their names. */
+function recordedServers(root) {
+  const folder = join(root, "test/vendors");
+  const ids = readdirSync(folder).flatMap((name) => /^([^.]+)\.json$/.exec(name)?.[1] ?? []);
+  return ids.sort().map((id) => JSON.parse(readFileSync(join(folder, `${id}.json`), "utf8")));
 }
 
 /** Excludes modules that a command loads only when it runs. */

@@ -19,13 +19,6 @@ export function suggestionHint(name: string, known: readonly string[], otherwise
   return suggestion === undefined ? otherwise : `did you mean ${suggestion}?`;
 }
 
-/** The candidates nearest to a word, those that contain it first. */
-export function findNearest(word: string, candidates: readonly string[], count = 3): string[] {
-  const typed = word.toLowerCase();
-  const rank = (candidate: string) => (candidate.includes(typed) ? 0 : distanceBetween(typed, candidate));
-  return [...candidates].sort((one, other) => rank(one) - rank(other)).slice(0, count);
-}
-
 /** Insertions, deletions, substitutions and swaps of neighbours between two words. */
 function distanceBetween(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];

@@ -26,5 +26,3 @@ export type { OAuthOptions } from "./oauth/issuer-settings.js";
 export type { AssertionClaims, SandboxMachine } from "./oauth/machine.js";
 export { type Sandbox, startSandbox } from "./sandbox.js";
 export type { SandboxOptions } from "./sandbox-settings.js";
-export type { ServerShape, ShapeRefusal } from "./vendors/shape.js";
-export { serverShapes } from "./vendors/shape-server.js";

@@ -23,7 +23,7 @@ export interface OriginSettings {
   sleeps: Sleeps;
 }
 
-/** The origins that a sandbox listens at: one, or one for each origin of a shape. */
+/** The origins that a sandbox listens at: one, and those of other servers. */
 export class Origins {
   readonly #settings: OriginSettings;
   readonly #listening = new Map<string, Listening>();

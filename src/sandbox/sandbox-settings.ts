@@ -18,7 +18,6 @@ import {
   readOptions,
   readWholeNumber,
 } from "./oauth/issuer-settings.js";
-import type { ServerShape } from "./vendors/shape.js";
 
 /** The options of {@link startSandbox}. */
 export interface SandboxOptions extends OAuthOptions {
@@ -65,11 +64,6 @@ export interface SandboxOptions extends OAuthOptions {
    * sessions, whose servers can send requests to the client and whose streams can be resumed.
    */
   mcpServer?: CreateMcpServer;
-  /**
-   * The shape of a real MCP server and its authorization server, by its name in the catalogue, or one of your own.
-   * Logins are approved at once. Default: the sandbox's own MCP servers.
-   */
-  like?: string | ServerShape;
   /** Closes the sandbox when it fires. */
   signal?: AbortSignal;
 }
@@ -101,7 +95,6 @@ const READERS = {
   faults: (value: readonly Fault[] = []) => value,
   now: (value = Date.now) => value,
   mcpServer: (value?: CreateMcpServer) => value,
-  like: (value?: string | ServerShape) => value,
   signal: (value?: AbortSignal) => value,
 } satisfies OptionReaders<Omit<SandboxOptions, keyof OAuthOptions>>;
 

@@ -13,8 +13,6 @@ import { Machines, type SandboxMachine } from "./oauth/machine.js";
 import { MCP_PATH, PoolServers } from "./oauth/pool-server.js";
 import { Origins } from "./router.js";
 import { readSandboxSettings, type SandboxOptions, type SandboxSettings } from "./sandbox-settings.js";
-import type { ServerShape } from "./vendors/shape.js";
-import { findShape, startShape } from "./vendors/shape-server.js";
 
 const DAY_MS = 86_400_000;
 
@@ -44,8 +42,6 @@ export interface Sandbox {
   readonly requests: RequestLog;
   /** Credentials for the machine grants; `undefined` without the option `machineGrants`. */
   readonly machine: SandboxMachine | undefined;
-  /** The shape of the option `like`, with addresses of this machine; `undefined` without it. */
-  readonly like: ServerShape | undefined;
   /** Its clock, which can be moved forward: tokens expire by it. */
   readonly clock: SandboxClock;
   /** Resolves when it has closed, for whatever reason. */
@@ -63,11 +59,35 @@ export interface Sandbox {
  * @throws AgentAuthError `usage` for an invalid option or an address that is not available, `aborted` where the
  * signal has fired; `TypeError` for an unknown option
  */
-export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+export function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  return startSandboxWith(options);
+}
+
+/** What other servers in place of the sandbox's own MCP servers are made with. */
+export interface OtherServersHost {
+  /** The origin of the sandbox. */
+  origin: string;
+  clock: SandboxClock;
+  /** The user who is logged in. */
+  subject: string;
+  /** Opens another origin. */
+  open(): Promise<string>;
+}
+
+/** Other servers in place of the sandbox's own MCP servers: at its origin, and at those that they opened. */
+export interface OtherServers {
+  mcpUrl: string;
+  parts: ReadonlyMap<string, SandboxPart>;
+}
+
+/** {@link startSandbox}, with other servers. */
+export async function startSandboxWith(
+  options: SandboxOptions,
+  startOthers?: (host: OtherServersHost) => Promise<OtherServers>,
+): Promise<Sandbox> {
   const { signal } = options;
   if (signal?.aborted) throw abortedError(signal);
   const settings = readSandboxSettings(options);
-  const recorded = typeof settings.like === "string" ? await findShape(settings.like) : settings.like;
   const clock = new MovableClock(settings.now);
   const data = new SandboxData(settings.seed, settings.size, Math.floor(clock.now() / DAY_MS) * (DAY_MS / 1000));
   const faults = new FaultController(settings.seed);
@@ -88,8 +108,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   };
   const origin = await origins.open(settings.port);
   const subject = settings.oauth.autoApprove ?? "alice";
-  const opening = recorded && startShape(recorded, { origin, clock, subject, open: () => origins.open(0) });
-  const like = await opening?.catch(async (error: unknown) => {
+  const opening = startOthers?.({ origin, clock, subject, open: () => origins.open(0) });
+  const others = await opening?.catch(async (error: unknown) => {
     await close();
     throw error;
   });
@@ -101,18 +121,18 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const parts = [
     managementPart(components),
     authorizationPart(components),
-    like?.parts.get(origin) ?? mcpPart({ ...settings.oauth, ...components }),
+    others?.parts.get(origin) ?? mcpPart({ ...settings.oauth, ...components }),
     adminApi({ ...components, shutdown: close }),
     healthPart(settings),
   ];
-  for (const [other, part] of like?.parts ?? []) if (other !== origin) origins.serve(other, [part]);
+  for (const [other, part] of others?.parts ?? []) if (other !== origin) origins.serve(other, [part]);
   origins.serve(origin, parts);
   if (signal?.aborted) await close();
   else signal?.addEventListener("abort", close);
   const sandbox: Omit<Sandbox, "apiToken" | "controlToken"> = {
     origin,
     baseUrl: origin,
-    mcpUrl: like?.shape.server ?? origin + MCP_PATH,
+    mcpUrl: others?.mcpUrl ?? origin + MCP_PATH,
     authUrl: (poolId: string) => servers.get(poolId).issuer,
     accounts: data.accounts(),
     ids: data.first,
@@ -120,7 +140,6 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     faults,
     requests: requests.log,
     machine: machines,
-    like: like?.shape,
     clock,
     closed,
     close,

@@ -22,6 +22,7 @@ describe("npm run generate", () => {
       "scripts/generate.mjs",
       "scripts/generate",
       "src",
+      "test/vendors",
       "bench/lib",
       "bench/README.md",
       "bench/results.json",

@@ -2,12 +2,12 @@ import { Client as NewClient, StreamableHTTPClientTransport as NewTransport } fr
 import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { describe, expect, it } from "vitest";
-import { startSandbox } from "../../src/sandbox/index.js";
 import { memoryProvider } from "../helpers/official-client.js";
+import { startLike } from "../vendors/shape-server.js";
 
 /** The tools that a client lists after a login. */
 async function toolsOf(like: string, version: "1.x" | "2.x"): Promise<string[]> {
-  await using sandbox = await startSandbox({ like, accounts: 1, domains: 1, pools: 1, devices: 0 });
+  await using sandbox = await startLike(like, { accounts: 1, domains: 1, pools: 1, devices: 0 });
   const provider = memoryProvider();
   const connect = async () => {
     const url = new URL(sandbox.mcpUrl);

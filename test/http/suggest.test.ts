@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { findNearest, suggest, suggestionHint } from "../../src/http/suggest.js";
+import { suggest, suggestionHint } from "../../src/http/suggest.js";
 import { fc } from "../helpers/properties.js";
 
 const FORMATS = ["table", "wide", "plain", "json", "ndjson", "csv", "id"];
@@ -36,11 +36,6 @@ describe("did you mean", () => {
       }),
     );
   });
-});
-
-it("the nearest words are those that contain it, then those that look like it", () => {
-  expect(findNearest("son", FORMATS)).toEqual(["json", "ndjson", "csv"]);
-  expect(findNearest("wied", FORMATS, 1)).toEqual(["wide"]);
 });
 
 describe("the hint about an unknown name", () => {

@@ -39,7 +39,6 @@ export const OUTPUT_TYPES = {
   "store-keep-alive": { about: "numbers of refreshed logins: store keep-alive", version: 1 },
   "store-copy": { about: "numbers of copied records, and what was skipped: store copy", version: 1 },
   sandbox: { about: "a sandbox: sandbox start, sandbox status", version: 1 },
-  vendor: { about: "a recorded server: sandbox vendors", version: 1 },
   machine: { about: "credentials for machine grants, with secrets: sandbox machine", version: 1 },
   commands: { about: "the command line itself: commands", version: 1 },
   command: { about: "one command of the command line: commands <command>", version: 1 },

@@ -6,12 +6,14 @@ import { DOCUMENT_PORTS, DOCUMENT_REDIRECTS } from "../../../src/oauth/client/me
 import { type SandboxMachine, type SandboxOptions, startSandbox } from "../../../src/sandbox/index.js";
 import { FETCH_BROWSER } from "../../flow/support.js";
 import { runCli, temporaryFolder } from "../../helpers/cli.js";
+import { startLike } from "../../vendors/shape-server.js";
 
 const DOCUMENT = "https://client.example/agentauth/client.json";
 
 /** A user whose profile names a metadata document, at a sandbox. */
-async function visitor(options: SandboxOptions) {
-  const sandbox = await startSandbox({ accounts: 1, domains: 1, pools: 1, devices: 0, ...options });
+async function visitor(options: SandboxOptions, like?: string) {
+  const given = { accounts: 1, domains: 1, pools: 1, devices: 0, ...options };
+  const sandbox = await (like === undefined ? startSandbox(given) : startLike(like, given));
   onTestFinished(() => sandbox.close());
   const env = { AGENTAUTH_HOME: temporaryFolder() };
   const run = (...args: string[]) => runCli(args, { env });
@@ -20,7 +22,7 @@ async function visitor(options: SandboxOptions) {
 }
 
 it("linear lets a metadata document log in, and its server takes the tokens of registered clients alone", async () => {
-  const { run, url } = await visitor({ like: "linear" });
+  const { run, url } = await visitor({}, "linear");
   const login = () => run("login", url, "--browser", FETCH_BROWSER);
   expect(await login()).toMatchObject({ code: 0 });
   expect(await run("mcp", "tools", url)).toMatchObject({ code: 4 });
@@ -32,7 +34,7 @@ it("linear lets a metadata document log in, and its server takes the tokens of r
 });
 
 it("linear serves who turns the setting off for it", async () => {
-  const { run, url } = await visitor({ like: "linear" });
+  const { run, url } = await visitor({}, "linear");
   const login = await run("login", url, "--browser", FETCH_BROWSER, "--client-metadata-url", "none");
   expect(login).toMatchObject({ code: 0 });
   expect(await run("mcp", "tools", url, "-o", "id")).toMatchObject({ code: 0 });

@@ -1,5 +1,6 @@
 import { describe, expect } from "vitest";
 import type { Sandbox } from "../../../src/sandbox/index.js";
+import { startLike } from "../../vendors/shape-server.js";
 import { logIn, register, rpc } from "../oauth/support.js";
 import { ask, it as base, devicesUrl } from "../support.js";
 
@@ -75,9 +76,9 @@ describe("a page of an allowed origin", () => {
     await answer.body?.cancel();
   });
 
-  it("is answered by the servers of a shape too", async ({ start }) => {
-    const sandbox = await start({ like: "linear" });
-    const addresses = [sandbox.mcpUrl, ...Object.keys(sandbox.like?.documents ?? {})];
+  it("is answered by the servers of a shape too", async () => {
+    await using sandbox = await startLike("linear", { devices: 1, allowOrigins: [PAGE] });
+    const addresses = [sandbox.mcpUrl, ...Object.keys(sandbox.like.documents)];
     for (const url of addresses)
       expect(corsOf(await preflight(url, "POST", PAGE))).toEqual({ status: 200, ...READABLE });
   });

@@ -143,16 +143,8 @@ async function knownValues(root: Command, words: readonly string[], context: Com
     "delete name": profiles,
     "schema type": Object.keys(OUTPUT_TYPES),
     "help command": root.commands.map((command) => command.name()).filter((name) => name !== "complete"),
-    ...(await vendorValues(words)),
     ...listValues(words),
   };
-}
-
-/** The catalogue is loaded only where one of its names may be typed. */
-async function vendorValues(words: readonly string[]): Promise<Values> {
-  if (!words.includes("sandbox") || !words.slice(-2).some((word) => word.startsWith("--like"))) return {};
-  const { SERVER_SHAPES } = await import("#vendors");
-  return { "--like": SERVER_SHAPES.map(({ id }) => id) };
 }
 
 /** What the contract has for the flags of a list: its fields, and the values of those that it documents. */

@@ -1,4 +1,4 @@
-import { addOutputFlags, textOrJson } from "../../flags/output.js";
+import { textOrJson } from "../../flags/output.js";
 import { addFlags, collectRepeated, wholeNumber } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
@@ -7,7 +7,7 @@ export const command: CommandDeclaration = { group: "Sandbox:", order: 1, names:
 
 const METADATA = "Where authorization servers publish their metadata (default: both)";
 
-/** `sandbox start|vendors|status|stop|fault`. */
+/** `sandbox start|status|stop|fault`. */
 function declareSandbox(registry: Registry): void {
   const group = registry.root
     .command("sandbox")
@@ -25,7 +25,6 @@ While it runs, --profile sandbox uses it:
   const start = group.command("start").description("Start the sandbox and run it until Ctrl-C or `sandbox stop`");
   addFlags(start, undefined, [
     ["--port <n>", "Port to listen on (default: a free one)", wholeNumber(0, 65_535)],
-    ["--like <vendor>", "Real server to imitate, such as github; see sandbox vendors"],
     ["--seed <n>", "Seed of the sample data (default: 1)", wholeNumber(0)],
     ["--accounts <n>", "Number of accounts (default: 2)", wholeNumber(1)],
     ["--domains <n>", "Number of domains per account (default: 3)", wholeNumber(1)],
@@ -54,24 +53,9 @@ While it runs, --profile sandbox uses it:
 Examples:
   $ agentauth sandbox start
   $ agentauth sandbox start --devices 5000 --auto-approve
-  $ agentauth sandbox start --fault 503:times=2 -o json
-  $ agentauth sandbox start --like github
-
---like takes github, google-workspace, slack, atlassian, entra, cognito, figma, okta and more. To list them all:
-  $ agentauth sandbox vendors`,
+  $ agentauth sandbox start --fault 503:times=2 -o json`,
     )
     .action(registry.run(load, "start"));
-  addOutputFlags(group.command("vendors").description("List the recorded servers that the sandbox can imitate"))
-    .addHelpText(
-      "after",
-      `
-Each entry has the public record, and the command that logs in at the real server.
-
-Examples:
-  $ agentauth sandbox vendors
-  $ agentauth sandbox vendors --jq '.[] | select(.by_default) | .id'`,
-    )
-    .action(registry.run(() => import("./vendors.js"), "runVendors"));
   const status = group.command("status").description("Show whether the sandbox runs, and where");
   addFlags(status, undefined, textOrJson())
     .addHelpText("after", "\nExits with 5 if no sandbox runs.\n\nExample:\n  $ agentauth sandbox status --json")

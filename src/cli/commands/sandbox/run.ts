@@ -15,14 +15,12 @@ import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { CommandRun } from "../../runtime/declaration.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
-import { loginCommandOf } from "./vendor-command.js";
 
 type SandboxOptions = import("../../../sandbox/sandbox-settings.js").SandboxOptions;
-type ServerShape = import("../../../sandbox/vendors/shape.js").ServerShape;
 
 /** The flags of `sandbox start` that the sandbox has an option of the same name for. */
 const OPTIONS = [
-  ...(["host", "port", "allowNonLoopback", "seed", "accounts", "domains", "pools", "devices", "like"] as const),
+  ...(["host", "port", "allowNonLoopback", "seed", "accounts", "domains", "pools", "devices"] as const),
   ...(["metadata", "autoApprove", "iss", "deviceFlow", "clientMetadataDocuments", "machineGrants"] as const),
   ...(["opaque", "dpop", "dpopNonces"] as const),
 ] as const satisfies readonly (keyof SandboxOptions)[];
@@ -30,11 +28,10 @@ const OPTIONS = [
 /** Options of the `sandbox` commands. */
 export interface SandboxCommandOptions
   extends Omit<GlobalFlags, "output">,
-    Omit<Pick<SandboxOptions, (typeof OPTIONS)[number]>, "like"> {
+    Pick<SandboxOptions, (typeof OPTIONS)[number]> {
   output?: "text" | "json";
   json?: boolean;
   allowOrigin?: string[];
-  like?: string;
   latency?: number;
   accessTokenTtl?: number;
   fault?: string[];
@@ -49,10 +46,6 @@ interface PrintedSandbox extends Partial<Omit<SandboxState, "control_token">> {
   ready?: true;
   /** Whether a sandbox is running; printed by `sandbox status`. All other fields are absent if none is. */
   running?: boolean;
-  /** The server that it imitates; printed by `sandbox start --like`. */
-  like?: string;
-  /** The command that logs in at its MCP server; printed by `sandbox start --like`. */
-  login_command?: string;
 }
 
 /** The output of `sandbox machine`. */
@@ -101,7 +94,6 @@ export const SANDBOX_RUNS: Readonly<
         "agentauth sandbox stop, or set another AGENTAUTH_HOME for a second one",
       );
     }
-    if (options.like !== undefined) (await import("./vendors.js")).checkVendor(options.like);
     const { startSandbox } = await import("../../../sandbox/sandbox.js");
     const { parseFault } = await import("../../../sandbox/faults/check-fault.js");
     const sandbox = await startSandbox({
@@ -121,12 +113,9 @@ export const SANDBOX_RUNS: Readonly<
     };
     try {
       writeSandboxState(home, state);
-      const like = sandbox.like && likeOf(sandbox.like);
-      await context.io.stdout.write(readyLine({ ...state, ...like }, options));
+      await context.io.stdout.write(readyLine(state, options));
       context.io.say("in another terminal: agentauth devices list --profile sandbox (Ctrl-C stops the sandbox)");
-      if (sandbox.like) context.io.say(likeText(sandbox.like));
-      else
-        context.io.say(`or a token for its MCP server: agentauth token ${shellWord(sandbox.mcpUrl)} --profile sandbox`);
+      context.io.say(`or a token for its MCP server: agentauth token ${shellWord(sandbox.mcpUrl)} --profile sandbox`);
       await sandbox.closed;
     } finally {
       await sandbox.close();
@@ -215,18 +204,6 @@ function givenOptions(options: SandboxCommandOptions): SandboxOptions {
   return Object.fromEntries(all.filter(([, value]) => value !== undefined));
 }
 
-function likeOf(shape: ServerShape): Pick<PrintedSandbox, "like" | "login_command"> {
-  const command = loginCommandOf(shape);
-  return { like: shape.id, ...(command !== undefined && { login_command: command }) };
-}
-
-/** What a user does with the shape. */
-function likeText(shape: ServerShape): string {
-  const { title, about, refused } = shape;
-  const next = refused === undefined ? `to log in: ${loginCommandOf(shape)}` : `logins stay refused: ${refused}`;
-  return `the MCP server is like ${title}: ${about}\n${next}`;
-}
-
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Milliseconds of `+1h`, `+30m`, `+90s` or `+2d`; the clock only moves forward. */
@@ -245,7 +222,7 @@ function wantsJson(options: SandboxCommandOptions): boolean {
 }
 
 /** One line that a script can wait for, with everything that a client needs. */
-function readyLine(state: SandboxState & PrintedSandbox, options: SandboxCommandOptions): string {
+function readyLine(state: SandboxState, options: SandboxCommandOptions): string {
   const { control_token: _, ...shown } = state;
   if (wantsJson(options)) return `${JSON.stringify({ ready: true, ...shown } satisfies PrintedSandbox)}\n`;
   return `sandbox ready at ${state.base_url} (account ${state.account_id}, domain ${state.domain_id}, pool ${state.pool_id}, MCP server ${state.mcp_url})\n`;

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { startSandbox } from "../../../../src/sandbox/index.js";
 import { FETCH_BROWSER } from "../../../flow/support.js";
 import { runCli, temporaryFolder } from "../../../helpers/cli.js";
 import { fixedText } from "../../../helpers/fixed-text.js";
+import { startLike } from "../../../vendors/shape-server.js";
 
 const SMALL = { accounts: 1, domains: 1, pools: 1, devices: 0 };
 
 /** A user at a sandbox of a recorded server. */
 async function visit(like: string, secret = "") {
-  const sandbox = await startSandbox({ like, ...SMALL });
+  const sandbox = await startLike(like, SMALL);
   const env = { AGENTAUTH_HOME: temporaryFolder(), AGENTAUTH_CLIENT_SECRET: secret };
   const run = (...args: string[]) => runCli(args, { env });
   const login = (...flags: string[]) =>

@@ -1,23 +1,22 @@
-import { readdir } from "node:fs/promises";
+import { readdirSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { describe, expect, it } from "vitest";
-import { loginFlagsOf } from "../../../src/cli/commands/sandbox/vendor-command.js";
-import { systemClock } from "../../../src/http/deadline.js";
-import { serverShapes, startSandbox } from "../../../src/sandbox/index.js";
-import { SERVER_SHAPES } from "../../../src/sandbox/vendors/catalogue.gen.js";
-import type { ServerShape } from "../../../src/sandbox/vendors/shape.js";
-import schema from "../../../src/sandbox/vendors/shape.schema.json" with { type: "json" };
-import { FETCH_BROWSER } from "../../flow/support.js";
-import { runCli, temporaryFolder } from "../../helpers/cli.js";
+import { systemClock } from "../../src/http/deadline.js";
+import { FETCH_BROWSER } from "../flow/support.js";
+import { runCli, temporaryFolder } from "../helpers/cli.js";
+import { SERVER_SHAPES } from "./catalogue.js";
+import type { ServerShape } from "./shape.js";
+import schema from "./shape.schema.json" with { type: "json" };
+import { startLike } from "./shape-server.js";
+import { loginFlagsOf } from "./vendor-command.js";
 
 const DAY_MS = 86_400_000;
 
 /** A user at a sandbox of a shape, with a browser. */
 async function visit(recorded: ServerShape) {
-  const sandbox = await startSandbox({ like: recorded.id, accounts: 1, domains: 1, pools: 1, devices: 0 });
+  const sandbox = await startLike(recorded, { accounts: 1, domains: 1, pools: 1, devices: 0 });
   const { like: shape } = sandbox;
-  if (!shape) throw new Error("the sandbox has no shape");
   let ahead = 0;
   const clock = { ...systemClock, epoch: () => Date.now() + ahead };
   const secret = typeof shape.client === "string" ? { AGENTAUTH_CLIENT_SECRET: shape.client } : {};
@@ -119,15 +118,10 @@ describe("the catalogue", () => {
     expect(validate(JSON.parse(JSON.stringify({ ...complete, ...fields })))).toBe(false);
   });
 
-  it("has each file once, in the order of the names, and each file has the name of its shape", async () => {
-    const files = await readdir(new URL("../../../src/sandbox/vendors/", import.meta.url));
-    const names = files
-      .filter((file) => /^(?!.*\.schema\.).*\.json$/.test(file))
-      .map((file) => file.replace(".json", ""));
-    expect(SERVER_SHAPES.map(({ id }) => id)).toEqual(names.sort());
-  });
-
-  it("has what it publishes", async () => {
-    expect(await serverShapes()).toBe(SERVER_SHAPES);
-  });
+  it.each(readdirSync(new URL("./", import.meta.url)).filter((file) => /^[^.]+\.json$/.test(file)))(
+    "%s has the name of its shape",
+    (file) => {
+      expect(SERVER_SHAPES.map(({ id }) => `${id}.json`)).toContain(file);
+    },
+  );
 });

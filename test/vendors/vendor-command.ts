@@ -1,6 +1,6 @@
-import { shellWord } from "../../../redact.js";
-import type { ServerShape } from "../../../sandbox/vendors/shape.js";
-import { flagWords, paramFlags } from "../../flags/flag-name.js";
+import { flagWords, paramFlags } from "../../src/cli/flags/flag-name.js";
+import { shellWord } from "../../src/redact.js";
+import type { ServerShape } from "./shape.js";
 
 /** The flags with which a login at a server succeeds, each with its value. */
 export function loginFlagsOf({ options }: Pick<ServerShape, "options">): string[][] {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
-import type { SandboxClock } from "../http/clock.js";
-import { clientCredentials, doubleAuthentication, parseJsonObject } from "../http/requests.js";
-import { jsonResponse, type SandboxResponse } from "../http/sandbox-response.js";
+import type { SandboxClock } from "../../src/sandbox/http/clock.js";
+import { clientCredentials, doubleAuthentication, parseJsonObject } from "../../src/sandbox/http/requests.js";
+import { jsonResponse, type SandboxResponse } from "../../src/sandbox/http/sandbox-response.js";
 import { type ServerShape, SHAPE_CLIENT, type ShapeRefusal } from "./shape.js";
 
 /** An authorization server of a shape. It logs the user in at once, without pages. */

@@ -1,25 +1,19 @@
 import type { AuthInfo } from "@modelcontextprotocol/server";
-import { usageError } from "../../errors.js";
-import { quote } from "../../redact.js";
-import type { FaultEndpoint } from "../faults/faults.js";
-import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
-import type { SandboxClock } from "../http/clock.js";
-import { readBody, readForm } from "../http/requests.js";
-import { jsonResponse, READ_METHODS, requireMethod, type SandboxResponse } from "../http/sandbox-response.js";
-import { bufferResponse, sampleMcp, webRequest } from "../mcp/handler.js";
+import type { FaultEndpoint } from "../../src/sandbox/faults/faults.js";
+import type { RoundTrip, SandboxPart } from "../../src/sandbox/faults/round-trip.js";
+import { readBody, readForm } from "../../src/sandbox/http/requests.js";
+import {
+  jsonResponse,
+  READ_METHODS,
+  requireMethod,
+  type SandboxResponse,
+} from "../../src/sandbox/http/sandbox-response.js";
+import { bufferResponse, sampleMcp, webRequest } from "../../src/sandbox/mcp/handler.js";
+import { startSandboxWith } from "../../src/sandbox/sandbox.js";
+import type { SandboxOptions } from "../../src/sandbox/sandbox-settings.js";
+import { SERVER_SHAPES } from "./catalogue.js";
 import type { ServerShape } from "./shape.js";
 import { ShapeAuthorization } from "./shape-authorization.js";
-
-/** What the servers of a shape need. */
-interface ShapeSettings {
-  /** The origin of the sandbox, which serves the MCP server. */
-  origin: string;
-  clock: SandboxClock;
-  /** The user who is logged in. */
-  subject: string;
-  /** Opens another origin. */
-  open(): Promise<string>;
-}
 
 interface Route {
   endpoint: FaultEndpoint;
@@ -32,19 +26,25 @@ const MAX_BODY = 1024 * 1024;
 const ORIGIN = /https:\/\/[\w.-]+(?::\d+)?/g;
 
 /**
- * Prepares the servers of a shape: one origin for each that the record has.
+ * A sandbox whose MCP server and authorization server have the shape of a real one, with an origin for each that the record
+ * has. Logins are approved at once.
  *
- * @returns the shape with the addresses of the sandbox in place of the recorded ones, and the parts that serve it by origin
+ * @param recorded a shape, or its name in the catalogue
+ * @returns the sandbox, and as `like` the shape with the addresses of the sandbox in place of the recorded ones
  */
-export async function startShape(recorded: ServerShape, settings: ShapeSettings) {
-  const origins = new Map<string, string>();
-  for (const origin of originsOf(recorded))
-    origins.set(origin, origins.size === 0 ? settings.origin : await settings.open());
-  const { id, title, about, source, date, ...addressed } = recorded;
-  const shape: ServerShape = { id, title, about, source, date, ...relocateOrigins(addressed, origins) };
-  const routes = routesOf(shape, new ShapeAuthorization(shape, settings.clock, settings.subject));
-  const parts = new Map([...origins.values()].map((origin) => [origin, partOf(origin, routes)]));
-  return { shape, parts };
+export async function startLike(recorded: string | ServerShape, options: SandboxOptions = {}) {
+  const given = typeof recorded === "string" ? SERVER_SHAPES.find(({ id }) => id === recorded) : recorded;
+  if (given === undefined) throw new TypeError(`there is no recorded server ${recorded}`);
+  const { id, title, about, source, date, ...addressed } = given;
+  let like: ServerShape = given;
+  const sandbox = await startSandboxWith(options, async ({ origin, clock, subject, open }) => {
+    const origins = new Map<string, string>();
+    for (const one of originsOf(given)) origins.set(one, origins.size === 0 ? origin : await open());
+    like = { id, title, about, source, date, ...relocateOrigins(addressed, origins) };
+    const routes = routesOf(like, new ShapeAuthorization(like, clock, subject));
+    return { mcpUrl: like.server, parts: new Map([...origins.values()].map((one) => [one, partOf(one, routes)])) };
+  });
+  return Object.assign(sandbox, { like });
 }
 
 /** The origins of a shape, that of the MCP server first. Scopes may look like addresses, without a server. */
@@ -151,18 +151,4 @@ function challengeOf({ challenge, documents }: ServerShape): string | null {
   if (challenge !== undefined) return challenge;
   const address = Object.keys(documents).find((one) => one.includes(RESOURCE_METADATA));
   return address === undefined ? "Bearer" : `Bearer resource_metadata="${address}"`;
-}
-
-/** Every recorded shape. A sandbox of each of them shows whether a client can log in at real servers. */
-export async function serverShapes(): Promise<readonly ServerShape[]> {
-  return (await import("#vendors")).SERVER_SHAPES;
-}
-
-/** The recorded shape with a name. @throws AgentAuthError `usage` */
-export async function findShape(id: string): Promise<ServerShape> {
-  const shapes = await serverShapes();
-  const shape = shapes.find((one) => one.id === id);
-  if (shape) return shape;
-  const hint = `give like as one of ${shapes.map((one) => one.id).join(", ")}`;
-  throw usageError(`sandbox: like must be the name of a recorded server, ${quote(id)} is not`, hint);
 }
