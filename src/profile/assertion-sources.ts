@@ -1,7 +1,5 @@
 /** Where the assertion of a workload comes from: files, programs, and the token services of CI systems and clouds. */
 
-import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
-import { resolve } from "node:path";
 import { AgentAuthError, usageError } from "../errors.js";
 import { isLoopbackHost, parseUrl, shownUrl } from "../http/address.js";
 import { classifyHost } from "../http/address-class.js";
@@ -10,13 +8,11 @@ import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { createTransport } from "../http/transport.js";
 import { subjectOf } from "../oauth/machine/grant-strategies.js";
 import type { AssertionRequest, Workload } from "../oauth/model/machine-grant.js";
-import { changingMode } from "../platform/shell.js";
 import type { Env } from "../platform/system.js";
 import { quote, Redactor } from "../redact.js";
 import { readTrustedFile } from "../store/private/private-file.js";
 import { createFetch } from "../transport/network.js";
 import { commandOutput, namedSecret, referencedSecret, secretLine, wordsOf } from "./secrets.js";
-import { findHome, isWithin } from "./settings.js";
 
 /** What a source works with. */
 export interface AssertionSourceOptions {
@@ -44,11 +40,11 @@ type OpenSource = (name: string, host: SourceHost, headers: Record<string, strin
 /** Where pods find the token that a projected volume writes. */
 const KUBERNETES_TOKEN = "/var/run/secrets/agentauth/token";
 
-const ofFile = (path: string, host: SourceHost, hint?: string): Parts => ofText(() => readAssertion(path, host, hint));
+const ofFile = (path: string, from: string, hint?: string): Parts => ofText(() => readAssertion(path, from, hint));
 
 /** Each source by the word before the colon; the value of the flag has what follows it. */
 const SOURCES: Readonly<Record<string, { form: string; open: OpenSource }>> = {
-  file: { form: "file:PATH", open: (path, host) => ofFile(path, host) },
+  file: { form: "file:PATH", open: (path, { from }) => ofFile(path, from) },
   env: {
     form: "env:NAME",
     open: (name, { env, from }) => ofText(() => referencedSecret(`env:${name}`, from, env).read()),
@@ -70,14 +66,14 @@ const SOURCES: Readonly<Record<string, { form: string; open: OpenSource }>> = {
   "github-actions": { form: "github-actions", open: (_name, host) => ofGithub(host) },
   kubernetes: {
     form: "kubernetes[:PATH]",
-    open: (path, host) =>
-      ofFile(path || KUBERNETES_TOKEN, host, "mount a projected volume with a serviceAccountToken for this audience"),
+    open: (path, { from }) =>
+      ofFile(path || KUBERNETES_TOKEN, from, "mount a projected volume with a serviceAccountToken for this audience"),
   },
   gcp: { form: "gcp", open: (_name, host) => ofGoogle(host) },
   azure: { form: "azure", open: (_name, host) => ofAzure(host) },
   spiffe: {
     form: "spiffe[:PATH]",
-    open: (path, host) => (path === "" ? ofSpire(host) : ofFile(path, host)),
+    open: (path, host) => (path === "" ? ofSpire(host) : ofFile(path, host.from)),
   },
 };
 
@@ -262,32 +258,16 @@ function headersOf(lines: readonly string[], { env, from }: SourceHost): Record<
 
 /**
  * Reads an assertion as platforms write it for their workloads: readable by all their processes, often behind a symbolic
- * link. It is valid for minutes, so that the check is for files that others can write.
+ * link. Another user must not be able to put one of another workload there.
  */
-function readAssertion(path: string, { env, from }: SourceHost, missing?: string): string {
-  const complain = (what: string, hint: string, cause?: unknown) =>
-    usageError(`${from} ${quote(path)} ${what}`, hint, cause);
-  const home = findHome(env)?.value;
-  // What lies in our folder is read as the rest of it is.
-  const own = home !== undefined && isWithin(home, resolve(path)) ? readTrustedFile(path) : undefined;
-  if (own !== undefined) return own;
-  let fd: number;
-  try {
-    // A pipe without a writer would block for ever.
-    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  } catch (cause) {
-    throw complain("cannot be read", missing ?? "name the file that your platform writes the assertion to", cause);
-  }
-  try {
-    const stat = fstatSync(fd);
-    if (!stat.isFile()) throw complain("is not an ordinary file", "name a file");
-    if (stat.size > MAX_BYTES) throw complain(`is larger than ${MAX_BYTES} bytes`, "name a file with one JWT");
-    if (process.getuid !== undefined && (stat.mode & 0o022) !== 0)
-      throw complain("can be written by others", changingMode("go-w", path, stat.uid));
-    return readFileSync(fd, "utf8");
-  } finally {
-    closeSync(fd);
-  }
+function readAssertion(path: string, from: string, missing?: string): string {
+  const what = `${from} ${quote(path)}`;
+  const text = readTrustedFile(path, what);
+  if (text === undefined)
+    throw usageError(`${what} cannot be read`, missing ?? "name the file that your platform writes the assertion to");
+  if (text.length > MAX_BYTES)
+    throw usageError(`${what} is larger than ${MAX_BYTES} bytes`, "name a file with one JWT");
+  return text;
 }
 
 function sourceRefusalError(code: string, message: string): AgentAuthError {

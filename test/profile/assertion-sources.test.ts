@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { it as base, describe, expect, onTestFinished, vi } from "vitest";
 import { workloadFrom } from "../../src/node/index.js";
@@ -7,6 +7,7 @@ import { type AssertionSourceOptions, openSource } from "../../src/profile/asser
 import { unsignedJwt } from "../helpers/client-keys.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { endless, Peer, type Reply, type Seen, silence } from "../helpers/peer.js";
+import { rejection } from "../helpers/service.js";
 import { ON_WINDOWS } from "../helpers/systems.js";
 import { heldError } from "../helpers/told.js";
 
@@ -287,14 +288,15 @@ describe("a source on this machine", () => {
     });
   });
 
-  it.skipIf(ON_WINDOWS).for<[string, () => string, string, string?]>([
+  it.skipIf(ON_WINDOWS).for<[string, () => string, string, "usage" | "store_failed", string?]>([
     [
       "is not there",
       () => "/nowhere/token",
       "cannot be read",
+      "usage",
       "name the file that your platform writes the assertion to",
     ],
-    ["is a folder", () => folder, "is not an ordinary file", "name a file"],
+    ["is a folder", () => folder, "is not an ordinary file", "store_failed"],
     [
       "is a pipe without a writer",
       () => {
@@ -302,18 +304,50 @@ describe("a source on this machine", () => {
         return join(folder, "pipe");
       },
       "is not an ordinary file",
-      "name a file",
+      "store_failed",
     ],
-    ["is too large", () => file("large", "x".repeat(65_537)), "is larger than 65536 bytes", "name a file with one JWT"],
-    ["others of the group can write", () => file("group", "a.b.c", 0o664), "can be written by others"],
-    ["everybody can write", () => file("all", "a.b.c", 0o646), "can be written by others"],
-  ])("that %s is refused", async ([_what, make, problem, hint]) => {
+    ["is too large", () => file("large", "x".repeat(65_537)), "is larger than 65536 bytes", "usage"],
+    ["others of the group can write", () => file("group", "a.b.c", 0o664), "can be written by others", "store_failed"],
+    [
+      "everybody can write",
+      () => file("all", "a.b.c", 0o646),
+      "can be written by others",
+      "store_failed",
+      "chmod go-w",
+    ],
+    [
+      "lies in a folder that others can write",
+      () => {
+        mkdirSync(join(folder, "open"));
+        writeFileSync(join(folder, "open", "token"), "a.b.c");
+        chmodSync(join(folder, "open"), 0o777);
+        return join(folder, "open", "token");
+      },
+      "can be written by others",
+      "store_failed",
+      "chmod go-w",
+    ],
+  ])("that %s is refused", async ([_what, make, problem, code, hint]) => {
     const path = make();
-    expect(await heldError(read(`file:${path}`))).toMatchObject({
-      code: "usage",
-      message: `${NAMED} "${path}" ${problem}`,
-      hint: hint ?? `chmod go-w ${path}`,
-    });
+    const error = await rejection(read(`file:${path}`));
+    expect(error).toMatchObject({ code, message: expect.stringContaining(problem) });
+    if (hint !== undefined) expect(error).toMatchObject({ hint: expect.stringContaining(hint) });
+  });
+
+  it.skipIf(process.getuid?.() !== 0)("of another user is refused", async () => {
+    const path = file("foreign", "a.b.c");
+    chownSync(path, 1234, 1234);
+    expect(await rejection(read(`file:${path}`))).toMatchObject({ code: "store_failed" });
+  });
+
+  it.skipIf(ON_WINDOWS)("may be in a volume of Kubernetes", async () => {
+    const volume = join(folder, "volume");
+    mkdirSync(join(volume, "..data-1"), { recursive: true });
+    writeFileSync(join(volume, "..data-1", "token"), "a.b.c", { mode: 0o644 });
+    symlinkSync("..data-1", join(volume, "..data"));
+    symlinkSync("..data/token", join(volume, "token"));
+    chmodSync(volume, 0o1777);
+    expect(await read(`kubernetes:${join(volume, "token")}`)).toBe("a.b.c");
   });
 
   it("of 64 KiB is read", async () => {

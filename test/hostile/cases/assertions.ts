@@ -1,3 +1,5 @@
+import { chmodSync } from "node:fs";
+import { dirname } from "node:path";
 import { type Reply, type Route, reset } from "../../helpers/peer.js";
 import { type HostileCase, UP_TO_ISSUER } from "../case.js";
 import type { Kit } from "../kit/kit.js";
@@ -130,6 +132,18 @@ const workloads: HostileCase[] = [
   ...(process.platform === "win32"
     ? []
     : [
+        workload("T18m", "an assertion file in a folder in which others can put another one", {
+          outcome: "store",
+          code: "store_failed",
+          result: "not read, and no token request",
+          says: ["can be written by others", "chmod go-w"],
+          requests: [],
+          source: (kit) => {
+            const path = plant(kit, "assertion", assertionFor(kit));
+            chmodSync(dirname(path), 0o777);
+            return ["--assertion", `file:${path}`];
+          },
+        }),
         workload("T18e", "a program that prints two lines for an assertion", {
           outcome: "usage",
           result: "no token request, and the output is not shown",

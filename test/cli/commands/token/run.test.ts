@@ -195,14 +195,14 @@ it.for<[string, (machine: SandboxMachine) => [flags: string[], env: Record<strin
 
 it.for<[string, () => string[], number, RegExp]>([
   ["an assertion file that is absent", () => ["/nowhere"], 2, /cannot be read/],
-  ["an assertion file that is a folder", () => [folder], 2, /is not an ordinary file/],
+  ["an assertion file that is a folder", () => [folder], 8, /is not an ordinary file/],
   [
     "an assertion file that is too large",
     () => [file("large", "x".repeat(65 * 1024))],
     2,
     /is larger than 65536 bytes/,
   ],
-  ["an assertion file that others can write", () => [file("open", "x", 0o666)], 2, /can be written by others/],
+  ["an assertion file that others can write", () => [file("open", "x", 0o666)], 8, /can be written by others/],
 ])("refuses %s", async ([_what, args, exit, words], { desk, machine }) => {
   const flags = grant(machine, "jwt-bearer", machine.workloadClient.clientId, "--assertion", `file:${args()}`);
   const { code, stdout, stderr } = await desk.user().run(["token", desk.url, ...flags]);
