@@ -21,6 +21,7 @@ import { resourceMetadata } from "./cases/resource-metadata.js";
 import { serverMetadata } from "./cases/server-metadata.js";
 import { shortLink } from "./cases/short-link.js";
 import { storage } from "./cases/storage.js";
+import { supplyChain } from "./cases/supply-chain.js";
 import { token } from "./cases/token.js";
 import { twoStepLogin } from "./cases/two-step-login.js";
 import { webLogin } from "./cases/web-login.js";
@@ -49,6 +50,7 @@ export const tables: Readonly<Record<string, readonly HostileCase[]>> = {
   config,
   "host settings": hostSettings,
   broker,
+  "supply chain": supplyChain,
 };
 
 /** Every case of every table. */
