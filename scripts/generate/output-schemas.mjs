@@ -21,8 +21,6 @@ const OUTPUTS = {
   doctor: ["commands/doctor/text.ts", "DoctorReport"],
   setting: ["config/effective.ts", "EffectiveSetting"],
   profile: ["commands/profile/run.ts", "ProfileRow"],
-  client: ["commands/client/run.ts", "ClientRow"],
-  "client-forgotten": ["commands/client/run.ts", "RemovalRow"],
   "client-document": ["commands/client/document.ts", "ClientDocument"],
   "client-document-check": ["commands/client/document.ts", "DocumentCheck"],
   "store-health": ["../profile/engine/health.ts", "EngineReport"],
@@ -53,7 +51,6 @@ const NO_FORMAT = ["AgentAuthErrorJson.url"];
 /** Fields that may get more values in any version: the values of today are examples. */
 const OPEN = [
   "AgentAuthErrorJson.class",
-  "ClientRow.bound_by",
   "CommandTree.name",
   "EffectiveSetting.key",
   "TraceEntry.step",

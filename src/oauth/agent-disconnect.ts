@@ -2,7 +2,7 @@ import { type AgentAuthError, abortedError, isAgentAuthError } from "../errors.j
 import type { AgentContext } from "./agent-context.js";
 import { checkCall } from "./agent-options.js";
 import type { AgentUser, AgentUserView } from "./agent-tokens.js";
-import { bindUsedClient } from "./client/issuer-binding.js";
+import { releaseClient } from "./client/issuer-binding.js";
 import type { TokenOptions } from "./grant/grant-requirements.js";
 import { refreshLease } from "./grant/refresh.js";
 import type { Connection } from "./model/connection.js";
@@ -91,7 +91,7 @@ export async function disconnectAll(view: AgentUserView, options: DisconnectAllO
 }
 
 /**
- * Removes a stored login, then revokes its tokens at the issuer. After that no process gets its tokens from the store, and a
+ * Removes a stored login, with the binding of its client if no other login has it, then revokes its tokens at the issuer. After that no process gets its tokens from the store, and a
  * refresh that was in flight has ended: what it got is not stored, is returned to no caller, and is revoked too.
  *
  * @param down the token endpoints whose revocations are left for later; one that does not answer is added
@@ -102,12 +102,14 @@ async function removeAndRevoke(
   signal: AbortSignal | undefined,
   down: Set<string> = new Set(),
 ): Promise<RemoteLogout> {
-  // A login from before bindings were stored is the only record of its client's issuer.
-  await bindUsedClient(agent.loginContext(grant, grant), grant);
   const { store } = agent.options;
   return revokeRecorded(store, grant, async () => {
     await store.remove(grant);
-    const [outcome] = await Promise.all([revokeUnlessDown(agent, grant, signal, down), markSpent(store, grant)]);
+    const [outcome] = await Promise.all([
+      revokeUnlessDown(agent, grant, signal, down),
+      markSpent(store, grant),
+      releaseClient(store, grant),
+    ]);
     return outcome;
   });
 }

@@ -428,36 +428,10 @@ describe("the issuer of a client", () => {
     expect(report.checks).toContainEqual(expect.objectContaining({ name: "issuer", state: "ok" }));
   });
 
-  it("outlives logout --all, and is listed and forgotten by client list and client forget", async ({
-    as,
-    machine,
-    me,
-    secretEnv,
-    token,
-    url,
-  }) => {
+  it("ends with the last login of the client", async ({ as, machine, me, secretEnv, token, url }) => {
     await token(as.service());
-    await me.run(["logout", "--all"], { env: secretEnv });
-    await token(plainly(machine));
-    const { clientId } = machine.secretClient;
-    const listed = JSON.parse((await me.run(["client", "list", "--json"])).stdout) as object[];
-    expect(listed).toEqual([
-      {
-        client_id: clientId,
-        issuer: machine.issuer,
-        bound_by: "issuer",
-        bound_at: expect.stringMatching(/^\d{4}-.*Z$/),
-        profile: "default",
-      },
-    ]);
-    expect(JSON.parse((await me.run(["client", "list", "--json", "--profile", "default"])).stdout)).toHaveLength(1);
-    const kept = await me.run(["client", "forget", "--", clientId]);
-    expect([kept.code, kept.stderr]).toEqual([0, expect.stringContaining(`agentauth logout ${url}`)]);
     expect((await me.run(["token", url, ...plainly(machine)], { env: secretEnv })).code).toBe(0);
     await me.run(["logout", "--all"], { env: secretEnv });
-    const gone = await me.run(["client", "forget", clientId, "--json"]);
-    expect(JSON.parse(gone.stdout)).toEqual([{ client_id: clientId, removed: true, profile: "default" }]);
-    expect(JSON.parse((await me.run(["client", "list", "--json"])).stdout)).toEqual([]);
     expect((await me.run(["token", url, ...plainly(machine)], { env: secretEnv })).code).toBe(3);
   });
 });

@@ -29,8 +29,6 @@ export const OUTPUT_TYPES = {
   doctor: { about: "checks and settings: doctor", version: 1 },
   setting: { about: "an effective setting: config list", version: 1 },
   profile: { about: "a profile: profile list", version: 1 },
-  client: { about: "a client and its issuer: client list", version: 1 },
-  "client-forgotten": { about: "a removed binding of a client: client forget", version: 1 },
   "client-document": { about: "the metadata document of a client: client document", version: 1 },
   "client-document-check": { about: "a rule of a metadata document: client document --check", version: 1 },
   "store-health": { about: "the engine of the logins and its keys: store health", version: 1 },

@@ -7,7 +7,6 @@ import { quote, shellWord } from "../../redact.js";
 import type { AllowRemedy, ConfigureOption, ConfigureRemedy, LoginRemedy, Remedy } from "../../remedy.js";
 import { flagText } from "../flags/flag-name.js";
 import {
-  CLIENT_ID,
   isWhole,
   type LoginCommandContext,
   loginCommand,
@@ -181,7 +180,7 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
           return "name the client of the workload with --client-id: the issuer requires one";
         return checkHint(remedy, "; the issuer may want it to prove itself, by a secret or a key");
       case "issuer_changed":
-        return `use a client of the other authorization server with --client-id; if the client has moved: agentauth client forget ${operandToPaste(remedy.clientId ?? CLIENT_ID)}`;
+        return `use a client of the other authorization server with --client-id; if the client has moved, log out where it is used, or name its issuer with --issuer <issuer>`;
       default:
         return `${hint}; --client-id names another one`;
     }

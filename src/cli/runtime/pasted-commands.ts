@@ -3,7 +3,7 @@ import type { LoginRemedy, Remedy, UnseenByLogin } from "../../remedy.js";
 import { flagText, paramFlags } from "../flags/flag-name.js";
 
 /** Placeholder for a client id, which the user replaces. */
-export const CLIENT_ID = "<client_id>";
+const CLIENT_ID = "<client_id>";
 
 /** Placeholder for a URL, which the user replaces. */
 const ANY_URL = "<url>";

@@ -115,13 +115,30 @@ export async function bindUsedClient(context: Omit<BindingContext, "trust">, gra
   });
 }
 
+/** Removes the binding of the client of a login that has ended, if no other login has that client. */
+export async function releaseClient(store: GrantStore, { profile, account, client }: Grant): Promise<void> {
+  // A workload without a client is bound by its account.
+  const clientId = client.clientId || account;
+  if (client.source !== "pre-registered" || clientId === undefined) return;
+  try {
+    const others = await earlierLogins({ store, profile }, clientId);
+    if (others.length === 0) await store.removeBinding({ profile, clientId });
+  } catch (error) {
+    // A binding that stays sends nothing anywhere.
+    if (!isAgentAuthError(error)) throw error;
+  }
+}
+
 /** Whether a login shows that the user trusts its issuer with a credential of the client. */
 function showsTrust({ client, account }: Pick<Grant, "client" | "account">): boolean {
   return client.authMethod !== "none" || isMachineAccount(account);
 }
 
-/** The logins of a client that were made before bindings were stored. */
-async function earlierLogins({ store, profile }: BindingContext, clientId: string): Promise<Grant[]> {
+/** The stored logins of a client, which say where it belongs if no binding could be stored. */
+async function earlierLogins(
+  { store, profile }: Pick<BindingContext, "store" | "profile">,
+  clientId: string,
+): Promise<Grant[]> {
   const grants = await store.list({ profile });
   return grants.filter(({ client }) => client.source === "pre-registered" && client.clientId === clientId);
 }
@@ -169,7 +186,7 @@ function issuerChangedError(clientId: string, own: string, issuer: string): Agen
     `${describeClient(clientId)} belongs to ${quote(own)}, but the server now names ${quote(issuer)}; it is not used there`,
     {
       class: "auth",
-      hint: "use a client of the other authorization server; if the client has moved, remove its binding from the store",
+      hint: "use a client of the other authorization server; if the client has moved, disconnect its logins, or name its issuer",
       remedy: { action: "configure", option: "clientId", clientId },
     },
   );

@@ -245,15 +245,35 @@ describe("a user whose client has a secret or a key", () => {
     nothingSent(issuer);
   });
 
-  it("is asked once, and not again after a logout", async ({ scene, agent, bindings, questions, answering }) => {
+  it("is asked once, and again after the logout of the last login", async ({
+    scene,
+    agent,
+    bindings,
+    questions,
+    answering,
+  }) => {
     const { mcp, issuer } = scene;
     const first = agent({ confirmIssuer: answering(true) });
     await first.login(mcp.url);
     expect(questions).toEqual([{ clientId: "prod", issuer: issuer.issuer, server: mcp.url }]);
     expect(await bindings()).toEqual([boundTo(issuer.issuer, "confirmation")]);
+    await agent({ confirmIssuer: answering(false), loginHint: "work" }).login(mcp.url);
     await first.disconnect(mcp.url);
-    await agent({ confirmIssuer: answering(false) }).login(mcp.url);
-    expect(questions).toHaveLength(1);
+    expect([questions.length, await bindings()]).toEqual([1, [boundTo(issuer.issuer, "confirmation")]]);
+    await first.disconnect(mcp.url, { account: "work" });
+    expect(await bindings()).toEqual([]);
+    expect(await heldError(agent({ confirmIssuer: answering(false) }).login(mcp.url))).toMatchObject(UNBOUND);
+    expect(questions).toHaveLength(2);
+  });
+
+  it("of a workload without a client ends with its token too", async ({ scene, agent, bindings }) => {
+    const { mcp, issuer } = scene;
+    const ci = agent({ client: undefined, grant: await tokenFor(issuer.issuer), issuer: issuer.issuer });
+    await ci.token(mcp.url);
+    const [{ account = null } = {}] = await ci.status(mcp.url);
+    expect(await bindings()).toHaveLength(1);
+    await ci.disconnect(mcp.url, { account });
+    expect(await bindings()).toEqual([]);
   });
 
   it("who says no sends nothing, and is bound to nothing", async ({ scene, agent, bindings, answering }) => {
@@ -291,7 +311,6 @@ describe("a client without a secret", () => {
     const { mcp, issuer } = scene;
     await agent({ client: PUBLIC }).login(mcp.url);
     expect(await bindings()).toEqual([boundTo(issuer.issuer, "use")]);
-    await agent({ client: PUBLIC }).disconnect(mcp.url);
     const evil = await moveTo("evil");
     expect(await heldError(agent({ client: PUBLIC }).login(mcp.url))).toMatchObject({ code: "issuer_changed" });
     nothingSent(evil);
@@ -315,23 +334,14 @@ describe("a client without a secret", () => {
   });
 });
 
-describe("a login of the time before bindings", () => {
-  it("still says where its client belongs, and that is kept when it ends", async ({
-    scene,
-    service,
-    bindings,
-    removeBinding,
-  }) => {
+describe("a login whose binding could not be stored", () => {
+  it("still says where its client belongs", async ({ scene, service, bindings, removeBinding }) => {
     const { mcp, issuer } = scene;
     const trusting = service({ trustNamedIssuer: true });
     await trusting.token(mcp.url);
     await removeBinding();
     await service().token(mcp.url, { forceRefresh: true });
     expect(await bindings()).toEqual([boundTo(issuer.issuer, "earlier-login")]);
-    await removeBinding();
-    await service().disconnect(mcp.url);
-    expect(await bindings()).toEqual([boundTo(issuer.issuer, "earlier-login")]);
-    await service().token(mcp.url);
   });
 
   it("keeps its client from every other issuer, also from one that is to be trusted", async ({
