@@ -2,7 +2,7 @@
 // checks held. scripts/runtimes.mjs runs it in each of them.
 import { AgentClient, isAgentAuthError, ManagementClient } from "agentauth";
 import { createResourceServer } from "agentauth/resource-server";
-import { generateProofKey, memoryStore, proverOf } from "agentauth/store";
+import { memoryStore } from "agentauth/store";
 
 /** The checks of the management client; a browser can run them, too. */
 export const MANAGEMENT = {
@@ -103,14 +103,14 @@ export const AGENT = {
 export const KEYS = {
   "proves the key of a token, and takes a token with the proof of its key once": async () => {
     const { resource, sign, handler } = await createProtected();
-    const prover = proverOf(await generateProofKey());
-    const token = await sign({ cnf: { jkt: await prover.thumbprint() } });
-    const proof = await prover.proof({ method: "GET", url: resource }, token);
+    const prover = await createProver();
+    const token = await sign({ cnf: { jkt: prover.thumbprint } });
+    const proof = await prover.prove("GET", resource, token);
     const ask = async (headers) => (await handler(new Request(resource, { headers }))).status;
     equal(await ask({ authorization: `DPoP ${token}`, dpop: proof }), 200);
     equal(await ask({ authorization: `DPoP ${token}`, dpop: proof }), 401);
-    const stranger = proverOf(await generateProofKey());
-    const stolen = await stranger.proof({ method: "GET", url: resource }, token);
+    const stranger = await createProver();
+    const stolen = await stranger.prove("GET", resource, token);
     equal(await ask({ authorization: `DPoP ${token}`, dpop: stolen }), 401);
     equal(await ask({ authorization: `Bearer ${token}` }), 401);
   },
@@ -128,12 +128,10 @@ export const KEYS = {
 /** A protected server, and what signs tokens as its issuer does. */
 async function createProtected() {
   const [resource, issuer] = ["https://mcp.example/mcp", "https://auth.example/pool"];
-  const curve = { name: "ECDSA", namedCurve: "P-256" };
-  const { privateKey, publicKey } = await crypto.subtle.generateKey(curve, true, ["sign", "verify"]);
-  const { kty, crv, x, y } = await crypto.subtle.exportKey("jwk", publicKey);
+  const { jwk, sign: signed } = await createSigner();
   const documents = {
     [`${issuer}/.well-known/oauth-authorization-server`]: { issuer, jwks_uri: `${issuer}/jwks` },
-    [`${issuer}/jwks`]: { keys: [{ kty, crv, x, y, alg: "ES256" }] },
+    [`${issuer}/jwks`]: { keys: [{ ...jwk, alg: "ES256" }] },
   };
   const respond = async ({ url }) =>
     documents[url] ? Response.json(documents[url]) : new Response(null, { status: 404 });
@@ -141,13 +139,36 @@ async function createProtected() {
   const sign = async (over) => {
     const now = Math.floor(Date.now() / 1000);
     const claims = { iss: issuer, aud: resource, sub: "alice", client_id: "agent", iat: now, exp: now + 300, ...over };
-    const signed = [{ alg: "ES256", typ: "at+jwt" }, claims].map((part) => base64url(JSON.stringify(part))).join(".");
-    const bytes = new TextEncoder().encode(signed);
-    const signature = await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, privateKey, bytes);
-    return `${signed}.${base64url(String.fromCharCode(...new Uint8Array(signature)))}`;
+    return signed({ alg: "ES256", typ: "at+jwt" }, claims);
   };
   return { resource, sign, handler: server.protect((_, { verified }) => new Response(verified.subject)) };
 }
+
+/** A key, and what makes proofs of it (RFC 9449). */
+async function createProver() {
+  const { jwk, sign } = await createSigner();
+  const prove = async (htm, htu, token) => {
+    const claims = { htm, htu, ath: await sha256(token), iat: Math.floor(Date.now() / 1000), jti: crypto.randomUUID() };
+    return sign({ alg: "ES256", typ: "dpop+jwt", jwk }, claims);
+  };
+  return { thumbprint: await sha256(JSON.stringify(jwk)), prove };
+}
+
+/** A public key, its members in the order of a thumbprint, and what signs JWTs with its other half. */
+async function createSigner() {
+  const curve = { name: "ECDSA", namedCurve: "P-256" };
+  const { privateKey, publicKey } = await crypto.subtle.generateKey(curve, true, ["sign", "verify"]);
+  const { kty, crv, x, y } = await crypto.subtle.exportKey("jwk", publicKey);
+  const sign = async (header, claims) => {
+    const text = [header, claims].map((part) => base64url(JSON.stringify(part))).join(".");
+    const bytes = new TextEncoder().encode(text);
+    return `${text}.${bytesText(await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, privateKey, bytes))}`;
+  };
+  return { jwk: { crv, kty, x, y }, sign };
+}
+
+const sha256 = async (text) => bytesText(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+const bytesText = (bytes) => base64url(String.fromCharCode(...new Uint8Array(bytes)));
 
 function base64url(binary) {
   return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");

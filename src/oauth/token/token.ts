@@ -2,7 +2,7 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { isLoopbackHost, parseUrl } from "../../http/address.js";
 import { classifyHost } from "../../http/address-class.js";
-import { type Clock, systemClock } from "../../http/deadline.js";
+import type { Clock } from "../../http/deadline.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote, type Secret } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
@@ -17,7 +17,6 @@ import {
 import type { OAuthHttp, Prover } from "../http/http.js";
 import { isToken, UNVERIFIED_ID_TOKEN } from "../http/normalize-response.js";
 import { oauthError } from "../http/oauth-error.js";
-import { type ConnectionOptions, ConnectionPool } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
 import { knownIssuer } from "../model/authorization-params.js";
 import type { ClientRecord, Grant, TokenAnswer } from "../model/grant.js";
@@ -264,43 +263,6 @@ async function withNonce<T>(
     if (!isNonceRequired || prover?.nonces.get(tokenEndpoint) === before) throw thrown;
     return work();
   }
-}
-
-/** The endpoint and the client of a token request. */
-export interface TokenCallOptions extends ConnectionOptions {
-  /** The issuer identifier: the audience of a client assertion. */
-  issuer: string;
-  /** An https address, or http on a loopback host. */
-  tokenEndpoint: string;
-  /** The client that requests the token. */
-  client: PreRegisteredClient;
-  /** Signs the DPoP proofs of the key that the tokens are bound to; without it they are bearer tokens. */
-  prover?: Prover | undefined;
-  /** Aborts the request. */
-  signal?: AbortSignal | undefined;
-}
-
-/**
- * Prepares the functions that make one request to a token endpoint. An `AgentClient` does this itself; this function is
- * for programs that know the endpoint and store the tokens themselves.
- *
- * @example
- * const call = tokenCall({ issuer, tokenEndpoint, client: { clientId, clientSecret } });
- * const { accessToken } = await clientCredentialsTokens(call, { resource });
- * @throws `AgentAuthError` `usage`
- */
-export function tokenCall(options: TokenCallOptions): TokenCall {
-  const { issuer, tokenEndpoint, client, prover, signal, clock = systemClock } = options;
-  checkEndpoint(issuer, "the issuer");
-  checkEndpoint(tokenEndpoint, "the token endpoint");
-  const { http } = new ConnectionPool(options).get(tokenEndpoint);
-  const record = recordOf(client, issuer);
-  const { privateKey } = client;
-  const call: TokenCall = { http, clock, issuer, tokenEndpoint, client: record, privateKey, prover, signal };
-  call.onClient = (accepted) => {
-    call.client = accepted;
-  };
-  return call;
 }
 
 /** The record of a client whose issuer lists no authentication methods. */

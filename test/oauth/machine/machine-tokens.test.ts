@@ -1,21 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { idJagAssertion, jwtBearerTokens } from "../../../src/oauth/machine/machine-tokens.js";
-import { tokenCall } from "../../../src/oauth/token/token.js";
 import { quote, Secret } from "../../../src/redact.js";
 import { unsignedJwt } from "../../helpers/client-keys.js";
 import { startScene } from "../../helpers/issuer.js";
 import { rejection } from "../../helpers/service.js";
 import { heldError } from "../../helpers/told.js";
+import { tokenCall } from "../token/token-call.js";
 
 /** A request with an assertion whose issuer takes everything. */
 async function workload() {
   const { issuer, clock } = await startScene();
-  const call = tokenCall({
-    issuer: issuer.issuer,
-    tokenEndpoint: `${issuer.issuer}/token`,
-    client: { clientId: "" },
-    clock,
-  });
+  const call = tokenCall(issuer.issuer, { client: { clientId: "" }, clock });
   const now = clock.epoch() / 1000;
   const good = { iss: "platform", sub: "ci", exp: now + 60, aud: issuer.issuer };
   const send = async (claims: object, audience?: string) =>

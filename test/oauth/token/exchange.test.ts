@@ -2,12 +2,13 @@ import { inspect } from "node:util";
 import { it as base, describe, expect } from "vitest";
 import { clientCredentialsTokens, jwtBearerTokens } from "../../../src/oauth/machine/machine-tokens.js";
 import { type ExchangeRequest, exchangeTokens } from "../../../src/oauth/token/exchange.js";
-import { type TokenCall, tokenCall } from "../../../src/oauth/token/token.js";
+import { checkEndpoint, type TokenCall } from "../../../src/oauth/token/token.js";
 import { quote, Secret } from "../../../src/redact.js";
 import { unsignedJwt } from "../../helpers/client-keys.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 import { loginAt } from "../../helpers/remedy.js";
 import { heldError } from "../../helpers/told.js";
+import { tokenCall } from "./token-call.js";
 
 const TYPE = "urn:ietf:params:oauth:token-type:";
 const ACCESS = `${TYPE}access_token`;
@@ -45,10 +46,7 @@ const it = base.extend<{
     },
     { auto: true },
   ],
-  call: ({ scene }, use) => {
-    const { issuer } = scene.issuer;
-    return use(tokenCall({ issuer, tokenEndpoint: `${issuer}/token`, client, clock: scene.clock }));
-  },
+  call: ({ scene }, use) => use(tokenCall(scene.issuer.issuer, { client, clock: scene.clock })),
   exchange: ({ call }, use) =>
     use((request) => exchangeTokens(call, { subjectToken: SUBJECT, audience: "https://api.example", ...request })),
   /** The forms of the exchanges so far. */
@@ -168,7 +166,7 @@ describe("a token exchange", () => {
   });
 
   it("goes to no endpoint in the clear", () => {
-    const to = (tokenEndpoint: string) => () => tokenCall({ issuer: "https://as.example", tokenEndpoint, client });
+    const to = (address: string) => () => checkEndpoint(address, "the token endpoint");
     const HTTPS = "must be https, or http to this machine";
     for (const [address, rule] of [
       ["http://as.example/token", HTTPS],
@@ -183,9 +181,6 @@ describe("a token exchange", () => {
       expect(to(address)).toThrow(expect.objectContaining({ code: "usage", class: "usage", message }));
     }
     for (const address of ["https://as.example/token", "http://127.0.0.1/token"]) expect(to(address)).not.toThrow();
-    expect(() => tokenCall({ issuer: "x", tokenEndpoint: "https://as.example/token", client })).toThrow(
-      `the issuer, "x", ${HTTPS}`,
-    );
   });
 });
 

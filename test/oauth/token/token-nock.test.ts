@@ -2,18 +2,19 @@ import nock from "nock";
 import { validateAuthResponse } from "oauth4webapi";
 import { describe, expect, it } from "vitest";
 import { NO_RESOURCE } from "../../../src/oauth/model/resource.js";
-import { exchangeCode, refreshTokens, tokenCall } from "../../../src/oauth/token/token.js";
+import { exchangeCode, refreshTokens } from "../../../src/oauth/token/token.js";
 import { Secret } from "../../../src/redact.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { useNock } from "../../helpers/nock.js";
 import { heldError } from "../../helpers/told.js";
+import { tokenCall } from "./token-call.js";
 
 const ISSUER = "https://as.example/pool";
 const REDIRECT = "http://127.0.0.1:49152/callback";
 const RESOURCE = "https://mcp.example/mcp";
 const VERIFIER = "v".repeat(43);
 
-const call = () => tokenCall({ issuer: ISSUER, tokenEndpoint: `${ISSUER}/token`, client: { clientId: "client-1" } });
+const call = (issuer = ISSUER) => tokenCall(issuer, { client: { clientId: "client-1" } });
 const token = (form?: nock.DataMatcherMap) => nock("https://as.example").post("/pool/token", form);
 const refresh = () =>
   token({ grant_type: "refresh_token", refresh_token: "refresh-token-1", resource: RESOURCE, client_id: "client-1" });
@@ -62,9 +63,8 @@ describe("requests to the token endpoint, on the global fetch", () => {
   ])("names the scopes in a refresh at %s, which were %s, only where it has to", async (issuer, scope, named) => {
     const form = { grant_type: "refresh_token", refresh_token: "refresh-token-1", client_id: "client-1", ...named };
     nock(issuer).post("/token", form).reply(200, { access_token: "access-2", token_type: "Bearer" });
-    const at = { issuer, tokenEndpoint: `${issuer}/token`, client: { clientId: "client-1" } };
     const grant = madeGrant({ requestedScope: scope, resource: NO_RESOURCE });
-    expect(await refreshTokens(tokenCall(at), grant)).toMatchObject({ accessToken: "access-2" });
+    expect(await refreshTokens(call(issuer), grant)).toMatchObject({ accessToken: "access-2" });
   });
 
   it("never repeats a refresh by itself; a second call may succeed", async () => {

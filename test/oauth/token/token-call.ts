@@ -1,0 +1,20 @@
+import { type Clock, systemClock } from "../../../src/http/deadline.js";
+import type { PreRegisteredClient } from "../../../src/oauth/client/client-auth.js";
+import { ConnectionPool } from "../../../src/oauth/http/server-connection.js";
+import { recordOf, type TokenCall } from "../../../src/oauth/token/token.js";
+
+/** The input of a request to the token endpoint of an issuer, by a client that the issuer knows. */
+export function tokenCall(
+  issuer: string,
+  { client, clock = systemClock }: { client: PreRegisteredClient; clock?: Clock },
+): TokenCall {
+  const tokenEndpoint = `${issuer}/token`;
+  const { http } = new ConnectionPool({ clock }).get(tokenEndpoint);
+  const { privateKey } = client;
+  const record = recordOf(client, issuer);
+  const call: TokenCall = { http, clock, issuer, tokenEndpoint, client: record, privateKey, signal: undefined };
+  call.onClient = (accepted) => {
+    call.client = accepted;
+  };
+  return call;
+}
