@@ -18,7 +18,7 @@ interface Job {
 
 const read = (path: string) => readFileSync(path, "utf8");
 const workflow = (name: string) => parse(read(`.github/workflows/${name}.yml`)) as { jobs: Record<string, Job> };
-const jobs = ["ci", "release"].flatMap((name) => Object.values(workflow(name).jobs));
+const jobs = ["ci", "foreign", "release"].flatMap((name) => Object.values(workflow(name).jobs));
 const commands = [...jobs.flatMap(({ steps }) => steps.flatMap(({ run = [] }) => run)), read(".ci/run")].join("\n");
 
 it("the workflows and .ci/run call scripts that exist", () => {

@@ -1,0 +1,27 @@
+// The built package at a peer: package-user.mjs <address> <tool>, with an empty home. Prints each finished step as JSON; the
+// runner compares what they found with what the command line found.
+import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+
+const [address, tool] = process.argv.slice(2);
+const dist = new URL("../../dist/", import.meta.url);
+const { AgentClient } = await import(new URL("index.js", dist));
+const { fileStore, terminalLogin } = await import(new URL("node/index.js", dist));
+
+const step = (name, result) => console.log(JSON.stringify({ step: name, result }));
+const login = terminalLogin({ say: (text) => console.error(text), env: process.env });
+const agent = new AgentClient({ store: fileStore(join(process.env.HOME, "package")), login });
+step("login", (await agent.login(address)).server);
+const first = await agent.token(address);
+step("token", first.value);
+const client = new Client({ name: "agentauth-foreign", version: "1.0.0" });
+await client.connect(
+  new StreamableHTTPClientTransport(new URL(address), { authProvider: agent.oauthClientProvider(address) }),
+);
+step("list", (await client.listTools()).tools.map(({ name }) => name).join("\n"));
+step("call", JSON.stringify(await client.callTool({ name: tool, arguments: {} })));
+step("refresh", (await agent.token(address, { forceRefresh: true })).value);
+step("call again", JSON.stringify(await client.callTool({ name: tool, arguments: {} })));
+await client.close();
+step("logout", JSON.stringify(await agent.disconnect(address)));

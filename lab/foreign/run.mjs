@@ -1,0 +1,175 @@
+// The built agentauth against programs of others: issuers, MCP servers, and what is between them. Each row is a login, its
+// token, a list of tools, a call, a refresh and a logout, first by the command line, then by the package.
+//
+//   npm run foreign                      every row
+//   npm run foreign -- --quick           those of .ci/run
+//   npm run foreign -- cloudflare        those whose names begin so
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+import { folder, modules } from "./peer.mjs";
+
+const root = join(folder, "..", "..");
+const program = join(root, "bin", "agentauth.cjs");
+const node = join(modules, "node", "bin", "node");
+const START_MS = 120_000;
+const STEP_MS = 60_000;
+
+const args = process.argv.slice(2);
+const names = args.filter((word) => !word.startsWith("-"));
+const all = await readRows();
+const unknown = names.find((name) => !all.some((row) => row.name.startsWith(name)));
+if (unknown !== undefined || args.some((word) => word.startsWith("-") && word !== "--quick")) {
+  console.error(`usage: npm run foreign -- [--quick] [name…]; names: ${all.map(({ name }) => name).join(", ")}`);
+  process.exit(2);
+}
+if (!existsSync(join(root, "dist", "index.js"))) {
+  console.error("dist/ is missing: run npm run build");
+  process.exit(1);
+}
+install();
+const selected = all
+  .filter(({ quick }) => quick || !args.includes("--quick"))
+  .filter((row) => names.length === 0 || names.some((name) => row.name.startsWith(name)));
+const counts = { passed: 0, failed: 0, skipped: 0 };
+for (const row of selected) counts[await judge(row)] += 1;
+console.log(`foreign: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
+process.exitCode = counts.failed > 0 || counts.passed === 0 ? 1 : 0;
+
+async function readRows() {
+  const files = readdirSync(join(folder, "peers")).filter((name) => name.endsWith(".mjs"));
+  const read = async (name) => {
+    const file = join(folder, "peers", name);
+    return (await import(pathToFileURL(file).href)).rows.map((row) => ({ ...row, file }));
+  };
+  return (await Promise.all(files.sort().map(read))).flat();
+}
+
+function install() {
+  const installed = join(modules, ".package-lock.json");
+  if (existsSync(installed) && statSync(installed).mtimeMs > statSync(join(folder, "package-lock.json")).mtimeMs)
+    return;
+  const { status } = spawnSync("npm", ["ci", "--prefix", folder], { stdio: "inherit" });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+/** Runs a row, and prints its line. */
+async function judge(row) {
+  const peer = spawn(node, [join(folder, "serve.mjs"), row.file, row.name], { stdio: ["pipe", "pipe", "pipe"] });
+  const output = [];
+  // Where it has ended by itself.
+  peer.stdin.on("error", () => {});
+  peer.stderr.on("data", (chunk) => output.push(String(chunk)));
+  const exited = once(peer, "exit");
+  try {
+    const [line] = await Promise.race([
+      once(createInterface({ input: peer.stdout }), "line", { signal: AbortSignal.timeout(START_MS) }),
+      exited.then(() => [JSON.stringify({ failed: "it did not start" })]),
+    ]);
+    const { notHere, failed, ...found } = JSON.parse(line);
+    if (notHere !== undefined) {
+      console.log(`SKIP  ${row.name.padEnd(24)} ${notHere}`);
+      return "skipped";
+    }
+    if (failed !== undefined) throw new Error(failed);
+    const problems = [];
+    for (const [kind, user] of Object.entries({ "command line": byCommands, package: byPackage })) {
+      const home = makeHome(row);
+      const done = [];
+      await user(found, home, (step, isRight, shown) => {
+        if (!isRight) throw new Error(`${step}: ${shown}`);
+        done.push(step);
+      }).catch((error) => problems.push(`${kind}, after ${done.join(", ") || "nothing"}: ${error.message}`));
+      rmSync(home, { recursive: true, force: true });
+    }
+    console.log(`${problems.length === 0 ? "pass" : "FAIL"}  ${row.name.padEnd(24)} ${found.version}`);
+    if (problems.length > 0) console.log([...problems, ...output].join("\n"));
+    return problems.length === 0 ? "passed" : "failed";
+  } catch (error) {
+    console.log(`FAIL  ${row.name.padEnd(24)} ${error.message}\n${output.join("")}`);
+    return "failed";
+  } finally {
+    peer.stdin.end();
+    const late = setTimeout(() => peer.kill("SIGKILL"), 10_000);
+    await exited;
+    clearTimeout(late);
+  }
+}
+
+/** An empty home, with the browser that programs open. */
+function makeHome({ file, name }) {
+  const home = mkdtempSync(join(tmpdir(), "agentauth-foreign-"));
+  const browser = join(home, "browser");
+  writeFileSync(
+    browser,
+    `#!/bin/sh\nexec "${node}" "${join(folder, "browser.mjs")}" "${file}" "${name}" "$@" >>"${browser}.log" 2>&1\n`,
+  );
+  writeFileSync(`${browser}.log`, "");
+  chmodSync(browser, 0o755);
+  return home;
+}
+
+async function byCommands({ url, tool, says, revoked = null }, home, check) {
+  const run = (...words) => capture(process.execPath, [program, ...words], home);
+  const login = await run("login", url, "--login-timeout", "30");
+  check("login", login.status === 0, login.output);
+  const token = await run("token", url);
+  check("token", token.status === 0 && token.stdout.trim() !== "", token.output);
+  const list = await run("mcp", "tools", url, "-o", "id");
+  check("list", list.status === 0 && list.stdout.split("\n").includes(tool), list.output);
+  const call = await run("mcp", "call", url, tool);
+  check("call", call.status === 0 && call.stdout.includes(says), call.output);
+  const refresh = await run("token", url, "--force-refresh");
+  check("refresh", refresh.status === 0 && refresh.stdout !== token.stdout, refresh.output);
+  const again = await run("mcp", "call", url, tool);
+  check("call again", again.status === 0 && again.stdout.includes(says), again.output);
+  const logout = await run("logout", url, "--json");
+  const isRight = logout.status === 0 && JSON.parse(logout.stdout)[0]?.revoked === revoked;
+  check("logout", isRight, logout.output);
+  const after = await run("token", url, "--no-login");
+  check("no token after it", after.status === 4 && after.stdout === "", after.output);
+}
+
+async function byPackage({ url, tool, says, revoked = null }, home, check) {
+  const { stdout, output } = await capture(process.execPath, [join(folder, "package-user.mjs"), url, tool], home);
+  const lines = stdout.split("\n").filter(Boolean);
+  const steps = Object.fromEntries(lines.map((line) => JSON.parse(line)).map(({ step, result }) => [step, result]));
+  check("login", steps.login === url, output);
+  check("token", steps.token?.length > 0, output);
+  check("list", steps.list?.split("\n").includes(tool), output);
+  check("call", steps.call?.includes(says), output);
+  check("refresh", steps.refresh?.length > 0 && steps.refresh !== steps.token, output);
+  check("call again", steps["call again"]?.includes(says), output);
+  check("logout", JSON.parse(steps.logout ?? "{}").revoked === revoked, output);
+}
+
+/** Runs a program with an empty environment, and a home of its own. */
+async function capture(command, words, home) {
+  const env = { PATH: process.env.PATH, HOME: home, BROWSER: join(home, "browser"), NO_COLOR: "1" };
+  const child = spawn(command, words, { env, cwd: home, stdio: ["ignore", "pipe", "pipe"], timeout: STEP_MS });
+  let [stdout, output] = ["", `${words.slice(1).join(" ")}\n`];
+  child.stdout.on("data", (chunk) => {
+    stdout += chunk;
+    output += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    output += chunk;
+  });
+  const [status, signal] = await once(child, "close");
+  // A browser's output goes nowhere.
+  const browser = readFileSync(join(home, "browser.log"), "utf8");
+  return { status, stdout, output: `${output}exit code ${status ?? signal}\n${browser}` };
+}
