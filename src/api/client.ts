@@ -7,6 +7,7 @@ import { systemClock } from "../http/deadline.js";
 import { HttpRequest } from "../http/http-request.js";
 import { takesOwnClasses } from "../http/own-fetch.js";
 import { bindMethods, checkOptionNames, type OptionNames } from "../http/public-class.js";
+import { Throttle } from "../http/throttle.js";
 import { createTransport, type Logger, type Transport, type TransportOptions, userAgent } from "../http/transport.js";
 import { quote, Redactor } from "../redact.js";
 import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
@@ -120,8 +121,8 @@ export class ManagementClient {
     checkOptionNames(options, MANAGEMENT_OPTIONS, "ManagementClient");
     const baseUrl = parseBaseUrl(options.baseUrl, "baseUrl").replace(/\/api\/v1$/, "");
     const auth = bearerAuth(options.token, options.auth, new URL(baseUrl).origin, this.#redactor);
-    this.#transport = createTransport(options, auth, mayRetry, this.#mask);
     const { clock = systemClock } = options;
+    this.#transport = createTransport(options, auth, mayRetry, this.#mask, new Throttle(clock));
     this.#pace = { now: () => clock.now(), inFlight: 0 };
     const serializer = options.querySerializer ?? querySerializer(options.sorting);
     this.#openClient = (requestClass) =>

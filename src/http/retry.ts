@@ -3,6 +3,7 @@ import { quote } from "../redact.js";
 import { shownUrl } from "./address.js";
 import type { BufferedResponse, HttpEvent, Send } from "./buffered-response.js";
 import type { Clock } from "./deadline.js";
+import type { Throttle } from "./throttle.js";
 
 /** How often a request is retried, and after which delays. */
 export interface RetryPolicy {
@@ -12,9 +13,13 @@ export interface RetryPolicy {
   /** A number in [0, 1). */
   random: () => number;
   onEvent?: ((event: HttpEvent) => void) | undefined;
+  /** What all requests of a client share: without it, each waits alone. */
+  throttle?: Throttle | undefined;
 }
 
 const BASE_MS = 250;
+/** Where too many requests were sent, and the service does not say when to send the next one. */
+const THROTTLED_MS = 1000;
 const MAX_BACKOFF_MS = 20_000;
 const RETRIED_STATUS = new Set([408, 429, 500, 502, 503, 504]);
 
@@ -28,37 +33,48 @@ type AttemptResult = BufferedResponse | AgentAuthError;
  * "standard" mode of the AWS SDKs. The delay is never shorter than `Retry-After`; where that lies beyond the deadline
  * of the call, the call fails at once and reports it.
  *
+ * With a throttle, all requests wait together after a 429, and after a 503 with `Retry-After`. A wait that the service asks
+ * for is no failed attempt.
+ *
  * @param mayRetry whether a response with a retryable status may be retried: its body may carry a final error code
  */
 export function withRetry(send: Send, policy: RetryPolicy, mayRetry: (reply: BufferedResponse) => boolean): Send {
   let budget = RETRY_BUDGET;
+  const { throttle } = policy;
+  const isSuccess = (result: AttemptResult) => !isRetryable(result, mayRetry);
   return async (request, call) => {
     const { maxRetries = policy.maxRetries } = call;
     let spent = 0;
-    for (let attempt = 1; ; attempt++) {
+    let attempt = 1;
+    for (let sent = 1; ; sent++) {
       const last = attempt > maxRetries;
       // A body can be read once: each attempt but the last takes a copy.
-      const result = await send(!last && request.body !== null ? request.clone() : request, call).catch(asResult);
+      const sendOnce = () => send(!last && request.body !== null ? request.clone() : request, call).catch(asResult);
+      const result = await (throttle ? throttle.run(sendOnce, isSuccess, call.limit) : sendOnce());
       // A call that ran out of time is no evidence that the service works: the budget gets nothing back.
       if (call.limit.aborted) return settle(result);
       if (!isRetryable(result, mayRetry)) {
         budget = Math.min(RETRY_BUDGET, budget + (spent > 0 ? spent : 1));
         return settle(result);
       }
-      const cost = isAgentAuthError(result) && result.code === "timeout" ? 10 : 5;
-      if (last || budget < cost) return settle(result);
+      const isThrottled = throttle !== undefined && asksForLess(result, policy);
+      const isFree = isThrottled && maxRetries > 0 && (requestedWait(result, policy) ?? 0) > 0;
+      const cost = isFree ? 0 : isAgentAuthError(result) && result.code === "timeout" ? 10 : 5;
+      if ((last && !isFree) || budget < cost) return settle(result);
       budget -= cost;
       spent += cost;
-      const wait = waitBefore(attempt, result, policy, call.endsAt);
+      const wait = waitBefore(attempt, result, policy, { endsAt: call.endsAt, isThrottled });
       if (wait === undefined) return settle(result);
+      if (!isFree) attempt++;
       policy.onEvent?.({
         type: "retry",
         url: shownUrl(request.url),
-        attempt: attempt + 1,
+        attempt: sent + 1,
         waitMs: Math.round(wait),
         reason: isAgentAuthError(result) ? result.code : `HTTP ${result.status}`,
       });
-      await policy.clock.sleep(wait, call.limit.signal);
+      if (isThrottled) throttle.pause(wait);
+      else await policy.clock.sleep(wait, call.limit.signal);
     }
   };
 }
@@ -78,11 +94,30 @@ function settle(result: AttemptResult): BufferedResponse {
   return result;
 }
 
+/** Whether the service says that there are too many requests. */
+function asksForLess(result: AttemptResult, policy: RetryPolicy): boolean {
+  if (isAgentAuthError(result)) return false;
+  return result.status === 429 || (result.status === 503 && requestedWait(result, policy) !== undefined);
+}
+
+/** The delay that the service requests; undefined where it names none. */
+function requestedWait(result: AttemptResult, { clock }: RetryPolicy): number | undefined {
+  return isAgentAuthError(result) ? undefined : retryAfter(result.response.headers, clock.epoch());
+}
+
 /** The delay before the next attempt, or undefined when there is no time left for it. */
-function waitBefore(attempt: number, result: AttemptResult, policy: RetryPolicy, endsAt: number): number | undefined {
+function waitBefore(
+  attempt: number,
+  result: AttemptResult,
+  policy: RetryPolicy,
+  { endsAt, isThrottled }: { endsAt: number; isThrottled: boolean },
+): number | undefined {
   const left = endsAt - policy.clock.now();
-  const backoff = policy.random() * Math.min(MAX_BACKOFF_MS, BASE_MS * 2 ** (attempt - 1));
-  const requestedMs = isAgentAuthError(result) ? undefined : retryAfter(result.response.headers, policy.clock.epoch());
+  const growth = 2 ** (attempt - 1);
+  const backoff = isThrottled
+    ? Math.min(MAX_BACKOFF_MS, THROTTLED_MS * growth) + policy.random() * BASE_MS
+    : policy.random() * Math.min(MAX_BACKOFF_MS, BASE_MS * growth);
+  const requestedMs = requestedWait(result, policy);
   if (isAgentAuthError(result) || requestedMs === undefined) return backoff < left ? backoff : undefined;
   if (requestedMs >= left) {
     const { status, requestId, response } = result;
@@ -95,7 +130,9 @@ function waitBefore(attempt: number, result: AttemptResult, policy: RetryPolicy,
       { class: "unavailable", status, requestId, url, response, hint, remedy: { action: "retry" } },
     );
   }
-  return Math.min(requestedMs + policy.random() * BASE_MS, left);
+  // All requests of a client wait for a throttle together: a tenth spreads those of several processes.
+  const spread = isThrottled ? Math.min(BASE_MS, requestedMs / 10) : BASE_MS;
+  return Math.min(requestedMs + policy.random() * spread, left);
 }
 
 const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;

@@ -17,6 +17,7 @@ import { maskError, networkError } from "./network-error.js";
 import { withOwnClasses } from "./own-fetch.js";
 import { followSameOrigin } from "./redirect.js";
 import { withRetry } from "./retry.js";
+import type { Throttle } from "./throttle.js";
 import { VERSION } from "./version.js";
 
 /** How requests are sent: each option has a default. */
@@ -68,12 +69,14 @@ const MIB = 1024 * 1024;
  * @param auth puts credentials on each attempt; it runs inside the retries, so that a new token is used at once
  * @param mayRetry see `withRetry`
  * @param mask masks secrets in what `fetch` throws
+ * @param throttle see `withRetry`
  */
 export function createTransport(
   options: TransportOptions,
   auth: (send: Send) => Send = (send) => send,
   mayRetry: (reply: BufferedResponse) => boolean = () => true,
   mask: (text: string) => string = (text) => text,
+  throttle?: Throttle,
 ): Transport {
   const clock = options.clock ?? systemClock;
   const timeout = requirePositive(options.timeoutMs, 30_000, "timeoutMs");
@@ -93,7 +96,7 @@ export function createTransport(
   );
   const send = withRetry(
     auth(options.redirects === "manual" ? attempt : followSameOrigin(attempt)),
-    { maxRetries, clock, random: options.random ?? Math.random, onEvent },
+    { maxRetries, clock, random: options.random ?? Math.random, onEvent, throttle },
     mayRetry,
   );
   return async (request, signal, limits = {}) => {
