@@ -9,6 +9,6 @@ export {
   type BrokerOptions,
   createBroker,
 } from "./broker.js";
-export { type BrokerListener, type ListeningBroker, listen } from "./listen.js";
+export { type BrokerListener, type ListeningBroker, type ListenOptions, listen } from "./listen.js";
 export { type BrokerClient, type BrokerGrant, type BrokerPolicy, checkPolicy } from "./policy.js";
 export type { BrokerRefusal } from "./refusal.js";

@@ -4,8 +4,8 @@ import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import { HttpRequest } from "../http/http-request.js";
 import type { Broker } from "./broker.js";
-import { type BrokerClient, listenAddress } from "./policy.js";
-import { groupOfFolder, listenError, prepareSocket, shareSocket } from "./socket-path.js";
+import { type BrokerClient, type ListenAddress, listenAddress } from "./policy.js";
+import { groupOfFolder, listenError, pathOfInherited, prepareSocket, shareSocket } from "./socket-path.js";
 
 /** Where a client reaches the broker. */
 export interface BrokerListener {
@@ -35,16 +35,23 @@ const MAX_CONNECTIONS = 4096;
 const MAX_REPEATED = 1024 * 1024;
 const DEFAULT_GRACE_MS = 10_000;
 
+/** How a broker listens. */
+export interface ListenOptions {
+  /** File descriptors of listening Unix sockets, by the names that addresses such as `systemd:agent` have. */
+  readonly sockets?: Readonly<Record<string, number>>;
+}
+
 /**
  * Listens for the clients of a broker's policy.
  *
- * @throws `AgentAuthError` `usage` where an address cannot be used, `store_failed` for a folder that others can get at
+ * @throws `AgentAuthError` `usage` where an address cannot be used, `store_failed` for a folder or a socket that others
+ * can get at
  */
-export async function listen(broker: Broker): Promise<ListeningBroker> {
+export async function listen(broker: Broker, { sockets = {} }: ListenOptions = {}): Promise<ListeningBroker> {
   const opened: Opened[] = [];
   try {
     for (const [client, { ...options }] of Object.entries(broker.policy.clients))
-      opened.push(await open(broker, client, options));
+      opened.push(await open(broker, client, options, sockets));
   } catch (error) {
     await Promise.all(opened.map(({ close }) => close(0)));
     throw error;
@@ -60,7 +67,12 @@ interface Opened {
   close(graceMs: number): Promise<void>;
 }
 
-async function open(broker: Broker, client: string, options: BrokerClient): Promise<Opened> {
+async function open(
+  broker: Broker,
+  client: string,
+  options: BrokerClient,
+  passed: Readonly<Record<string, number>>,
+): Promise<Opened> {
   const address = listenAddress(options.listen);
   if (address === undefined) throw listenError(options.listen, "is not an address");
   // 128 bits: on TCP, every user of this machine can connect.
@@ -82,9 +94,15 @@ async function open(broker: Broker, client: string, options: BrokerClient): Prom
   });
   server.on("clientError", (_error, socket) => socket.destroy());
   let isClosing = false;
+  const responses = new Set<ServerResponse>();
   server.on("request", (request, response) => {
-    // Its connection is idle then, and nothing else is to come.
-    response.once("close", () => isClosing && setImmediate(() => server.closeIdleConnections()));
+    response.shouldKeepAlive &&= !isClosing;
+    responses.add(response);
+    response.once("close", () => {
+      responses.delete(response);
+      // Its connection is idle then, and nothing else is to come.
+      if (isClosing) setImmediate(() => server.closeIdleConnections());
+    });
     request.on("error", () => undefined);
     response.on("error", () => undefined);
     const path = pathBehind(prefix, request, hosts);
@@ -96,7 +114,9 @@ async function open(broker: Broker, client: string, options: BrokerClient): Prom
     if (path === "") return refuse(response, broker.refuse("malformed", request.method ?? "", client));
     serve(broker, client, { path, request, response }).catch(() => response.destroy());
   });
-  await bind(server, address, options, groupOfFolder(broker.policy, address));
+  const fd = "inherited" in address && Object.hasOwn(passed, address.inherited) ? passed[address.inherited] : undefined;
+  const inherited = fd === undefined ? undefined : pathOfInherited(fd, options.listen);
+  await bind(server, fd === undefined ? address : { fd }, options, groupOfFolder(broker.policy, address));
   const bound = server.address();
   const port = typeof bound === "object" && bound !== null ? bound.port : undefined;
   if ("host" in address) {
@@ -105,9 +125,11 @@ async function open(broker: Broker, client: string, options: BrokerClient): Prom
   }
   const url = "host" in address ? `http://${[...(hosts ?? [])][0]}${prefix}` : "http://localhost";
   return {
-    listener: { client, socket: "path" in address ? address.path : undefined, url },
+    listener: { client, socket: "path" in address ? address.path : inherited, url },
     async close(graceMs) {
       isClosing = true;
+      // A client that sends again sends to the next broker, which accepts from now on.
+      for (const response of responses) if (!response.headersSent) response.shouldKeepAlive = false;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
       const timer = setTimeout(() => {
@@ -219,10 +241,11 @@ function respond(response: ServerResponse, answer: Response, headers: readonly s
 
 async function bind(
   server: Server,
-  address: { path: string } | { host: string; port: number },
+  address: ListenAddress | { fd: number },
   { listen, socketGroup }: BrokerClient,
   folderGroup: number | undefined,
 ): Promise<void> {
+  if ("inherited" in address) throw listenError(listen, "is no socket that the parent process has passed (LISTEN_FDS)");
   const isSocket = "path" in address && process.platform !== "win32";
   if (isSocket) await prepareSocket(address.path, listen, folderGroup);
   // The socket is there, and closed to others, from its first moment.

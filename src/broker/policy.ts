@@ -34,7 +34,10 @@ export interface BrokerGrant {
 
 /** Who may use the broker: one listener each. */
 export interface BrokerClient {
-  /** `unix:<path>`, `127.0.0.1:<port>`, `[::1]:<port>`, or on Windows `pipe:<name>`; the port 0 is a free one. */
+  /**
+   * `unix:<path>`, `127.0.0.1:<port>`, `[::1]:<port>`, or on Windows `pipe:<name>`; the port 0 is a free one. `systemd:<name>` is
+   * a Unix socket that the parent process passes, listening (`LISTEN_FDS`).
+   */
   readonly listen: string;
   /** The names that this client may use. Default: all. */
   readonly grants?: readonly string[];
@@ -130,10 +133,15 @@ export function checkPolicy(value: unknown, from: string): BrokerPolicy {
 }
 
 /** Where a client is listened for. */
-export type ListenAddress = { readonly path: string } | { readonly host: string; readonly port: number };
+export type ListenAddress =
+  | { readonly path: string }
+  | { readonly host: string; readonly port: number }
+  | { readonly inherited: string };
 
 /** Reads the address of a listener; undefined for another text. */
 export function listenAddress(text: string): ListenAddress | undefined {
+  const [, inherited] = /^systemd:([\w.-]{1,255})$/.exec(text) ?? [];
+  if (inherited !== undefined) return { inherited };
   const [, kind, path] = /^(unix|pipe):(.+)$/s.exec(text) ?? [];
   if (path !== undefined) return { path: kind === "pipe" ? `\\\\.\\pipe\\${path}` : path };
   const [, host, digits] = /^(\d+(?:\.\d+){3}|\[[\da-f:]+\]):(\d{1,5})$/i.exec(text) ?? [];
@@ -143,7 +151,7 @@ export function listenAddress(text: string): ListenAddress | undefined {
 
 function listenProblem(text: string): string | undefined {
   const address = listenAddress(text);
-  if (address === undefined) return "is neither unix:<path> nor 127.0.0.1:<port>";
+  if (address === undefined) return "is none of unix:<path>, systemd:<name> and 127.0.0.1:<port>";
   // Every program that reaches the port can use the tools of the user.
   if ("host" in address && address.host !== "127.0.0.1" && address.host !== "::1")
     return "is not an address of this machine alone";

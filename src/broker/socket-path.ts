@@ -10,6 +10,7 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  readFileSync,
   rmSync,
   type Stats,
 } from "node:fs";
@@ -57,6 +58,28 @@ export async function prepareSocket(path: string, listen: string, group: number 
   });
   if (isAlive) throw listenError(listen, "is in use by another broker");
   rmSync(path);
+}
+
+/**
+ * The path of a listening Unix socket that the parent process has opened. Its mode keeps other users out, as that of a socket
+ * of our own does: by default systemd lets everyone in.
+ */
+export function pathOfInherited(fd: number, listen: string): string {
+  const { ino } = fstatSync(fd);
+  // Num: RefCount Protocol Flags Type St Inode Path
+  const lines = readFileSync("/proc/net/unix", "utf8").split("\n");
+  const path = lines.map((line) => line.split(" ").filter(Boolean)).find((fields) => fields[6] === String(ino))?.[7];
+  if (path === undefined || !path.startsWith("/")) throw listenError(listen, "is no Unix socket with a path");
+  const { mode, uid } = lstatSync(path);
+  if (uid !== 0 && uid !== process.getuid?.())
+    throw storeError(
+      `the socket ${path} belongs to another user`,
+      undefined,
+      "SocketUser= of its unit names its owner",
+    );
+  if ((mode & 0o002) !== 0)
+    throw storeError(`the socket ${path} is open to all users`, undefined, "set SocketMode=0600 or 0660 in its unit");
+  return path;
 }
 
 /** Lets a group use a socket, whose folder nobody else can change. */

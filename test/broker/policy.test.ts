@@ -30,6 +30,7 @@ describe("a policy", () => {
     ["a server on this machine", ofGrant({ server: "http://127.0.0.1:8080/mcp" })],
     ["a port of this machine", ofClient({ listen: "127.0.0.1:0" })],
     ["a port of IPv6", ofClient({ listen: "[::1]:65535" })],
+    ["a socket of the parent", ofClient({ listen: "systemd:agent" })],
     ["a pipe of Windows", ofClient({ listen: "pipe:agent" })],
     ["a name of 64 characters", { grants: { [`0${"_-a".repeat(21)}`]: mcp }, clients }],
   ])("may have %s", (_what, policy) => {
@@ -92,9 +93,12 @@ describe("a policy", () => {
     [ofGrant({ until: 2030 }), "until 2030 is not a time"],
     [{ grants, clients: { job: {} } }, "clients.job has no listen"],
     [ofClient({ listen: 80 }), "clients.job.listen 80 is not a text"],
-    [ofClient({ listen: "localhost:80" }), 'listen "localhost:80" is neither unix:<path> nor 127.0.0.1:<port>'],
-    [ofClient({ listen: "127.0.0.1:65536" }), "is neither unix:<path> nor"],
-    [ofClient({ listen: "x127.0.0.1:80" }), "is neither unix:<path> nor"],
+    [
+      ofClient({ listen: "localhost:80" }),
+      'listen "localhost:80" is none of unix:<path>, systemd:<name> and 127.0.0.1:<port>',
+    ],
+    [ofClient({ listen: "127.0.0.1:65536" }), "is none of unix:<path>"],
+    [ofClient({ listen: "x127.0.0.1:80" }), "is none of unix:<path>"],
     [ofClient({ listen: "0.0.0.0:80" }), 'listen "0.0.0.0:80" is not an address of this machine alone'],
     [ofClient({ listen: "[::]:80" }), "is not an address of this machine alone"],
     [ofClient({ grants: [""] }), 'grants [""] is not a list of names'],
@@ -118,6 +122,9 @@ it.each([
   ["pipe:agent", { path: "\\\\.\\pipe\\agent" }],
   ["127.0.0.1:80", { host: "127.0.0.1", port: 80 }],
   ["[::1]:80", { host: "::1", port: 80 }],
+  ["systemd:agent", { inherited: "agent" }],
+  ["systemd:", undefined],
+  ["systemd:a/b", undefined],
   ["unix:", undefined],
 ])("the address %s is read", (text, address) => {
   expect(listenAddress(text)).toEqual(address);

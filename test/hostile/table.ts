@@ -51,8 +51,10 @@ export function hostile(name: string, cases: readonly HostileCase[]): void {
 
 /** Runs the first case of a table, and those that need a process, against the built program. */
 export function hostileProcesses(name: string, cases: readonly HostileCase[]): void {
+  const { inProcesses } = commandCases(cases);
+  if (inProcesses.length === 0) return;
   describe.concurrent(`${name}, command line`, () => {
-    for (const one of commandCases(cases).inProcesses) testCommand(one, true);
+    for (const one of inProcesses) testCommand(one, true);
   });
 }
 

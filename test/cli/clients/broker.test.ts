@@ -39,7 +39,7 @@ describe("the policy that flags describe", () => {
     [
       ["a=https://a.example/,tool=x"],
       '--grant has the unknown key "tool"',
-      "its keys are tools, hide-tools, methods, paths, scope, account, rpm, until",
+      "its keys are tools, hide-tools, methods, paths, headers, scope, account, rpm, until",
     ],
     [["a=https://a.example/,constructor=x"], '--grant has the unknown key "constructor"', expect.any(String)],
     [

@@ -1,5 +1,8 @@
 import { once } from "node:events";
 import { request as httpRequest } from "node:http";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { createBroker } from "../../../src/broker/broker.js";
 import { listen } from "../../../src/broker/listen.js";
 import type { BrokerGrant } from "../../../src/broker/policy.js";
@@ -159,7 +162,7 @@ const inParts = (text: string): Reply => ({
   },
 });
 
-/** Programs that use a broker, and servers that answer it: library only, since the broker is no command that ends. */
+/** Programs that use a broker, and servers that answer it: most by the library, since the broker is no command that ends. */
 export const broker: readonly HostileCase[] = [
   brokerCase(
     "X1",
@@ -334,4 +337,56 @@ export const broker: readonly HostileCase[] = [
       return { [`one answer, not ${[...texts].join(" | ")}`]: texts.size === 1 && answers[0]?.status === 404 };
     },
   ),
+  {
+    id: "X6",
+    input: "broker: clients that connect while it is restarted, at a socket that its parent holds",
+    result: "each is answered: those that wait, by the next broker",
+    outcome: "ok",
+    seconds: 60,
+    impossible: process.platform === "linux" ? undefined : "only Linux tells the path of a socket that is passed",
+    async drive(kit) {
+      const socketPath = join(kit.folder, "a.sock");
+      const run = kit.start(["broker", "--listen", "systemd:agent", "--grant", `mcp=${kit.mcp.url}`], {
+        wrapper: [
+          process.execPath,
+          fileURLToPath(new URL("../../broker/socket-launcher.mjs", import.meta.url)),
+          socketPath,
+          "2",
+        ],
+      });
+      const stop = (nth: number) => process.kill(Number(run.stderr().match(/(?<=^pid )\d+$/gm)?.[nth]), "SIGTERM");
+      await kit.untilPrinted(run, /broker ready/);
+      const answers: string[] = [];
+      let isOver = false;
+      const clients = Array.from({ length: 8 }, async () => {
+        while (!isOver) answers.push(await statusAt(socketPath));
+      });
+      const untilMore = async () => {
+        for (const before = answers.length; answers.length < before + 50; ) await sleep(5);
+      };
+      await untilMore();
+      stop(0);
+      await kit.untilPrinted(run, /broker ready.*broker ready/s);
+      await untilMore();
+      isOver = true;
+      await Promise.all(clients);
+      stop(1);
+      const lost = answers.filter((answer) => answer !== "404");
+      if (lost.length > 0) throw new Error(`not answered: ${lost}`);
+      return run.ended;
+    },
+  },
 ];
+
+/** The status of an answer over a connection of its own, or why there is none. */
+async function statusAt(socketPath: string): Promise<string> {
+  const sent = httpRequest({ socketPath, path: "/nothing", host: "localhost", agent: false });
+  sent.end();
+  try {
+    const [message] = await once(sent, "response");
+    message.resume();
+    return String(message.statusCode);
+  } catch (error) {
+    return String(error);
+  }
+}

@@ -9,7 +9,7 @@ export const command: CommandDeclaration = { group: "Tokens:", order: 8, names: 
 function declareBroker(registry: Registry): void {
   addPolicyFlags(registry.root.command("broker").description("Send requests of other programs on with their token"))
     .option("--grant <name=url>", "Server that the client may use, with a policy (repeatable)", collectRepeated)
-    .option("--listen <address>", "Where the client connects: unix:<path>, 127.0.0.1:<port>")
+    .option("--listen <address>", "Where the client connects: unix:<path>, systemd:<name>, 127.0.0.1:<port>")
     .option("--config <file>", "Policy for several clients (agentauth schema broker-policy)")
     .option("--check", "Check the policy and exit")
     .option("--socket-group <gid>", "Group that may use the Unix socket too", wholeNumber(0))
@@ -27,7 +27,8 @@ On a Unix socket its folder and its mode keep other users out. On TCP the addres
 --ready-fd or --ready-file alone. --socket-group lets every member of that group use the logins.
 
 If a login is needed, the program gets HTTP 503 with the header agentauth-login-required, and the broker prints the command
-to run. SIGHUP reads --config again; SIGTERM ends in good order.
+to run. SIGHUP reads --config again. On SIGTERM the broker accepts nothing more and ends what is under way. systemd:<name> is
+a Unix socket that the parent passes (LISTEN_FDS): clients wait at it while the broker is restarted.
 
 Examples:
   $ agentauth broker --listen unix:/run/agentauth/agent.sock --grant github=https://api.github.example/mcp

@@ -39,7 +39,7 @@ export async function runBroker(options: BrokerFlags, context: CommandContext): 
   checkReady(policy, options);
   const { grant: _ofBroker, ...flags } = options;
   const broker = await buildBroker(policy, flags, context, loginCommandRunner(options, context));
-  const listening = await listen(broker);
+  const listening = await listen(broker, { sockets: inheritedSockets(process.env) });
   // The signals are ours from here on: SIGHUP ends no broker that has a file to read again.
   const own = context.acquireProcess();
   const removals: (() => void)[] = [];
@@ -58,6 +58,19 @@ export async function runBroker(options: BrokerFlags, context: CommandContext): 
     for (const remove of removals) remove();
     own.release();
   }
+}
+
+/** The first file descriptor that a parent passes (sd_listen_fds(3)). */
+const FIRST_FD = 3;
+
+/** The sockets that the parent has passed to this process, by name and by number. No program that it starts gets them. */
+function inheritedSockets(env: NodeJS.ProcessEnv): Record<string, number> {
+  const { LISTEN_PID: pid, LISTEN_FDS: count, LISTEN_FDNAMES: given = "" } = env;
+  for (const name of ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]) delete env[name];
+  if (pid !== String(process.pid)) return {};
+  const names = given.split(":");
+  const fds = Array.from({ length: Math.min(Number(count) || 0, 256) }, (_, nth) => FIRST_FD + nth);
+  return Object.fromEntries(fds.flatMap((fd, nth) => [[String(nth), fd], ...(names[nth] ? [[names[nth], fd]] : [])]));
 }
 
 function reload(broker: Broker, options: BrokerFlags, { io }: CommandContext): void {
@@ -99,7 +112,7 @@ function writeReady(fd: number, text: string): void {
 
 /** The address on TCP is a secret, which is printed nowhere else. */
 function checkReady({ clients }: BrokerPolicy, { readyFd, readyFile }: BrokerFlags): void {
-  const onTcp = Object.values(clients).find(({ listen: address }) => !/^(?:unix|pipe):/.test(address));
+  const onTcp = Object.values(clients).find(({ listen: address }) => !/^(?:unix|pipe|systemd):/.test(address));
   if (onTcp === undefined || readyFd !== undefined || readyFile !== undefined) return;
   throw usageError(
     `${quote(onTcp.listen)} has an address with a secret, which is printed nowhere else`,
