@@ -37,9 +37,7 @@ export function planRedirect(options: RedirectOptions): RedirectPlan {
   if (port !== undefined && !(Number.isInteger(port) && port >= 1 && port <= 65_535)) {
     throw new TypeError("the redirect port must be a whole number from 1 to 65535");
   }
-  if (path !== undefined && !isPlainPath(path)) {
-    throw new TypeError("the redirect path must begin with / and have only letters, digits and -._~/ in it");
-  }
+  if (path !== undefined && !isPlainPath(path)) throw new TypeError(`the redirect path ${REDIRECT_PATH_RULE}`);
   const earlier = readRedirect(options.preferred);
   // Our metadata document has the same ports for both hosts, in the order in which to try them.
   const isOfDocument = earlier?.path === DEFAULT_PATH && DOCUMENT_PORTS.includes(earlier.port);
@@ -70,8 +68,11 @@ export function authorityOf(host: string, port: number): string {
   return port === 80 ? host : `${host}:${port}`;
 }
 
+/** What {@link isPlainPath} requires. */
+export const REDIRECT_PATH_RULE = "must begin with / and have only letters, digits and -._~/ in it";
+
 /** `.` and `..` as segments are resolved by browsers, so that the callback would come to another path. */
-function isPlainPath(path: string): boolean {
+export function isPlainPath(path: string): boolean {
   return PLAIN_PATH.test(path) && new URL(path, "http://localhost").pathname === path;
 }
 

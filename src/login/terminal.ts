@@ -29,7 +29,7 @@ import {
 } from "./messages.js";
 import { inputError, isTerminal, type PasteInput, readPaste } from "./paste.js";
 import { detectEnvironment, type LoginEnvironment } from "./platform.js";
-import { planRedirect, type RedirectHost } from "./redirect-address.js";
+import { planRedirect, type RedirectHost, type RedirectOptions } from "./redirect-address.js";
 
 /** How a user logs in at a terminal. */
 export interface TerminalLoginOptions {
@@ -72,6 +72,11 @@ export interface TerminalLoginOptions {
   optionText?: OptionText | undefined;
 }
 
+/** What the options of a login say about its redirect address. */
+export function redirectOptionsOf(options: Partial<TerminalLoginOptions>): RedirectOptions {
+  return { host: options.redirectHost, port: options.redirectPort, path: options.redirectPath };
+}
+
 const DEFAULT_TIMEOUT_S = DEFAULT_LOGIN_TIMEOUT_MS / 1000;
 
 /**
@@ -83,7 +88,7 @@ const DEFAULT_TIMEOUT_S = DEFAULT_LOGIN_TIMEOUT_MS / 1000;
  */
 export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
   const { say, env, input, confirm, loginTimeoutSeconds: loginTimeout = DEFAULT_TIMEOUT_S } = options;
-  const redirect = { host: options.redirectHost, port: options.redirectPort, path: options.redirectPath };
+  const redirect = redirectOptionsOf(options);
   planRedirect(redirect);
   if (options.browser !== undefined) commandWords(options.browser);
   if (!(Number.isFinite(loginTimeout) && loginTimeout > 0))

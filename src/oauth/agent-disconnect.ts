@@ -57,10 +57,23 @@ export async function disconnect(
   const { account, signal } = options;
   const key = context.key(mcpUrl);
   const grant = await (account === undefined
-    ? tokens.find(key)
+    ? tokens.find(key).then((found) => found ?? tokens.findStored(key, false))
     : context.options.store.read({ ...key, account: account ?? undefined }));
   if (!grant) return { removed: false, revoked: null, sessionEnded: null };
-  return { removed: true, ...(await removeAndRevoke(context, grant, signal)) };
+  return { removed: true, ...(await removeAndRevoke(await revokingContext(tokens, context, grant), grant, signal)) };
+}
+
+/** The context of the client that revokes a grant: without its recipe, that of a machine grant has its secret at least. */
+async function revokingContext(
+  tokens: AgentUserView["tokens"],
+  own: AgentContext,
+  grant: Grant,
+): Promise<AgentContext> {
+  if (grant.recipe === undefined) return own;
+  return tokens.clientOf(grant).then(
+    ({ context }) => context,
+    () => own,
+  );
 }
 
 /** Ends the login at the identity provider, and those at servers that came from it. */

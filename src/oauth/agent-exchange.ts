@@ -35,7 +35,7 @@ export interface ExchangeContext {
   /** The client at the server's issuer, for a token from elsewhere; undefined if no client is known. */
   client(signal: AbortSignal | undefined): Promise<ClientCall | undefined>;
   /** A request by the client of a grant. */
-  callOf(grant: Grant): ClientCall;
+  callOf(grant: Grant): Promise<ClientCall>;
 }
 
 /** A cached token is not returned if it expires within this time. */
@@ -51,7 +51,7 @@ export class ExchangeCache {
   async get(server: string, options: ExchangeOptions, context: ExchangeContext): Promise<ExchangedToken> {
     const { subjectToken, login, signal, ...rest } = options;
     const grant = subjectToken === undefined ? await context.grant({ login, signal }) : undefined;
-    const call = grant ? context.callOf(grant) : await context.client(signal);
+    const call = await (grant ? context.callOf(grant) : context.client(signal));
     if (call === undefined) throw noClientError(server);
     if (call.exchanges === false) throw notListedError(call.issuer);
     const subject = grant ? grant.tokens.accessToken : subjectToken;

@@ -103,7 +103,7 @@ export async function introspectStored(
   const grant = await tokens.find(key);
   if (!grant) throw tokens.ofMachine ? noStoredTokenError(key.server) : loginRequired(key, "not logged in");
   context.requireIssuer(grant.issuer, grant.server);
-  const { client, privateKey, http } = context.callOf(grant);
+  const { client, privateKey, http } = (await tokens.clientOf(grant)).context.callOf(grant);
   return introspect({ ...grant, client }, http, options.signal, privateKey);
 }
 

@@ -15,6 +15,7 @@ import type { OAuthHttpOptions } from "./http/http.js";
 import type { Progress, TraceEntry } from "./http/trace.js";
 import type { LoginMethod } from "./login/login-method.js";
 import { type AuthorizationParams, checkAuthorizationParam } from "./model/authorization-params.js";
+import type { ClientRecord } from "./model/grant.js";
 import type { GrantStore } from "./model/grant-store.js";
 import type { MachineGrant } from "./model/machine-grant.js";
 import type { Discovered } from "./model/metadata.js";
@@ -32,6 +33,17 @@ export interface IdpOptions {
   clientSecret?: string | Secret | undefined;
   /** Scopes beside `openid`, separated by blanks. Default: `offline_access`, if the provider lists it. */
   scope?: string | undefined;
+}
+
+/** How machine grants are stored with what their requests need, and read again. */
+export interface StoredGrants {
+  /** What is stored with the tokens of `grant`, and the secret of its client: how to get its proof again. Default: nothing. */
+  recipe?: string | undefined;
+  /** The client and the grant of a stored recipe. @param stored the client that it was stored with */
+  read(
+    recipe: string,
+    stored: Pick<ClientRecord, "clientId" | "clientSecret">,
+  ): Promise<{ client?: PreRegisteredClient | undefined; grant: MachineGrant }>;
 }
 
 /** How an `AgentClient` works. */
@@ -59,6 +71,10 @@ export interface AgentClientOptions extends Omit<OAuthHttpOptions, "onEvent">, I
    * the logins of users.
    */
   grant?: MachineGrant | undefined;
+  /**
+   * Machine grants that are stored so that a client without `grant` uses them, where no user is logged in at the server.
+   */
+  storedGrants?: StoredGrants | undefined;
   /**
    * The company's identity provider, where `loginIdp()` logs the user in once: servers whose issuers take its assertions
    * then need no login of their own (enterprise-managed authorization). With `stored`, the one at which a login is stored.
@@ -135,6 +151,7 @@ export const AGENT_OPTIONS: OptionNames<AgentClientOptions> = {
   profile: true,
   client: true,
   grant: true,
+  storedGrants: true,
   idp: true,
   mutualTls: true,
   dpop: true,

@@ -1,5 +1,6 @@
-import { isAgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { Lru } from "../http/lru.js";
+import { quote } from "../redact.js";
 import { AgentContext } from "./agent-context.js";
 import { callForClient, ExchangeCache, type ExchangeOptions } from "./agent-exchange.js";
 import type { FetchContext } from "./agent-fetch.js";
@@ -10,8 +11,8 @@ import { requiresLogin } from "./discovery/discovery.js";
 import type { GrantOptions, TokenOptions } from "./grant/grant-requirements.js";
 import { TokenManager } from "./login/token-manager.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";
-import type { Grant, GrantKey } from "./model/grant.js";
-import { isMachineAccount } from "./model/machine-grant.js";
+import { type Grant, type GrantKey, isFresh } from "./model/grant.js";
+import { isMachineAccount, machineGrantOf } from "./model/machine-grant.js";
 import type { ExchangedToken } from "./token/exchange.js";
 
 /**
@@ -25,6 +26,8 @@ export class AgentTokens {
   #exchanges: ExchangeCache | undefined;
   #ofIdp: IdpTokens | undefined;
   readonly #openServers = new OpenServers();
+  /** The clients of stored machine grants. */
+  readonly #machines = new Map<string, AgentTokens>();
 
   constructor(context: AgentContext) {
     this.context = context;
@@ -38,7 +41,8 @@ export class AgentTokens {
       acceptTokenType: options.policy?.acceptTokenType,
     });
     const machine = client ?? { clientId: "" };
-    this.ofMachine = grant && new MachineTokenManager({ ...common, grant, client: machine });
+    const recipe = options.storedGrants?.recipe;
+    this.ofMachine = grant && new MachineTokenManager({ ...common, grant, client: machine, recipe });
   }
 
   /** Those that come from the login at an identity provider, which few clients have. */
@@ -47,11 +51,56 @@ export class AgentTokens {
     return this.#ofIdp;
   }
 
-  /** The stored grant: that of the user's login at the server comes before that of a login at an identity provider. */
+  /**
+   * The stored grant: that of the user's login at the server comes before a machine grant, and that before a login at an
+   * identity provider.
+   */
   async find(key: GrantKey): Promise<Grant | undefined> {
     if (this.ofMachine) return this.ofMachine.find(key);
-    const own = await this.ofUser.find(key);
+    const own = (await this.ofUser.find(key)) ?? (await this.findStored(key));
     return own ?? (this.#mayUseIdp(key) ? this.ofIdp.find(key) : undefined);
+  }
+
+  /**
+   * The one machine grant that is stored for a server: with the way to get its proof, or as long as its token is valid.
+   *
+   * @param isUsed whether its token is to be used: then one without that way counts only where no user can log in instead
+   * @throws `AgentAuthError` `usage` if there are several
+   */
+  async findStored({ profile, server, account }: GrantKey, isUsed = true): Promise<Grant | undefined> {
+    const { storedGrants, store, login } = this.context.options;
+    if (storedGrants === undefined || (account !== undefined && !isMachineAccount(account))) return undefined;
+    const now = this.context.clock.epoch();
+    const stored = (await store.list({ profile, server })).filter(
+      (grant) =>
+        machineGrantOf(grant.account) !== undefined &&
+        (account === undefined || grant.account === account) &&
+        (!isUsed ||
+          grant.recipe !== undefined ||
+          (login === undefined && !grant.retired && isFresh(grant, now, undefined))),
+    );
+    const accounts = stored.map((grant) => quote(grant.account));
+    if (accounts.length < 2) return stored[0];
+    const message = `${quote(server)} has several machine grants: ${accounts.join(", ")}`;
+    const remedy = { action: "configure", option: "account" } as const;
+    throw new AgentAuthError("usage", message, { class: "usage", hint: "name the account with loginHint", remedy });
+  }
+
+  /** The client of a stored machine grant, with what its recipe says. */
+  async clientOf(grant: Grant): Promise<AgentTokens> {
+    const { storedGrants, ...options } = this.context.options;
+    const recipe = grant.recipe?.reveal();
+    if (recipe === undefined || storedGrants === undefined || options.grant !== undefined) return this;
+    const name = JSON.stringify([recipe, grant.issuer, grant.client.clientId, grant.client.clientSecret?.reveal()]);
+    const known = this.#machines.get(name);
+    if (known !== undefined) return known;
+    const read = await storedGrants.read(recipe, grant.client);
+    const own = { ...options, ...read, issuer: grant.issuer, idp: undefined, loginHint: undefined };
+    const machine = new AgentTokens(
+      new AgentContext({ ...own, storedGrants: { ...storedGrants, recipe } }, this.context.profile, this.context),
+    );
+    this.#machines.set(name, machine);
+    return machine;
   }
 
   /** A grant with a valid token. */
@@ -63,9 +112,15 @@ export class AgentTokens {
   /** Who gets tokens for a server without a login there, else the user's own login as it was found. */
   async #choose(key: GrantKey, options: GrantOptions): Promise<{ machine?: MachineTokenManager; own?: Grant }> {
     if (this.ofMachine) return { machine: this.ofMachine };
-    if (!this.#mayUseIdp(key)) return {};
+    const { storedGrants } = this.context.options;
+    if (storedGrants === undefined && !this.#mayUseIdp(key)) return {};
     const own = await this.ofUser.find(key);
-    if (own && !own.retired) return { own };
+    if (own && !own.retired && own.recipe === undefined) return { own };
+    const stored = await this.findStored(key);
+    const ofStored = stored && (await this.clientOf(stored)).ofMachine;
+    if (ofStored) return { machine: ofStored };
+    if (stored && options.forceRefresh !== true) return { own: stored };
+    if (!this.#mayUseIdp(key)) return own ? { own } : {};
     const machine = await this.ofIdp.managerFor(key, options);
     return { ...(machine && { machine }), ...(own && { own }) };
   }
@@ -88,12 +143,12 @@ export class AgentTokens {
     return this.#exchanges.get(key.server, options, {
       clock: context.clock,
       grant: (requested) => this.get(key, requested),
-      callOf: (grant) => context.callOf(grant),
+      callOf: async (grant) => (await this.clientOf(grant)).context.callOf(grant),
       client: async (signal) => {
         const grant = await this.find(key);
         if (!grant) return callForClient(context.loginContext(key, undefined), key.server, signal);
         context.requireIssuer(grant.issuer, grant.server);
-        return context.callOf(grant);
+        return (await this.clientOf(grant)).context.callOf(grant);
       },
     });
   }

@@ -24,6 +24,7 @@ import { requireBaseUrl, sandboxNotice, serviceOptions } from "./service-setting
 import type { Settings } from "./settings.js";
 import { findHome, homeFolder } from "./settings.js";
 import { storeChoiceOf } from "./store-choice.js";
+import { storedGrants } from "./stored-grants.js";
 
 /**
  * How the clients of a profile reach the network, beside the environment. A client that is given a `fetch` sends every request
@@ -94,7 +95,14 @@ export function createAgentClient(options: ProfileAgentOptions = {}): AgentClien
     authorizationParams: authorizationParamsOf(settings),
     ...(clientMetadataUrl && { clientMetadataUrl: clientMetadataUrl.value }),
     ...(network && { network: agentNetwork(network, new Redactor()) }),
-    ...(given.grant === undefined && { idp: "stored" as const }),
+    ...(given.grant === undefined && {
+      idp: "stored" as const,
+      storedGrants: storedGrants({
+        env,
+        fetch: () => networkFetch(network ?? bareNetwork(env), new Redactor()),
+        onSecret: () => {},
+      }),
+    }),
     ...given,
     profile: profile.value,
     ...(given.client && { client: withSecret(given.client, env) }),
@@ -155,7 +163,7 @@ export function defaultStore(options: { profile?: string | undefined } = {}): Gr
  */
 export function workloadFrom(source: string, options: AssertionSourceOptions = {}): Workload {
   const env = readEnv(process.env);
-  const fetch = networkFetch({ env, proxy: undefined, caFile: undefined }, new Redactor());
+  const fetch = networkFetch(bareNetwork(env), new Redactor());
   return openSource(source, options, { env, fetch, from: "the source of the assertion" });
 }
 
@@ -172,6 +180,10 @@ function readSurroundings(
   const home = findHome(env)?.value;
   const flags = { ...(profile !== undefined && { profile }), ...(baseUrl !== undefined && { baseUrl }) };
   return { env, home, settings: readSettings(flags, env, (name) => `the option ${name}`, rules) };
+}
+
+function bareNetwork(env: Env): NetworkOptions {
+  return { env, proxy: undefined, caFile: undefined };
 }
 
 function emitWarning(text: string): void {

@@ -1,47 +1,25 @@
 import { SORTING_ENCODINGS } from "../api/types.js";
 import { messageOf, usageError } from "../errors.js";
-import { isLoopbackHost, parseBaseUrl, parseUrl } from "../http/address.js";
+import { parseBaseUrl } from "../http/address.js";
 import { suggest } from "../http/suggest.js";
-import { findDocumentUrlProblem } from "../oauth/client/metadata-document.js";
-import { type AuthorizationParams, checkAuthorizationParam } from "../oauth/model/authorization-params.js";
+import type { AuthorizationParams } from "../oauth/model/authorization-params.js";
 import { quote } from "../redact.js";
+import {
+  LOGIN_PROFILE_KEYS,
+  type LoginProfileKey,
+  readAuthorizationParams,
+  type SettingInfo,
+} from "./login-settings.js";
 import { isReference, REFERENCES } from "./secrets.js";
+import { nonEmpty, requireRule } from "./setting-rules.js";
 import { FORMATS, type Settings } from "./settings.js";
 
-/** What a setting's value must be, as the end of a sentence that names the setting. */
-export type SettingRule = (value: string) => void;
-
-/** @throws `TypeError` with the rule, where it does not hold */
-function requireRule(holds: boolean, rule: string): void {
-  if (!holds) throw new TypeError(rule);
-}
-
-/** Anything but nothing. */
-function nonEmpty(value: string): void {
-  requireRule(value.trim() !== "", "must not be empty");
-}
-
-/** An issuer identifier (RFC 8414 section 2), over TLS or on this machine. */
-function issuerAddress(value: string): void {
-  const url = parseUrl(value);
-  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
-  const isPlain = !/[?#]/.test(value) && url?.username === "" && url.password === "";
-  requireRule(
-    isSafe && isPlain,
-    "must be an https address without a query (http to this machine alone), as the issuer has it",
-  );
-}
-
 /** What a profile can set. */
-export interface Profile {
+export interface Profile extends Partial<Record<LoginProfileKey, string>> {
   /** The service's base address. */
   base_url?: string;
   /** Where the API token is: `env:NAME`, `file:PATH` or `exec:COMMAND`; never the token itself. */
   api_token?: string;
-  /** The only issuer that clients, secrets and assertions of the profile are used with. */
-  issuer?: string;
-  /** Parameters of the authorization request, form-encoded: `access_type=offline&prompt=consent`. */
-  authorize_params?: string;
   /** The header that carries the token, optionally with a scheme: `X-Api-Key`, or `Authorization: Token`. */
   auth_header?: string;
   /** How the order of a list is sent: one of {@link SORTING_ENCODINGS}. */
@@ -70,8 +48,6 @@ export interface Profile {
   client_key?: string;
   /** Whether the certificate authorities of the system are trusted too: `yes` or `no`. */
   use_system_ca?: string;
-  /** The https address of the client's metadata document, for issuers that support those. */
-  client_metadata_url?: string;
   /** The file that events are written into: `file:PATH`. */
   audit?: string;
 }
@@ -104,14 +80,6 @@ const YES_NO = ["yes", "no"] as const;
 // parseBaseUrl names the field in its complaint, and checkSetting puts the right name there.
 const BASE_URL_FIELD = "base_url";
 
-/** What is known of a setting. */
-interface SettingInfo {
-  /** What it is for. */
-  about: string;
-  /** The values that are possible, or what checks one. */
-  values: readonly string[] | SettingRule;
-}
-
 /** Each setting of a profile: what it is for, and what a value must be. */
 export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
   base_url: { about: "the service's base address", values: (value) => void parseBaseUrl(value, BASE_URL_FIELD) },
@@ -128,11 +96,7 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
     about: `how the order of a list (--sort) is sent: ${SORTING_ENCODINGS.join(", ")}`,
     values: SORTING_ENCODINGS,
   },
-  issuer: { about: "the only issuer that clients, secrets and assertions are used with", values: issuerAddress },
-  authorize_params: {
-    about: 'parameters that every login sends, such as "access_type=offline&prompt=consent"',
-    values: (value) => void readAuthorizationParams(value),
-  },
+  ...LOGIN_PROFILE_KEYS,
   account: { about: "the default account", values: nonEmpty },
   domain: { about: "the default domain", values: nonEmpty },
   pool: { about: "the default pool", values: nonEmpty },
@@ -164,10 +128,6 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
   use_system_ca: {
     about: "whether the certificate authorities of the system are trusted too: yes, no",
     values: YES_NO,
-  },
-  client_metadata_url: {
-    about: "the address of the client's metadata document, used where the issuer supports those",
-    values: (value) => requireRule(findDocumentUrlProblem(value) === undefined, findDocumentUrlProblem(value) ?? ""),
   },
   audit: {
     about: "the file that events are written into: file:PATH",
@@ -203,15 +163,7 @@ export function checkSetting(key: keyof Profile, value: string, where: string = 
   }
 }
 
-/** The parameters of the setting `authorize_params`. @throws `TypeError` with the rule */
-function readAuthorizationParams(text: string): AuthorizationParams {
-  const pairs = [...new URLSearchParams(text)];
-  if (pairs.length === 0) throw new TypeError("must be name=value, with & between several");
-  for (const [name, value] of pairs) checkAuthorizationParam(name, value);
-  return Object.fromEntries(pairs);
-}
-
 /** The parameters that the settings name. */
-export function authorizationParamsOf({ authorizeParams }: Pick<Settings, "authorizeParams">): AuthorizationParams {
-  return authorizeParams === undefined ? {} : readAuthorizationParams(authorizeParams.value);
+export function authorizationParamsOf({ authorizeParam }: Pick<Settings, "authorizeParam">): AuthorizationParams {
+  return authorizeParam === undefined ? {} : readAuthorizationParams(authorizeParam.value);
 }

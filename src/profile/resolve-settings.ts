@@ -3,6 +3,7 @@ import { parseBaseUrl } from "../http/address.js";
 import { suggestionHint } from "../http/suggest.js";
 import type { Env } from "../platform/system.js";
 import { quote, shellWord } from "../redact.js";
+import { loginSettings, type ProfileLoginSetting } from "./login-settings.js";
 import { checkSetting, isEngine, type Profile, type StoreKind } from "./profile-settings.js";
 import { checkSandboxToken, readSandboxState } from "./sandbox-state.js";
 import { isReference, referencedSecret } from "./secrets.js";
@@ -95,8 +96,7 @@ export function resolveSettings(
     apiToken: withSandboxCheck(apiToken(ofService, baseUrl, env, fromService), baseUrl, home),
     authHeader: firstSet([ofService.auth_header, fromService]),
     sorting: firstSet([ofService.sorting, fromService]),
-    issuer: firstSet(flag("issuer"), [env["AGENTAUTH_ISSUER"], "AGENTAUTH_ISSUER"], [entries.issuer, from]),
-    authorizeParams: firstSet([entries.authorize_params, from]),
+    ...loginSettingsInForce(flags, env, entries, { nameOf, from }),
     account: firstSet(flag("account"), [ofService.account, fromService]),
     domain: firstSet(flag("domain"), [ofService.domain, fromService]),
     pool: firstSet(flag("pool"), [ofService.pool, fromService]),
@@ -108,9 +108,29 @@ export function resolveSettings(
       [flags.useSystemCa ? "yes" : undefined, nameOf("useSystemCa")],
       [entries.use_system_ca, from],
     ),
-    clientMetadataUrl: firstSet(flag("clientMetadataUrl"), [entries.client_metadata_url, from]),
     audit: firstSet([env["AGENTAUTH_AUDIT"], "AGENTAUTH_AUDIT"], [entries.audit, from]),
   };
+}
+
+/** The settings of a login that a profile can set; a flag that is no text adds to them where it is used. */
+function loginSettingsInForce(
+  flags: SettingFlags,
+  env: Env,
+  entries: Profile,
+  { nameOf, from }: { nameOf: (flag: keyof SettingFlags) => string; from: string },
+): Record<ProfileLoginSetting, Sourced | undefined> {
+  const texts: Readonly<Record<string, string | undefined>> = { ...entries };
+  const inForce = loginSettings().flatMap(({ name, variable, profile }) => {
+    if (profile === undefined) return [];
+    const typed: unknown = Reflect.get(flags, name);
+    const flag: [string | undefined, string] = [
+      typeof typed === "string" ? typed : undefined,
+      nameOf(name as keyof SettingFlags),
+    ];
+    const set: [string | undefined, string] = [variable && env[variable], variable ?? ""];
+    return [[name, firstSet(flag, set, [texts[profile.key], from])]];
+  });
+  return Object.fromEntries(inForce) as Record<ProfileLoginSetting, Sourced | undefined>;
 }
 
 function parsedBaseUrl({ value, source }: Sourced): Sourced {

@@ -2,6 +2,7 @@ import { isAbsolute, join, posix, relative, resolve, win32 } from "node:path";
 import { type AgentAuthError, usageError } from "../errors.js";
 import { type Env, system } from "../platform/system.js";
 import { quote } from "../redact.js";
+import type { LoginFlags, ProfileLoginSetting } from "./login-settings.js";
 
 /** The names of the output formats, which a profile can set one of; the command line says what each prints. */
 export const FORMATS = ["table", "wide", "plain", "json", "ndjson", "csv", "id"] as const;
@@ -10,18 +11,16 @@ export const FORMATS = ["table", "wide", "plain", "json", "ndjson", "csv", "id"]
 export type Format = (typeof FORMATS)[number];
 
 /** What flags of the command line, or options of a program, can set. */
-export interface SettingFlags {
+export interface SettingFlags extends Pick<LoginFlags, "issuer" | "clientMetadataUrl"> {
   profile?: string;
   baseUrl?: string;
   account?: string;
   domain?: string;
   pool?: string;
-  issuer?: string;
   output?: Format;
   clientCert?: string;
   clientKey?: string;
   useSystemCa?: boolean;
-  clientMetadataUrl?: string;
 }
 
 /** A value and where it comes from, such as `--pool`, `AGENTAUTH_BASE_URL` or `profile default`. */
@@ -48,7 +47,7 @@ export interface ApiTokenSetting {
 }
 
 /** The settings of one run: flag before environment before profile before default. */
-export interface Settings {
+export interface Settings extends Record<ProfileLoginSetting, Sourced | undefined> {
   profile: Sourced;
   /** Whether the profile is not written down yet: a login makes it. */
   isNewProfile: boolean;
@@ -57,10 +56,6 @@ export interface Settings {
   authHeader: Sourced | undefined;
   /** How the order of a list is sent. */
   sorting: Sourced | undefined;
-  /** The only issuer to use; checked where it is used. */
-  issuer: Sourced | undefined;
-  /** Parameters of the authorization request, form-encoded; checked where they are used. */
-  authorizeParams: Sourced | undefined;
   account: Sourced | undefined;
   domain: Sourced | undefined;
   pool: Sourced | undefined;
@@ -70,8 +65,6 @@ export interface Settings {
   clientKey: Sourced | undefined;
   /** `yes` where the certificate authorities of the system are trusted too. */
   useSystemCa: Sourced | undefined;
-  /** The address of the client's metadata document; `none` uses none. */
-  clientMetadataUrl: Sourced | undefined;
   /** The file that events are written into, as `file:PATH`. */
   audit: Sourced | undefined;
 }

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { describe, expect } from "vitest";
 import { COMMANDS } from "../../src/cli/commands/all.gen.js";
-import { addAgentFlags } from "../../src/cli/flags/agent.js";
+import { addLoginSettings } from "../../src/cli/flags/agent.js";
 import { addGlobalFlags } from "../../src/cli/flags/global.js";
 import { givenLoginFlags } from "../../src/cli/program.js";
 import { cliHint, type HintContext } from "../../src/cli/runtime/hints.js";
@@ -43,14 +43,14 @@ const login = (more: Partial<LoginRemedy> = {}, hint?: string): About => ({
 function hintAfter(
   words: readonly string[],
   about: About = login(),
-  { which = "all", ...context }: HintContext & { which?: "all" | "login" } = {},
+  { as = "login", ...context }: HintContext & { as?: "login" | "exchange" } = {},
 ) {
   const root = addGlobalFlags(new Command("agentauth")).exitOverride();
-  const command = addAgentFlags(root.command("token"), which)
+  const command = addLoginSettings(root.command("token"), as)
     .argument("<url>")
     .option("--wait <id>")
     .action(() => {});
-  if (which === "login") command.option("--scope <scopes>").option("--resource <uri>");
+  if (as === "exchange") command.option("--scope <scopes>").option("--resource <uri>");
   root.parse(["token", SERVER, ...words], { from: "user" });
   const error = new AgentAuthError("login_required", "a login is required", { class: "auth", ...about });
   return cliHint(error, { flags: givenLoginFlags(command), ...context }).hint;
@@ -107,7 +107,7 @@ describe("the command that logs in, after a command with flags", () => {
 
   it("has no flag that says something about the command alone", () => {
     expect(hintAfter(["--debug", "--timeout", "3", "--retries", "0", "--no-input", "--no-color"])).toBe(LOGIN);
-    expect(hintAfter(["--scope", "x", "--resource", "https://y.example"], login(), { which: "login" })).toBe(LOGIN);
+    expect(hintAfter(["--scope", "x", "--resource", "https://y.example"], login(), { as: "exchange" })).toBe(LOGIN);
   });
 
   it("comes after what the error says beside it", () => {

@@ -33,8 +33,7 @@ const machines = {
   ],
   "auth/wif-jwt-bearer": () => ["--grant", "jwt-bearer", "--assertion", `file:${secretFile("jwt", context.valid_jwt)}`],
 };
-const login = () => ["--login", "--browser", `"${process.execPath}" "${join(here, "browser.mjs")}"`];
-const flags = (machines[scenario] ?? login)();
+const flags = machines[scenario]?.() ?? [];
 if (scenario.startsWith("auth/2025-03-26")) flags.push("--legacy-discovery", "--allow-missing-pkce-metadata");
 if (scenario === "auth/basic-cimd" || scenario === "auth/offline-access-scope") {
   flags.push("--client-metadata-url", "https://conformance-test.local/client-metadata.json");
@@ -46,14 +45,18 @@ if (context.client_id) flags.push("--client-id", context.client_id);
 const env = {
   ...process.env,
   AGENTAUTH_HOME: home,
+  BROWSER: `"${process.execPath}" "${join(here, "browser.mjs")}"`,
   ...(context.client_secret && { AGENTAUTH_CLIENT_SECRET: context.client_secret }),
 };
 const run = (...args) =>
-  spawnSync(process.execPath, [cli, "mcp", ...args], { env, stdio: ["ignore", "inherit", "inherit"] }).status ?? 1;
+  spawnSync(process.execPath, [cli, ...args], { env, stdio: ["ignore", "inherit", "inherit"] }).status ?? 1;
 
 try {
-  // Two processes, one login: the second one uses the stored login of the first.
-  process.exitCode = run("tools", ...flags, url) || run("call", ...flags, url, "test-tool");
+  // Three processes, one login: the others use the stored login of the first, and step it up.
+  process.exitCode =
+    run("login", url, ...flags) ||
+    run("mcp", "tools", url, "--login") ||
+    run("mcp", "call", url, "test-tool", "--login");
 } finally {
   rmSync(home, { recursive: true, force: true });
 }

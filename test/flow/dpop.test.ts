@@ -104,7 +104,8 @@ describe.each([
     const flags = ["--grant", "client-credentials", "--client-id", secretClient?.clientId ?? ""];
     flags.push("--issuer", desk.sandbox.authUrl(desk.sandbox.ids.pool));
     const env = { AGENTAUTH_CLIENT_SECRET: secretClient?.clientSecret ?? "" };
-    const { code, stderr } = await me.run(["mcp", "call", url, "whoami", ...flags], { env });
+    expect(await me.run(["login", url, ...flags], { env })).toMatchObject({ code: 0 });
+    const { code, stderr } = await me.run(["mcp", "call", url, "whoami"]);
     expect([code, stderr]).toEqual([0, ""]);
     expect((await me.grant()).proofKey).toBeDefined();
   });
@@ -119,12 +120,9 @@ describe.each([
 describe("a service that accepts both kinds of tokens", () => {
   withBoth("issues bearer tokens, and bound ones on request", async ({ me, url }) => {
     expect(JSON.parse((await me.logIn(...JSON_FORMAT)).stdout)).toMatchObject({ token_type: "Bearer" });
-    const wanted = await me.run(["token", url, ...JSON_FORMAT, "--dpop", "required"]);
-    expect([wanted.code, wanted.stdout]).toEqual([4, ""]);
-    expect(wanted.stderr).toContain("not bound to a key (DPoP)");
-    expect(wanted.stderr).toContain(`agentauth login ${url} --dpop required`);
-    const bound = await me.run(["mcp", "call", url, "whoami", "--dpop", "required", ...LOGIN_FLAGS]);
-    expect(bound.code).toBe(0);
+    const bound = ["login", url, "--dpop", "required", ...LOGIN_FLAGS.slice(1)];
+    expect((await me.run(bound)).code).toBe(0);
+    expect((await me.run(["mcp", "call", url, "whoami"])).code).toBe(0);
     expect(await me.grant()).toMatchObject({ proofKey: expect.anything() });
   });
 });
@@ -140,7 +138,7 @@ describe("a service that does not support bound tokens", () => {
   withBearerOnly(
     "does not change the error for a wrong value of --dpop, which names the valid ones",
     async ({ me, url }) => {
-      const { code, stderr } = await me.run(["token", url, "--dpop", "always"]);
+      const { code, stderr } = await me.run(["login", url, "--dpop", "always"]);
       expect(code).toBe(2);
       expect(stderr).toMatch(/off, auto, required/);
     },

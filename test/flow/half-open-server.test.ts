@@ -186,14 +186,6 @@ describe("a server that requires a login for some requests only", () => {
     },
   );
 
-  it("names only the login where metadata at another origin are allowed", async () => {
-    const address = "http://127.0.0.1:9/hidden";
-    const { url, run } = await startHalfOpen({ named: address });
-    const { code, stderr } = await run("mcp", "call", url, "echo", "--allow-cross-origin-metadata");
-    const flags = `--scope tools:call --resource-metadata ${address} --allow-cross-origin-metadata`;
-    expect([code, stderr]).toEqual([4, expect.stringContaining(`agentauth login ${url} ${flags}\n`)]);
-  });
-
   it.each([
     ["of another origin", "http://127.0.0.1:9/hidden", "must be on the MCP server's origin"],
     ["that is not one of the web", "file:///etc/passwd", "resource_metadata"],

@@ -44,9 +44,8 @@ describe("exchange", () => {
   });
 
   it("exchanges a machine's own token", async ({ as, machine, me, secretEnv, url }) => {
-    const { stdout } = await me.run(["exchange", url, ...as.service(), "--audience", "billing"], {
-      env: secretEnv,
-    });
+    await me.run(["login", url, ...as.service()], { env: secretEnv });
+    const { stdout } = await me.run(["exchange", url, "--audience", "billing"]);
     expect(decodeJwt(stdout.trim())).toMatchObject({ sub: machine.secretClient.clientId, aud: "billing" });
   });
 

@@ -142,9 +142,7 @@ const it = test
     ...["--client-cert", certificate.cert, "--client-key", certificate.key],
   ])
   // The endpoints for clients with a certificate are on another port, and the issuer promises no iss.
-  .extend("logIn", ({ servers }) => [
-    ...["--login", "--browser", browserCommand(servers.visit), "--allow-cross-origin-endpoints"],
-  ])
+  .extend("logIn", ({ servers }) => [...["--browser", browserCommand(servers.visit), "--allow-cross-origin-endpoints"]])
   .extend("home", () => temporaryFolder())
   .extend(
     "run",
@@ -163,7 +161,8 @@ describe.skipIf(!openssl)("an issuer with other endpoints for clients with a cer
     logIn,
     home,
   }) => {
-    const first = await run(["token", servers.mcpUrl, ...withCertificate, ...logIn]);
+    expect(await run(["login", servers.mcpUrl, ...withCertificate, ...logIn])).toMatchObject({ code: 0 });
+    const first = await run(["token", servers.mcpUrl, ...withCertificate]);
     expect(first).toMatchObject({ code: 0, stdout: "token-1-of-agent-7\n" });
     expect(requested()).toEqual(["mutual POST /of/registration by agent-7", "mutual POST /of/token by agent-7"]);
     expect(state.forms[0]?.get("client_id")).toBe("registered");
@@ -182,7 +181,7 @@ describe.skipIf(!openssl)("an issuer with other endpoints for clients with a cer
     withCertificate,
     logIn,
   }) => {
-    await run(["token", servers.mcpUrl, ...withCertificate, ...logIn]);
+    await run(["login", servers.mcpUrl, ...withCertificate, ...logIn]);
     state.log = [];
     expect(await run(["introspect", servers.mcpUrl, ...withCertificate, "-o", "json"])).toMatchObject({ code: 0 });
     expect(requested()).toEqual(["mutual POST /of/introspection by agent-7"]);
@@ -192,7 +191,8 @@ describe.skipIf(!openssl)("an issuer with other endpoints for clients with a cer
   });
 
   it("is asked at the plain endpoints without a certificate", async ({ servers, run, requested, logIn }) => {
-    const { code, stdout } = await run(["token", servers.mcpUrl, ...logIn]);
+    await run(["login", servers.mcpUrl, ...logIn]);
+    const { code, stdout } = await run(["token", servers.mcpUrl]);
     expect([code, stdout]).toEqual([0, "token-1-of-none\n"]);
     expect(requested()).toEqual(["plain POST /pool/registration by none", "plain POST /pool/token by none"]);
   });
@@ -206,7 +206,7 @@ describe.skipIf(!openssl)("an issuer with other endpoints for clients with a cer
     logIn,
   }) => {
     state.aliases = { token_endpoint: `${servers.mutual}/of/token` };
-    expect((await run(["token", servers.mcpUrl, ...withCertificate, ...logIn])).code).toBe(0);
+    expect((await run(["login", servers.mcpUrl, ...withCertificate, ...logIn])).code).toBe(0);
     expect(requested()).toEqual(["plain POST /pool/registration by none", "mutual POST /of/token by agent-7"]);
   });
 
@@ -232,7 +232,7 @@ describe.skipIf(!openssl)("an issuer with other endpoints for clients with a cer
     withCertificate,
     logIn,
   }) => {
-    await run(["token", servers.mcpUrl, ...withCertificate, ...logIn]);
+    await run(["login", servers.mcpUrl, ...withCertificate, ...logIn]);
     state.log = [];
     const { code, stdout, stderr } = await run(["token", servers.mcpUrl, "--force-refresh"]);
     expect([code, stdout, state.log]).toEqual([5, "", []]);
@@ -251,7 +251,7 @@ describe.skipIf(!openssl)("an issuer with other endpoints for clients with a cer
     logIn,
   }) => {
     state.aliases = { token_endpoint: "http://as.example/token" };
-    const { code, stderr } = await run(["token", servers.mcpUrl, ...withCertificate, ...logIn]);
+    const { code, stderr } = await run(["login", servers.mcpUrl, ...withCertificate, ...logIn]);
     expect(code).toBe(3);
     expect(stderr).toContain("mtls_endpoint_aliases.token_endpoint");
     expect(requested()).toEqual([]);

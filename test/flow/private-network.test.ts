@@ -86,8 +86,9 @@ describe.skipIf(!openssl)("a server elsewhere that names an issuer on this machi
     );
     expect(issuer.requests).toEqual([]);
 
-    const first = await run(["token", URL_OF_MCP, ...LOGIN_FLAGS, "--allow-private-network"]);
-    expect([first.code, first.stdout]).toEqual([0, "access-as-1\n"]);
+    const allowed = ["login", URL_OF_MCP, ...LOGIN_FLAGS.slice(1), "--allow-private-network"];
+    expect(await run(allowed)).toMatchObject({ code: 0 });
+    expect((await run(["token", URL_OF_MCP])).stdout).toBe("access-as-1\n");
     expect((await run(["token", URL_OF_MCP, "--force-refresh"])).stdout).toBe("access-as-2\n");
     expect((await run(["request", URL_OF_MCP, "--method", "POST", "--data", "{}"])).stdout).toContain('"ok":true');
     expect((await run(["logout", URL_OF_MCP])).stderr).toContain("logged out of https://mcp.test/mcp\n");
@@ -107,7 +108,7 @@ describe.skipIf(!openssl)("a server elsewhere that names an issuer on this machi
     "as %s is refused with every check disabled, and the error names no flag",
     async (issuer, { startElsewhere }) => {
       const { run } = await startElsewhere(issuer);
-      const { code, stderr } = await run(["token", URL_OF_MCP, ...LOGIN_FLAGS, "--allow-private-network"]);
+      const { code, stderr } = await run(["login", URL_OF_MCP, ...LOGIN_FLAGS.slice(1), "--allow-private-network"]);
       expect(code).toBe(3);
       expect(stderr).toContain("where nothing is ever sent");
       expect(stderr).not.toContain("hint:");

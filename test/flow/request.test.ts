@@ -63,20 +63,6 @@ describe("agentauth request", () => {
     expect((await me.grant()).tokens.scope?.split(" ").sort()).toEqual(["mcp", "reports:read"]);
   });
 
-  it("requests the scopes of --scope at the first login", async ({ me, url }) => {
-    const { code, stdout } = await me.run([
-      "request",
-      url,
-      "-d",
-      REPORT,
-      "--scope",
-      "mcp reports:read",
-      ...LOGIN_FLAGS,
-    ]);
-    expect([code, stdout]).toEqual([0, expect.stringContaining("12 pools")]);
-    expect(me.requests().filter((one) => one.includes("authorization_code"))).toHaveLength(1);
-  });
-
   it.for([
     [404, 6],
     [429, 5],

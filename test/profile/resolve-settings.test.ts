@@ -92,7 +92,7 @@ describe("flag before environment before profile before default", () => {
       issuer: from("https://as.example"),
       authHeader: from("X-Api-Key"),
       sorting: from("json"),
-      authorizeParams: from("a=b"),
+      authorizeParam: from("a=b"),
       account: from("acc"),
       domain: from("dom"),
       pool: from("pool"),

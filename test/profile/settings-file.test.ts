@@ -150,11 +150,11 @@ describe("a setting", () => {
 
   it("has parameters for the authorization request", () => {
     const value = "access_type=offline&prompt=consent";
-    expect(authorizationParamsOf({ authorizeParams: { value, source: "x" } })).toEqual({
+    expect(authorizationParamsOf({ authorizeParam: { value, source: "x" } })).toEqual({
       access_type: "offline",
       prompt: "consent",
     });
-    expect(authorizationParamsOf({ authorizeParams: undefined })).toEqual({});
+    expect(authorizationParamsOf({ authorizeParam: undefined })).toEqual({});
   });
 
   it.each<[keyof Profile, string]>([

@@ -1,5 +1,6 @@
 import { AgentClient, type AgentClientOptions } from "../../oauth/agent.js";
 import type { TraceEntry } from "../../oauth/http/trace.js";
+import { clientOptionsOf } from "../../profile/login-settings.js";
 import { agentNetwork } from "../../profile/network.js";
 import { authorizationParamsOf, checkSetting } from "../../profile/profile-settings.js";
 import { quote } from "../../redact.js";
@@ -19,7 +20,7 @@ import { traceLine } from "./trace-line.js";
 export async function buildAgentClient(
   flags: ContextFlags,
   context: CommandContext,
-  { login, idleTimeoutMs }: AgentUse,
+  { login, idleTimeoutMs, storesGrant }: AgentUse,
 ): Promise<AgentClient> {
   const { io } = context;
   const settings = context.settings();
@@ -27,44 +28,30 @@ export async function buildAgentClient(
   // The queries of a login have secrets in them.
   const http = traceOptions(flags, context, false);
   const network = tracedNetwork(agentNetwork({ ...options, idleTimeoutMs }, context.redactor), http, flags.proxy);
-  const { client, grant } = await readGrantInputs(flags, context);
+  const { client, grant, storedGrants } = await readGrantInputs(flags, context, storesGrant === true);
   const { issuer, clientMetadataUrl } = settings;
   if (issuer) checkSetting("issuer", issuer.value, issuer.source);
   const trace = flags.verbose || flags.debug ? (entry: TraceEntry) => io.verbose(traceLine(entry)) : undefined;
   return new AgentClient({
+    ...clientOptionsOf(flags),
     store: await context.store(),
     profile: settings.profile.value,
-    clientName: flags.clientName,
     userAgent: "agentauth-cli",
     ...(mayLogin(flags, context, login) && { login: loginMethod(flags, context) }),
     client,
     grant,
+    storedGrants,
     ...(grant === undefined && { idp: await readIdp(flags, context) }),
     issuer: issuer?.value,
-    trustNamedIssuer: flags.trustNamedIssuer,
     ...(mayConfirm(flags, io) && { confirmIssuer: issuerQuestion(io) }),
     mutualTls: options.clientCertificate !== undefined,
     network,
     clock: context.clock,
     clientMetadataUrl: clientMetadataUrl?.value,
-    resource: flags.resource,
-    resourceMetadata: flags.resourceMetadata,
     authorizationParams: { ...authorizationParamsOf(settings), ...flags.authorizeParam },
-    dpop: flags.dpop,
     flow: flags.flow === "device" ? "device" : "browser",
-    loginHint: flags.accountHint,
     timeoutMs: flags.timeout === undefined ? undefined : flags.timeout * 1000,
     maxRetries: flags.retries,
-    policy: {
-      allowMissingPkceMetadata: flags.allowMissingPkceMetadata,
-      allowPrivateNetwork: flags.allowPrivateNetwork,
-      allowCrossOriginMetadata: flags.allowCrossOriginMetadata,
-      allowCrossOriginEndpoints: flags.allowCrossOriginEndpoints,
-      legacyDiscovery: flags.legacyDiscovery,
-      acceptTokenType: flags.acceptTokenType,
-      strictResource: flags.strictResource,
-      sameOriginEndpoints: flags.sameOriginEndpoints,
-    },
     onTrace: trace,
     onEvent: bothReceivers(eventLogger(http), context.audit()),
     onProgress: ({ about, text }) => (about === "login" ? io.say(text) : io.verbose(text)),

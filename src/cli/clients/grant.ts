@@ -1,28 +1,69 @@
 import { type AgentAuthError, usageError } from "../../errors.js";
 import type { IdpOptions } from "../../oauth/agent-options.js";
 import type { PreRegisteredClient } from "../../oauth/client/client-auth.js";
-import type { GrantFlag } from "../../oauth/machine/grant-strategies.js";
-import type { AssertionRequest, MachineGrant } from "../../oauth/model/machine-grant.js";
+import { flagOf } from "../../profile/login-settings.js";
 import { networkFetch } from "../../profile/network.js";
 import { namedSecret, secretOrReferenced } from "../../profile/secrets.js";
-import { quote } from "../../redact.js";
-import { readPrivateKey } from "../../transport/private-key.js";
-import { flagOf } from "../flags/flag-name.js";
+import {
+  type GrantHost,
+  type GrantRecipe,
+  ID_TOKEN_VARIABLE,
+  makeGrant,
+  readKey,
+  storedGrants,
+  storedRecipe,
+} from "../../profile/stored-grants.js";
 import { checkMachineGrantFlags, type MachineGrantFlags } from "../flags/grant.js";
 import type { CommandContext, ContextFlags } from "../runtime/context.js";
 import { networkOptions } from "./network.js";
 
 /**
- * The client that the flags name, and its machine grant if they name one, with their secrets from files, standard input
- * and the environment.
+ * The client that the flags name, its machine grant if they name one, and how stored ones are read, with their secrets
+ * from files, standard input and the environment.
  *
+ * @param isStored whether the grant is stored so that later commands find it
  * @throws `AgentAuthError` `usage` for flags that do not go together, `store_failed` for a file that others can read
  */
-export async function readGrantInputs(flags: ContextFlags, context: CommandContext) {
+export async function readGrantInputs(flags: ContextFlags, context: CommandContext, isStored: boolean) {
   checkMachineGrantFlags(flags);
+  const host: GrantHost = {
+    env: context.io.env,
+    fetch: () => networkFetch(networkOptions(flags, context.settings(), context), context.redactor),
+    onSecret: (secret) => context.redactor.add(secret),
+  };
   const client = flags.clientId === undefined ? undefined : await clientOf(flags.clientId, flags, context);
-  const grant = flags.grant && (await READ_GRANT[flags.grant](flags, context));
-  return { client, grant };
+  if (flags.grant === undefined) return { client, grant: undefined, storedGrants: storedGrants(host) };
+  const recipe = await recipeOf({ ...flags, grant: flags.grant }, context);
+  const stored = isStored ? storedRecipe(recipe, context.machine?.folder ?? process.cwd()) : undefined;
+  const grant = await grantOf(recipe, flags, host, context);
+  return { client, grant, storedGrants: storedGrants(host, stored) };
+}
+
+async function recipeOf(
+  flags: MachineGrantFlags & Pick<GrantRecipe, "grant">,
+  context: CommandContext,
+): Promise<GrantRecipe> {
+  const { grant, privateKey, keyId, assertion, assertionAudience, assertionHeader } = flags;
+  const { idpTokenEndpoint, idpClientId, idTokenFile } = flags;
+  const idpClientSecret =
+    grant === "id-jag"
+      ? await secretOf(flags, "idpClientSecretFile", "AGENTAUTH_IDP_CLIENT_SECRET", context)
+      : undefined;
+  const ofAssertion = { assertion, assertionAudience, assertionHeader };
+  return { grant, privateKey, keyId, ...ofAssertion, idpTokenEndpoint, idpClientId, idpClientSecret, idTokenFile };
+}
+
+/** The grant of a recipe; an ID token on standard input is read here, once. */
+async function grantOf(recipe: GrantRecipe, flags: MachineGrantFlags, host: GrantHost, context: CommandContext) {
+  const grant = makeGrant(recipe, host);
+  if (grant.type !== "id_jag") return grant;
+  if (flags.idTokenFile !== "-") {
+    // A missing one is an error before any request.
+    if (flags.idTokenFile === undefined) await grant.idToken();
+    return grant;
+  }
+  const idToken = (await secretOf(flags, "idTokenFile", ID_TOKEN_VARIABLE, context)) ?? "";
+  return { ...grant, idToken: () => idToken };
 }
 
 async function clientOf(
@@ -36,9 +77,8 @@ async function clientOf(
     return { clientId, clientSecret: secret };
   }
   if (/-----BEGIN|^\s*\{/.test(file)) throw keyTyped();
-  const from = `--private-key ${quote(file)}`;
-  const text = file === "-" ? await context.io.stdin.text() : namedSecret(file, "--private-key", context.io.env);
-  return { clientId, privateKey: await readPrivateKey(text, { keyId, from }) };
+  const text = file === "-" ? await context.io.stdin.text() : undefined;
+  return { clientId, privateKey: await readKey(file, keyId, context.io.env, text) };
 }
 
 /** The error for a key on the command line; the message does not repeat it. */
@@ -56,46 +96,6 @@ export async function readIdp(flags: MachineGrantFlags, context: CommandContext)
   if (clientId === undefined) return { issuer };
   const clientSecret = await secretOf(flags, "idpClientSecretFile", "AGENTAUTH_IDP_CLIENT_SECRET", context);
   return { issuer, clientId, clientSecret };
-}
-
-type ReadGrant = (flags: ContextFlags, context: CommandContext) => Promise<MachineGrant>;
-
-const READ_GRANT: Readonly<Record<GrantFlag, ReadGrant>> = {
-  "client-credentials": async () => ({ type: "client_credentials" }),
-  "jwt-bearer": async (flags, context) => {
-    const { assertion = "", assertionAudience: audience, assertionHeader: headers } = flags;
-    const { env } = context.io;
-    const { openSource } = await import("../../profile/assertion-sources.js");
-    const fetch = networkFetch(networkOptions(flags, context.settings(), context), context.redactor);
-    const workload = openSource(assertion, { audience, headers }, { env, fetch, from: "--assertion" });
-    const get = async (request: AssertionRequest) => maskSecret((await workload.assertion(request)).trim(), context);
-    return { type: "jwt_bearer", ...workload, assertion: get };
-  },
-  "id-jag": async (flags, context) => {
-    const { idpTokenEndpoint = "", idpClientId = "", idTokenFile: file } = flags;
-    const clientSecret = await secretOf(flags, "idpClientSecretFile", "AGENTAUTH_IDP_CLIENT_SECRET", context);
-    const idp = { tokenEndpoint: idpTokenEndpoint, clientId: idpClientId, clientSecret };
-    if (file !== undefined && file !== "-")
-      return {
-        type: "id_jag",
-        idToken: () => maskSecret(namedSecret(file, "--id-token-file", context.io.env), context),
-        idp,
-      };
-    const idToken = await secretOf(flags, "idTokenFile", "AGENTAUTH_ID_TOKEN", context);
-    if (idToken === undefined) {
-      throw usageError(
-        "--grant id-jag requires the ID token of a user",
-        "give it in AGENTAUTH_ID_TOKEN or with --id-token-file <file>",
-      );
-    }
-    return { type: "id_jag", idToken: () => idToken, idp };
-  },
-};
-
-/** The secret, which no output shows from now on. */
-function maskSecret(secret: string, { redactor }: CommandContext): string {
-  redactor.add(secret);
-  return secret;
 }
 
 /**

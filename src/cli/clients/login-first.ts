@@ -7,7 +7,9 @@ import {
   requiredUnlessAbsent,
 } from "../../oauth/discovery/challenge-request.js";
 import type { TokenOptions } from "../../oauth/grant/grant-requirements.js";
+import { type GrantFlag, strategyOf } from "../../oauth/machine/grant-strategies.js";
 import type { AccessToken } from "../../oauth/model/grant.js";
+import { machineGrantOf } from "../../oauth/model/machine-grant.js";
 import { parseMcpUrl } from "../../oauth/model/resource.js";
 import { shellWord } from "../../redact.js";
 
@@ -16,15 +18,22 @@ type Agent = Pick<AgentClient, "token" | "requiresLogin" | "status" | "discover"
 /** Without a user to log in, `token` fails within a second. */
 const PROBE_MS = 800;
 
-/** Logs in before a request, if its server requires a login, so that the login does not count against a time limit. */
-export async function loginFirst(agent: Agent, url: string, options: TokenOptions): Promise<void> {
+/**
+ * Logs in before a request, if its server requires a login, so that the login does not count against a time limit.
+ *
+ * @returns the machine grant that gets the token, also that of a login at an identity provider; undefined for a user's login
+ */
+export async function loginFirst(agent: Agent, url: string, options: TokenOptions): Promise<GrantFlag | undefined> {
   try {
-    await agent.token(url, options);
+    const { account } = await agent.token(url, options);
+    const type = machineGrantOf(account);
+    return type && strategyOf({ type }).flag;
   } catch (error) {
-    if (isLoginNotRequired(error)) return;
+    if (isLoginNotRequired(error)) return undefined;
     if (!isLoginRequired(error)) throw error;
     if (await agent.requiresLogin(url, options).catch(requiredUnlessAbsent))
       throw await withOpenHint(agent, url, error);
+    return undefined;
   }
 }
 

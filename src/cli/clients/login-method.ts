@@ -6,6 +6,7 @@ import type { LoginDisplay } from "../../login/messages.js";
 import type { PasteInput } from "../../login/paste.js";
 import { terminalLogin } from "../../login/terminal.js";
 import type { LoginMethod } from "../../oauth/login/login-method.js";
+import { loginMethodOptions } from "../../profile/login-settings.js";
 import { escapeText } from "../../redact.js";
 import { flagText } from "../flags/flag-name.js";
 import type { Io } from "../io/io.js";
@@ -28,6 +29,7 @@ export function loginMethod(
   const isAsked = mayAsk(flags, io);
   const pasted = isAsked && (io.stdin.isTTY || flags.flow === "paste") ? io.stdin.stream : undefined;
   return terminalLogin({
+    ...loginMethodOptions(flags),
     // Without the URL there is no login, also with --quiet.
     say: (text) => io.with({ quiet: false }).say(fitToTerminal(text, io)),
     env: io.env,
@@ -35,9 +37,6 @@ export function loginMethod(
     browser: isAsked ? flags.browser : "none",
     display: mayConfirm(flags, io) ? loginDisplay(io) : undefined,
     optionText: flagText,
-    redirectHost: flags.redirectHost,
-    redirectPort: flags.redirectPort,
-    loginTimeoutSeconds: flags.loginTimeout,
     confirm: mayConfirm(flags, io) ? (question, signal) => confirm(io, fitToTerminal(question, io), signal) : undefined,
     onInterrupt: () => signals.raise("SIGINT"),
     input: input ?? pasted,

@@ -1,10 +1,6 @@
 import type { AuthorizationParams } from "../../oauth/model/authorization-params.js";
+import { flagOf, loginSettings } from "../../profile/login-settings.js";
 import { shellWord } from "../../redact.js";
-
-/** The flag of an option as it is typed: `--page-size` for `pageSize`. */
-export function flagOf(option: string): string {
-  return `--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-}
 
 /** An option of the SDK as the command line spells it. */
 export function flagText(option: string, value?: string): string {
@@ -16,11 +12,14 @@ export function paramFlags(params: AuthorizationParams): string[][] {
   return Object.entries(params).map(([name, value]) => flagWords("authorizationParams", `${name}=${value}`));
 }
 
-/** The option of the SDK that the command line spells in the singular, since each flag has one of them. */
-const SINGULAR: Readonly<Record<string, string>> = { authorizationParams: "authorizeParam" };
+/** The option of the command line for one of the SDK that has another name. */
+function flagNameOf(option: string): string {
+  if (option === "authorizationParams") return "authorizeParam";
+  return loginSettings().find(({ client, method }) => client === option || method === option)?.name ?? option;
+}
 
 /** The same as words. */
 export function flagWords(given: string, value?: string): string[] {
-  const flag = flagOf(SINGULAR[given] ?? given);
+  const flag = flagOf(flagNameOf(given));
   return value === undefined ? [flag] : [flag, value];
 }

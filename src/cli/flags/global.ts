@@ -1,6 +1,7 @@
-import type { Command } from "commander";
+import type { Command, Option } from "commander";
+import { parseSeconds, wholeNumber } from "../../profile/setting-rules.js";
 import type { SettingFlags } from "../../profile/settings.js";
-import { addFlags, parseSeconds, wholeNumber } from "./values.js";
+import { addFlags } from "./values.js";
 
 /** The flags that every command knows, as commander names them. */
 export interface GlobalFlags extends SettingFlags {
@@ -15,6 +16,13 @@ export interface GlobalFlags extends SettingFlags {
   quiet?: boolean;
   color?: boolean;
   input?: boolean;
+}
+
+const CONNECTION = new Set(["profile", "proxy", "caFile", "useSystemCa", "clientCert", "clientKey"]);
+
+/** Whether a flag decides how a login reaches its servers, and where it is stored: a hint repeats it. */
+export function isConnectionOption(option: Option): boolean {
+  return CONNECTION.has(option.attributeName());
 }
 
 /** The flags that every command accepts, before or after its name. */

@@ -1,16 +1,12 @@
 import { type Command, Option } from "commander";
 import { type AgentAuthError, usageError } from "../../errors.js";
 import type { GrantFlag } from "../../oauth/machine/grant-strategies.js";
-import { flagOf } from "./flag-name.js";
+import { flagOf, type LoginFlags, loginSettings } from "../../profile/login-settings.js";
 import { addFlags, collectRepeated, type FlagRow } from "./values.js";
 
 /** The flags of every command that can use a machine grant. */
-export interface MachineGrantFlags {
-  clientId?: string;
-  clientSecretFile?: string;
-  privateKey?: string;
-  keyId?: string;
-  issuer?: string;
+export interface MachineGrantFlags
+  extends Pick<LoginFlags, "clientId" | "clientSecretFile" | "privateKey" | "keyId" | "issuer"> {
   grant?: GrantFlag;
   assertion?: string;
   assertionAudience?: string;
@@ -22,8 +18,6 @@ export interface MachineGrantFlags {
   /** The issuer of an identity provider, of `login` and `logout`; true for the one that a login is stored at. */
   idp?: string | true;
 }
-
-const CLIENT = "The client:";
 
 type GrantFlagRow = readonly [flags: string, about: string, required?: "required"];
 
@@ -50,15 +44,9 @@ const FLAGS_OF_GRANT: Readonly<Record<GrantFlag, readonly GrantFlagRow[]>> = {
 /** The values of `--grant`. */
 const GRANT_FLAGS = Object.keys(FLAGS_OF_GRANT) as GrantFlag[];
 
-/** Adds the flags of {@link MachineGrantFlags}. */
+/** Adds the flags of a machine grant; those of its client are settings of a login. */
 export function addMachineGrantFlags(command: Command): Command {
-  addFlags(command, CLIENT, [
-    ["--client-id <id>", "OAuth client ID (secret: AGENTAUTH_CLIENT_SECRET or --client-secret-file)"],
-    ["--client-secret-file <file>", "Read the client secret from a file (- for stdin)"],
-    ["--private-key <file>", "Private key for private_key_jwt, PEM or JWK (- for stdin)"],
-    ["--key-id <id>", "Key ID of --private-key, if the issuer knows several keys"],
-  ]);
-  return addFlags(command.addOption(issuerOption()), "Machine grants:", [
+  return addFlags(command, "Machine grants:", [
     ["--grant <grant>", "Get the token without a login (jwt-bearer needs no --client-id)", GRANT_FLAGS],
     ...Object.values(FLAGS_OF_GRANT).flatMap((rows) =>
       rows.map(
@@ -68,12 +56,6 @@ export function addMachineGrantFlags(command: Command): Command {
   ]);
 }
 
-/** The flag that names the issuer to expect. */
-export function issuerOption(): Option {
-  const about = "Expected issuer; a login uses it also if the server names another one. Credentials are bound to it";
-  return new Option("--issuer <url>", `${about} (or AGENTAUTH_ISSUER)`).helpGroup(CLIENT);
-}
-
 /** The option of a flag, as the parser names it. */
 function optionOf(flags: string): keyof MachineGrantFlags {
   return new Option(flags).attributeName() as keyof MachineGrantFlags;
@@ -81,9 +63,6 @@ function optionOf(flags: string): keyof MachineGrantFlags {
 
 /** Flags whose value must not be empty, as that of an unset shell variable is. */
 const NON_EMPTY = ["clientId", "keyId", "issuer", "assertionAudience", "idpClientId"] as const;
-
-/** Flags of an interactive login. */
-const OF_LOGIN = ["accountHint", "clientMetadataUrl", "flow", "redirectHost", "redirectPort", "loginTimeout"] as const;
 
 /** Flags of the client at an identity provider, which a login there takes as well. */
 const OF_IDP: readonly (keyof MachineGrantFlags)[] = ["idpClientId", "idpClientSecretFile"];
@@ -99,7 +78,7 @@ const FROM_STDIN = [
 ] as const;
 
 type CheckedFlags = MachineGrantFlags &
-  Partial<Record<(typeof OF_LOGIN)[number] | (typeof FROM_STDIN)[number], unknown>> & {
+  Partial<Record<keyof LoginFlags | (typeof FROM_STDIN)[number], unknown>> & {
     login?: boolean;
   };
 
@@ -144,9 +123,9 @@ export function checkMachineGrantFlags(flags: CheckedFlags): void {
 
 function checkGrant(flags: CheckedFlags, grant: GrantFlag): void {
   const name = `--grant ${grant}`;
-  const ofLogin = OF_LOGIN.find((one) => flags[one] !== undefined);
+  const ofLogin = loginSettings().find((one) => one.isInteractive && Reflect.get(flags, one.name) !== undefined);
   const why = "a machine grant has no interactive login";
-  if (ofLogin !== undefined) throw conflictingFlags(name, flagOf(ofLogin), why);
+  if (ofLogin !== undefined) throw conflictingFlags(name, flagOf(ofLogin.name), why);
   if (flags.login === true) throw conflictingFlags(name, "--login", why);
   if (flags.clientId === undefined && grant !== "jwt-bearer") throw missingFlag("--client-id <id>", name);
   if (flags.clientId === undefined && flags.clientSecretFile !== undefined)

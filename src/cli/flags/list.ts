@@ -1,7 +1,8 @@
 import type { Command } from "commander";
+import { wholeNumber } from "../../profile/setting-rules.js";
 import type { GlobalFlags } from "./global.js";
 import { addOutputFlags, type OutputFlags } from "./output.js";
-import { addFlags, wholeNumber } from "./values.js";
+import { addFlags } from "./values.js";
 
 /** The flags of a list. */
 export interface ListFlags extends GlobalFlags, OutputFlags, FilterFlags {

@@ -102,6 +102,8 @@ export interface AgentUse {
   login?: "always" | "when-present" | "never";
   /** Milliseconds without a byte of a server's response; 0 for no limit. */
   idleTimeoutMs?: number;
+  /** Whether a machine grant is stored so that later commands find it. */
+  storesGrant?: boolean;
 }
 
 /** What can differ in the part of a run that {@link CommandContext.with} is for. */

@@ -185,8 +185,8 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
         return `${hint}; --client-id names another one`;
     }
   },
-  clientName: () =>
-    "--client-name <name> registers under a name that the issuer allows, or --client-id names a client that it registered by hand; claim the name of another product only where its owner allows that",
+  clientName: (_error, _remedy, { server }) =>
+    `${loginAt(server)} --client-name <name> registers under a name that the issuer allows, or --client-id names a client that it registered by hand; claim the name of another product only where its owner allows that`,
   clientSecret: ({ code }, remedy) => {
     if (code === "invalid_client")
       return checkHint(remedy, ", and its secret in AGENTAUTH_CLIENT_SECRET or --client-secret-file");
@@ -212,16 +212,21 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
           ", and that the issuer knows the public half of --private-key, with its --key-id if it has one",
         )
       : "--client-id, and give it with --private-key <file>",
-  redirectHost: (_error, { value }) =>
-    `the issuer may accept another redirect host: ${flagText("redirectHost", value)}`,
-  redirectPort: ({ hint }) => `${hint} with --redirect-port`,
-  resource: (_error, { value }) =>
+  redirectHost: (_error, { value }, { server }) =>
+    `the issuer may accept another redirect host: ${loginAt(server)} ${flagText("redirectHost", value)}`,
+  redirectPort: ({ hint }, _remedy, { server }) => `${hint}: ${loginAt(server)} --redirect-port <port>`,
+  resource: (_error, { value }, { server }) =>
     value === NO_RESOURCE
-      ? "the issuer needs a resource: name it with --resource <uri>"
-      : "if you trust this server, --resource none sends no resource, or --resource <uri> names another one",
+      ? `the issuer needs a resource: ${loginAt(server)} --resource <uri>`
+      : `if you trust this server, ${loginAt(server)} --resource none sends no resource, or --resource <uri> names another one`,
   scope: ({ hint }) => `${hint}: --scope <scopes>`,
   sorting: () => SORTING_HINT,
 };
+
+/** The login that a flag of no other command is for. */
+function loginAt(server: string | undefined): string {
+  return `agentauth login ${server === undefined ? "<mcp_url>" : shellWord(server)}`;
+}
 
 /** What to check if an issuer rejects a client; with an identity provider, the client there may be the wrong one. */
 function checkHint({ clientId, also }: ConfigureRemedy, proof: string): string {

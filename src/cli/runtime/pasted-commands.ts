@@ -1,3 +1,4 @@
+import { flagOf, loginSettings } from "../../profile/login-settings.js";
 import { shellWord } from "../../redact.js";
 import type { LoginRemedy, Remedy, UnseenByLogin } from "../../remedy.js";
 import { flagText, paramFlags } from "../flags/flag-name.js";
@@ -39,20 +40,10 @@ export interface LoginCommandContext {
   isForAgent?: boolean;
 }
 
-/** The flags of a command at a server that are no flags of a login at the identity provider, or have another value there. */
-const OF_SERVER = new Set([
-  "--account-hint",
-  "--client-id",
-  "--client-secret-file",
-  "--dpop",
-  "--issuer",
-  "--key-id",
-  "--private-key",
-  "--resource",
-  "--resource-metadata",
-  "--scope",
-  "--trust-named-issuer",
-]);
+/** Whether a flag is about one server: a login at the identity provider has none, or another value. */
+function isOfServer(flag: string): boolean {
+  return loginSettings().some((row) => row.isOfServer && flagOf(row.name) === flag);
+}
 
 /** The command that logs in, with the flags that the remedy names, then those that were given. */
 export function loginCommand(
@@ -65,7 +56,7 @@ export function loginCommand(
     ...unseenFlags({ scope, resourceMetadata }),
     ...(dpop === undefined ? [] : [["--dpop", dpop]]),
     ...paramFlags(authorizationParams),
-    ...flags.filter(([flag = ""]) => !idp || !OF_SERVER.has(flag)),
+    ...flags.filter(([flag = ""]) => !idp || !isOfServer(flag)),
     ...(isForAgent ? [["--no-wait"], ["--json"]] : []),
   ];
   const names = all.map(nameOfFlag);

@@ -114,12 +114,12 @@ export const GRANT_STRATEGIES = {
 export type GrantFlag = (typeof GRANT_STRATEGIES)[MachineGrantType]["flag"];
 
 /** The extension of MCP that a connection uses whose tokens come by the grant; undefined for a login and for other grants. */
-export function extensionOf(grant: GrantFlag | undefined): string | undefined {
+export function extensionOf(grant: string | undefined): string | undefined {
   return Object.values<GrantStrategy>(GRANT_STRATEGIES).find(({ flag }) => flag === grant)?.extension;
 }
 
 /** The strategy of a grant. */
-export function strategyOf({ type }: Pick<MachineGrant, "type">): GrantStrategy {
+export function strategyOf({ type }: Pick<MachineGrant, "type">): GrantStrategy & { flag: GrantFlag } {
   return GRANT_STRATEGIES[type];
 }
 

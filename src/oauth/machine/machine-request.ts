@@ -1,5 +1,5 @@
 import { AgentAuthError, isAgentAuthError, messageOf, withHint } from "../../errors.js";
-import { quote } from "../../redact.js";
+import { quote, Secret } from "../../redact.js";
 import { clientSecretOf, type PreRegisteredClient, preRegisteredClient } from "../client/client-auth.js";
 import { type BindingContext, bindUsedClient, credentialOf, holdToIssuer } from "../client/issuer-binding.js";
 import { discoverIssuer } from "../discovery/discovery.js";
@@ -37,6 +37,8 @@ export interface MachineContext {
    * for one issuer, then says which one gets it.
    */
   isDocument?: boolean;
+  /** How the proof is got again: it is stored with the tokens, and the client's secret too. */
+  recipe?: string | undefined;
   /** The dependencies of discovery; the exemptions of an earlier grant stay valid for its issuer. */
   loginContext(key: GrantKey, before: Grant | undefined): IssuerContext;
   /** The HTTP client for an address that comes from the user alone. */
@@ -211,10 +213,12 @@ async function sendTokenRequest(
   try {
     const tokens = await tokensFor(context, call, { ...resourceParameter(resource), scope }, request);
     login.trace({ ...entry, used: true, why: context.grant.type });
-    // The caller passes the secret on every use, so it is not stored.
-    const stored: ClientRecord = { ...client, clientSecret: undefined };
+    // Without a recipe the caller passes the secret on every use.
+    const { recipe } = context;
+    const stored: ClientRecord = recipe === undefined ? { ...client, clientSecret: undefined } : client;
+    const kept = recipe === undefined ? {} : { recipe: new Secret(recipe) };
     const fresh = { signedInAt: tokens.obtainedAt, refusals: [], generation: 0, retired: undefined };
-    const created = { ...target, client: stored, tokens, ...fresh };
+    const created = { ...target, ...kept, client: stored, tokens, ...fresh };
     await bindUsedClient(login, created);
     return created;
   } catch (thrown) {

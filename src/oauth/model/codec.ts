@@ -113,7 +113,7 @@ const GRANT: Readers<Omit<Grant, "lostRefresh">> = {
   client: readClientRecord,
   requestedScope: readOptional,
   overrides: readStrings,
-  proofKey: readSecret,
+  ...readEach(readSecret, "proofKey", "recipe"),
   tokens: readNested({
     accessToken: readRequiredSecret,
     ...readEach(readSecret, "refreshToken", "idToken"),

@@ -112,6 +112,11 @@ export interface Grant {
   readonly exchanges?: boolean | undefined;
   /** The private key, as the text of a JWK, that the tokens are bound to (RFC 9449); undefined for bearer tokens. */
   readonly proofKey?: Secret | undefined;
+  /**
+   * How the program that stored a machine grant gets its proof again, in words of its own: a client without a machine
+   * grant uses this one. Its client's secret is stored then.
+   */
+  readonly recipe?: Secret | undefined;
   /** The tokens of the last token response. */
   readonly tokens: GrantTokens;
   /** Unix milliseconds of the login; the same in every generation of it. */

@@ -17,14 +17,14 @@ function fileWith(text: string): string {
 
 function read(flags: ContextFlags, io: MemoryIoOptions = {}) {
   const context = memoryContext(io);
-  return { inputs: readGrantInputs(flags, context), masks: (text: string) => context.redactor.redact(text) };
+  return { inputs: readGrantInputs(flags, context, false), masks: (text: string) => context.redactor.redact(text) };
 }
 
 describe("the client that flags name", () => {
   it("is none, or one with its secret from the environment, a file or standard input", async () => {
     const env = { AGENTAUTH_CLIENT_SECRET: "of-the-environment" };
-    expect(await read({}, { env }).inputs).toEqual({ client: undefined, grant: undefined });
-    expect(await read({ clientId: "c" }).inputs).toEqual({ client: { clientId: "c" }, grant: undefined });
+    expect(await read({}, { env }).inputs).toMatchObject({ client: undefined, grant: undefined });
+    expect(await read({ clientId: "c" }).inputs).toMatchObject({ client: { clientId: "c" }, grant: undefined });
     const ways: [ContextFlags, MemoryIoOptions, string][] = [
       [{}, { env }, "of-the-environment"],
       [{}, { env: { AGENTAUTH_CLIENT_SECRET: `file:${fileWith("referenced-secret\n")}` } }, "referenced-secret"],

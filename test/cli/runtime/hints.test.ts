@@ -118,7 +118,7 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
   clientName: [
     {
       expected:
-        "--client-name <name> registers under a name that the issuer allows, or --client-id names a client that it registered by hand; claim the name of another product only where its owner allows that",
+        "agentauth login <mcp_url> --client-name <name> registers under a name that the issuer allows, or --client-id names a client that it registered by hand; claim the name of another product only where its owner allows that",
     },
   ],
   clientSecret: [
@@ -206,22 +206,26 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
   redirectHost: [
     {
       about: { value: "localhost" },
-      expected: "the issuer may accept another redirect host: --redirect-host localhost",
+      expected: "the issuer may accept another redirect host: agentauth login <mcp_url> --redirect-host localhost",
     },
   ],
   redirectPort: [
-    { hint: "end the program, or choose another", expected: "end the program, or choose another with --redirect-port" },
+    {
+      hint: "end the program, or choose another",
+      expected: "end the program, or choose another: agentauth login <mcp_url> --redirect-port <port>",
+    },
   ],
   resource: [
     {
       hint: "in words of the SDK",
       about: { value: "https://mcp.example" },
-      expected: "if you trust this server, --resource none sends no resource, or --resource <uri> names another one",
+      expected:
+        "if you trust this server, agentauth login <mcp_url> --resource none sends no resource, or --resource <uri> names another one",
     },
     {
       code: "invalid_target",
       about: { value: "none" },
-      expected: "the issuer needs a resource: name it with --resource <uri>",
+      expected: "the issuer needs a resource: agentauth login <mcp_url> --resource <uri>",
     },
   ],
   sorting: [

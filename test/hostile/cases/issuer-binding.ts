@@ -174,11 +174,11 @@ const trusted: HostileCase[] = BY_SECRET
         store: "any",
         prints: ["access-token"],
         drive: async (kit) => {
-          const args = token(kit, BY_SECRET, "--trust-named-issuer");
+          const args = ["login", kit.mcp.url, ...BY_SECRET.flags(kit), "--trust-named-issuer"];
           await kit.run(args);
           namesOther(kit);
           kit.as.routes[TOKEN] = { status: 404, text: "" };
-          return kit.run([...args, "--force-refresh"]);
+          return kit.run(args);
         },
         requests: [...UP_TO_ISSUER, ...OTHER_KNOWN, "as POST /pool/token"],
       },

@@ -16,9 +16,10 @@ const LOCALHOST = "http://localhost:49152/callback";
 const BY_HAND =
   "register a client with the issuer by hand, and give it with --client-id (secret in AGENTAUTH_CLIENT_SECRET)";
 const NAMED = `${BY_HAND}; where the issuer registers only clients with certain names, --client-name <name>`;
-const hostHint = (host: string) => `the issuer may accept another redirect host: --redirect-host ${host}`;
+const hostHint = (host: string) =>
+  `the issuer may accept another redirect host: agentauth login <mcp_url> --redirect-host ${host}`;
 const NAME =
-  "--client-name <name> registers under a name that the issuer allows, or --client-id names a client that it registered by hand; claim the name of another product only where its owner allows that";
+  "agentauth login <mcp_url> --client-name <name> registers under a name that the issuer allows, or --client-id names a client that it registered by hand; claim the name of another product only where its owner allows that";
 
 const registration = (over: Partial<Registration> = {}): Registration => ({
   http: new OAuthHttp({}),

@@ -1,5 +1,5 @@
-import { addPolicyFlags } from "../../flags/agent.js";
-import { collectRepeated, wholeNumber } from "../../flags/values.js";
+import { wholeNumber } from "../../../profile/setting-rules.js";
+import { collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
@@ -7,7 +7,9 @@ export const command: CommandDeclaration = { group: "Tokens:", order: 8, names: 
 
 /** `broker`. */
 function declareBroker(registry: Registry): void {
-  addPolicyFlags(registry.root.command("broker").description("Send requests of other programs on with their token"))
+  registry.root
+    .command("broker")
+    .description("Send requests of other programs on with their token")
     .option("--grant <name=url>", "Server that the client may use, with a policy (repeatable)", collectRepeated)
     .option("--listen <address>", "Where the client connects: unix:<path>, systemd:<name>, 127.0.0.1:<port>")
     .option("--config <file>", "Policy for several clients (agentauth schema broker-policy)")

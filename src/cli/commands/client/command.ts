@@ -1,6 +1,6 @@
-import { CLIENT_NAME, DOCUMENT_URL, LOGIN } from "../../flags/agent.js";
+import { addLoginSettings } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
-import { addFlags, collectRepeated } from "../../flags/values.js";
+import { collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
@@ -12,12 +12,12 @@ function declareClient(registry: Registry): void {
   const document = group
     .command("document")
     .description("Print the metadata document of this client, or check a published one");
-  addFlags(addOutputFlags(document), LOGIN, [DOCUMENT_URL]).option(
+  addLoginSettings(addOutputFlags(document), "document").option(
     "--redirect-uri <uri>",
     "Redirect URI (repeatable; default: those of this program's logins)",
     collectRepeated,
   );
-  addFlags(document, LOGIN, [CLIENT_NAME])
+  document
     .option("--check <url>", "Check the document that is published at this URL")
     .addHelpText(
       "after",

@@ -1,7 +1,5 @@
-import { addPolicyFlags, LOGIN, RESOURCE } from "../../flags/agent.js";
-import { issuerOption } from "../../flags/grant.js";
+import { addLoginSettings } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
-import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
@@ -15,7 +13,7 @@ export const command: CommandDeclaration = {
 /** `discover`. */
 function declareDiscover({ root, run }: Registry): void {
   const discover = root.command("discover").description("Show how the issuer of an MCP server is found, step by step");
-  addFlags(addOutputFlags(addPolicyFlags(discover).addOption(issuerOption())), LOGIN, [RESOURCE])
+  addOutputFlags(addLoginSettings(discover, "discover"))
     .argument("<mcp_url>", "URL of the MCP server")
     .addHelpText(
       "after",

@@ -1,5 +1,4 @@
 import { FORMATS } from "../../../profile/settings.js";
-import { addPolicyFlags } from "../../flags/agent.js";
 import { addDocumentFlags } from "../../flags/output.js";
 import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
@@ -9,9 +8,10 @@ export const command: CommandDeclaration = { group: "Settings:", order: 4, names
 
 /** `doctor [mcp_url]`. */
 function declareDoctor({ root, run }: Registry): void {
-  const command = addPolicyFlags(
-    root.command("doctor").description("Check this machine, the settings with their sources, and the store"),
-  ).argument("[mcp_url]", "URL of an MCP server to check: its issuer, and the login there");
+  const command = root
+    .command("doctor")
+    .description("Check this machine, the settings with their sources, and the store")
+    .argument("[mcp_url]", "URL of an MCP server to check: its issuer, and the login there");
   addFlags(command, "Network:", [["--online", "Check the service too: one small list, and its clock"]]);
   addFlags(command, "Settings:", [
     ["--account <id>", "Account to list with --online"],

@@ -114,12 +114,12 @@ function judgeClock(whose: string, response: Response | undefined, now: number):
 
 /** Sends the server one request without a token, and uses only the time of its response. */
 async function checkServerClock(url: string, { options, server: context }: Subject): Promise<CheckFinding> {
-  const { allowPrivateNetwork, timeout = 10 } = options;
+  const { timeout = 10 } = options;
   // Node 20 may collect the timer of `AbortSignal.any([AbortSignal.timeout(…)])` before it fires.
   const limit = followSignal(context.signal, timeout * 1000);
   try {
     const network = await context.network();
-    const connection = network.connectTo(new URL(url), allowPrivateNetwork ? "all" : new Set());
+    const connection = network.connectTo(new URL(url), new Set());
     const response = await connection.fetch(url, { redirect: "manual", signal: limit.signal });
     await discardBody(response);
     return judgeClock("the MCP server", response, context.now());

@@ -1,4 +1,4 @@
-import { addAgentFlags, LOGIN_SWITCH } from "../../flags/agent.js";
+import { addLoginSettings, addStoredLoginFlags } from "../../flags/agent.js";
 import { addFlags, collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import type { ExchangeFlags } from "./run.js";
@@ -19,7 +19,7 @@ function declareExchange(registry: Registry): void {
   const command = registry.root
     .command("exchange")
     .description("Exchange a token for one with another audience (RFC 8693)");
-  addFlags(addAgentFlags(command, "login"), EXCHANGE, [
+  addFlags(addLoginSettings(command, "exchange"), EXCHANGE, [
     ["--audience <name>", "Audience of the new token, as the issuer names it (repeatable)", collectRepeated],
     ["--resource <uri>", "Resource of the new token (repeatable)", collectRepeated],
     ["--scope <scopes>", "Scopes to request (default: the issuer's choice)"],
@@ -29,7 +29,7 @@ function declareExchange(registry: Registry): void {
     ["--actor-token-type <type>", "Type of the actor token (default: access_token)"],
     ["--requested-token-type <type>", "Type of the new token (default: an access token or JWT)"],
   ]);
-  addFlags(command, undefined, [["--format <format>", "Output format (default: raw)", FORMATS], ...LOGIN_SWITCH])
+  addStoredLoginFlags(addFlags(command, undefined, [["--format <format>", "Output format (default: raw)", FORMATS]]))
     .argument("<mcp_url>", "URL of the MCP server whose issuer exchanges the token")
     .addHelpText(
       "after",

@@ -39,7 +39,10 @@ function declareExec(registry: Registry): void {
   const { root, context } = registry;
   const as = "env:NAME, or file:NAME for a file that is refreshed (default: env:AGENTAUTH_TOKEN)";
   const broker = "Server that the command reaches by a broker, with a policy (repeatable)";
-  const command = addAgentFlags(root.command("exec").description("Run a command with the token in its environment"));
+  const command = addAgentFlags(
+    root.command("exec").description("Run a command with the token in its environment"),
+    "token",
+  );
   addFlags(command, undefined, [
     ["--as <where>", as, targetOf],
     MIN_TTL,

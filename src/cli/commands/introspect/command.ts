@@ -1,5 +1,4 @@
 import { ACCOUNT_HINT } from "../../flags/agent.js";
-import { addMachineGrantFlags } from "../../flags/grant.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
@@ -14,9 +13,7 @@ export const command: CommandDeclaration = {
 /** `introspect`. */
 function declareIntrospect(registry: Registry): void {
   const { root } = registry;
-  addOutputFlags(
-    addMachineGrantFlags(root.command("introspect").description("Ask the issuer about the stored token (RFC 7662)")),
-  )
+  addOutputFlags(root.command("introspect").description("Ask the issuer about the stored token (RFC 7662)"))
     .argument("<mcp_url>", "URL of the MCP server")
     .option(...ACCOUNT_HINT)
     .addHelpText("after", "\nExample:\n  $ agentauth introspect https://mcp.example/mcp --jq .active")

@@ -17,7 +17,7 @@ function declareLogin({ root, run }: Registry): void {
   const command = root.command("login").description("Log in at an MCP server and store the login");
   // The command itself reports that the server is missing, with those that it knows.
   Object.assign(command, { missingArgument: () => {} });
-  addFlags(addAgentFlags(command), undefined, [
+  addFlags(addAgentFlags(command, "login"), undefined, [
     ["--idp <issuer>", "Log in at the company's identity provider instead, for all servers that accept it"],
     ["--no-wait", "Print the login URL (with --flow device: the code) and exit"],
     ["--wait <login_id>", "Finish a login that --no-wait started"],

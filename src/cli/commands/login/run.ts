@@ -61,11 +61,11 @@ async function logIn(options: TokenFlags, context: CommandContext): Promise<numb
   const idp = options.idp === undefined ? undefined : checkedIdp(String(options.idp), options);
   if (idp === undefined && (options.url as string | undefined) === undefined) throw await noServer(context);
   const url = idp ?? parseMcpUrlArgument(options.url);
-  if (options.grant !== undefined) throw noUserLogin(url, options.grant);
   const home = context.findHome();
   if (home !== undefined && repairHome(home))
     context.io.say(`${escapeText(home)} was readable by other users; it is private again`);
   if (options.callbackUrl !== undefined && typeof options.wait !== "string") throw callbackWithoutWait();
+  if (options.grant !== undefined) return storeMachineGrant(url, options, context);
   if (options.wait === false) return beginLogin(url, options, context);
   const reason = whyTwoSteps(options, context);
   if (reason !== undefined) {
@@ -84,6 +84,17 @@ async function logIn(options: TokenFlags, context: CommandContext): Promise<numb
   } else if (idp === undefined) await reportLogin(agent, await agent.login(url, { scope, signal }), options, context);
   else await reportIdpLogin(await agent.loginIdp({ scope, signal }), options, context);
   return undefined;
+}
+
+/** `login --grant`: gets the token of a machine grant and stores how to get the next one; no user is asked. */
+async function storeMachineGrant(url: string, options: TokenFlags, context: CommandContext): Promise<undefined> {
+  const step = options.wait === false ? "--no-wait" : typeof options.wait === "string" ? "--wait" : undefined;
+  if (step !== undefined)
+    throw usageError(`--grant ${options.grant} and ${step} do not go together: no user logs in`, `leave ${step} out`);
+  const { scope } = options;
+  const agent = await context.agent({ login: "never", storesGrant: true });
+  const token = await agent.token(url, { scope, forceRefresh: true, signal: context.signal });
+  await reportLogin(agent, token, options, context);
 }
 
 /** The identity provider that `--idp` names, with no flag that is for a server. */
@@ -125,11 +136,12 @@ async function reportLogin(
   const bound = token.tokenType === "DPoP" ? ", bound to a key of this machine (DPoP)" : "";
   const logins = await agent.status(token.server);
   const login = logins.find(({ account }) => account === (token.account ?? null));
-  const refresh = login?.refreshable || token.expiresAt === undefined ? "" : shortLived(token, login, context);
+  const isLasting = login?.refreshable || token.expiresAt === undefined || options.grant !== undefined;
+  const refresh = isLasting ? "" : shortLived(token, login, context);
   const finished: Partial<FinishedLogin> = { signed_in: true, ...(login && printedLogin(login)) };
   if (options.json || options.output === "json") await context.io.stdout.write(json(finished));
   context.io.say(
-    `logged in at ${escapeText(token.server)} (issuer ${escapeText(token.issuer)})${until}${bound}${refresh}`,
+    `${options.grant === undefined ? "logged in at" : `stored the grant ${options.grant} for`} ${escapeText(token.server)} (issuer ${escapeText(token.issuer)})${until}${bound}${refresh}`,
   );
 }
 
@@ -175,13 +187,6 @@ function callbackWithoutWait(): AgentAuthError {
   return usageError(
     "--callback-url finishes a login in two steps",
     "add --wait <login_id>, which login --no-wait printed",
-  );
-}
-
-function noUserLogin(url: string, grant: string): AgentAuthError {
-  return usageError(
-    `login is interactive, and --grant ${grant} is a machine grant`,
-    `agentauth token ${shellWord(url)} --grant ${grant}, with the same flags`,
   );
 }
 

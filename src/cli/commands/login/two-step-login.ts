@@ -2,9 +2,11 @@ import { randomBytes } from "node:crypto";
 import { deviceText } from "../../../login/device-code.js";
 import { reserveRedirect } from "../../../login/listen.js";
 import { codeTakerText } from "../../../login/messages.js";
+import { redirectOptionsOf } from "../../../login/terminal.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import type { StoredLogin } from "../../../oauth/login/login-codec.js";
 import { IDP_ACCOUNT } from "../../../oauth/model/machine-grant.js";
+import { loginMethodOptions } from "../../../profile/login-settings.js";
 import { type CallbackListener, startListener } from "../../clients/callback-listener.js";
 import { finishCommand, LIFE_MS, storeLogin } from "../../clients/started-logins.js";
 import type { TokenFlags } from "../../flags/agent.js";
@@ -105,11 +107,11 @@ async function beginCallback(
   options: TokenFlags,
   context: CommandContext,
 ): Promise<PrintedStart> {
-  const { scope, idp, redirectHost: host, redirectPort: port, loginTimeout } = options;
+  const { scope, idp, loginTimeout } = options;
   const flow = options.flow === "paste" ? options.flow : undefined;
   let listener: CallbackListener | undefined;
   const bind = async (preferred: string | undefined) => {
-    const redirect = { host, port, preferred };
+    const redirect = { ...redirectOptionsOf(loginMethodOptions(options)), preferred };
     if (flow === undefined) listener = await startListener(redirect, context);
     return listener?.redirectUri ?? reserveRedirect(redirect);
   };

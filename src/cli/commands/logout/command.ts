@@ -1,5 +1,4 @@
 import { ACCOUNT_HINT } from "../../flags/agent.js";
-import { addMachineGrantFlags } from "../../flags/grant.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
@@ -9,11 +8,7 @@ export const command: CommandDeclaration = { group: "Tokens:", order: 4, names: 
 /** `logout`. */
 function declareLogout(registry: Registry): void {
   const { root } = registry;
-  addOutputFlags(
-    addMachineGrantFlags(
-      root.command("logout").description("Delete a stored login and revoke its tokens, if its issuer can"),
-    ),
-  )
+  addOutputFlags(root.command("logout").description("Delete a stored login and revoke its tokens, if its issuer can"))
     .argument("[mcp_url]", "URL of the MCP server")
     .option("--all", "Log out of every server of the profile")
     .option("--idp [issuer]", "Log out of the identity provider, and of every server whose token came from it")

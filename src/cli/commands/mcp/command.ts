@@ -1,7 +1,8 @@
 import type { Command } from "commander";
-import { addAgentFlags, LOGIN_SWITCH } from "../../flags/agent.js";
+import { parseSeconds } from "../../../profile/setting-rules.js";
+import { addAgentFlags, addStoredLoginFlags } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
-import { addFlags, collectRepeated, parseSeconds } from "../../flags/values.js";
+import { addFlags, collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import { declareHosts } from "./hosts/command.js";
 
@@ -19,7 +20,7 @@ function declareMcp(registry: Registry): void {
 
 function declareTools(group: Command, registry: Registry): void {
   const tools = group.command("tools").description("List the tools of an MCP server");
-  addFlags(addOutputFlags(addAgentFlags(tools)), undefined, LOGIN_SWITCH)
+  addStoredLoginFlags(addOutputFlags(tools))
     .argument("<mcp_url>", "URL of the MCP server")
     .addHelpText("after", "\nExample:\n  $ agentauth mcp tools https://mcp.example/mcp -o id")
     .action(registry.run(() => import("./run.js"), "runTools", "url"));
@@ -27,10 +28,8 @@ function declareTools(group: Command, registry: Registry): void {
 
 function declareCall(group: Command, registry: Registry): void {
   const call = group.command("call").description("Call a tool of an MCP server");
-  addFlags(addOutputFlags(addAgentFlags(call)), undefined, [
-    ["--args <json>", "Arguments of the tool, a JSON object (- for stdin)"],
-    ...LOGIN_SWITCH,
-  ])
+  addStoredLoginFlags(addOutputFlags(call))
+    .option("--args <json>", "Arguments of the tool, a JSON object (- for stdin)")
     .argument("<mcp_url>", "URL of the MCP server")
     .argument("<tool>", "Name of the tool")
     .addHelpText(
@@ -49,7 +48,7 @@ Examples:
 function declareProxy(group: Command, registry: Registry): void {
   const proxy = group.command("proxy").description("Expose a remote MCP server over stdio, with authentication");
   const header = "HTTP header of each request; a secret as env:NAME, file:PATH or exec:COMMAND (repeatable)";
-  addFlags(addAgentFlags(proxy), undefined, [
+  addFlags(addAgentFlags(proxy, "token"), undefined, [
     ["--header <name: value>", header, collectRepeated],
     ["--header-file <file>", "Private file with such headers, one per line; # begins a comment"],
     ["--allow-tool <glob>", "Tool that the host may list and call, and no other (repeatable)", collectRepeated],

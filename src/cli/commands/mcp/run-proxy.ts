@@ -87,11 +87,14 @@ async function sendersOf(
     const agent = await unattended.agent({ idleTimeoutMs: 0 });
     const withoutLogin = unattended.mayLogin() ? await unattended.agent({ login: "never" }) : agent;
     const senderOf = (sender: AgentClient) => withToken(url, { ...sending, sender, withoutLogin });
-    const extension = extensionOf(options.grant);
+    const logins = options.grant === undefined ? await agent.status(url).catch(() => []) : [];
+    const isOfUser = logins.some(({ grant }) => grant === "sign-in");
+    const grant = options.grant ?? (isOfUser ? undefined : logins[0]?.grant);
+    const extension = extensionOf(grant);
     return { fetch: senderOf(agent), unattended: senderOf(withoutLogin), extension };
   }
   const network = await context.network({ idleTimeoutMs: 0 });
-  const connection = network.connectTo(new URL(url), options.allowPrivateNetwork ? "all" : new Set());
+  const connection = network.connectTo(new URL(url), new Set());
   const withHint = context.withHint ?? cliHint;
   return {
     fetch: async (address, { signal = null, ...init }) => {

@@ -14,7 +14,6 @@ import { loginFirst } from "../../clients/login-first.js";
 import { textOf } from "../../clients/mcp-content.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { AgentFlags } from "../../flags/agent.js";
-import { stdinFlag } from "../../flags/grant.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { rowColumns } from "../../output/columns.js";
 import { formatOf, printObject, printRows } from "../../output/writer.js";
@@ -66,7 +65,6 @@ export function runTools(options: McpFlags, context: CommandContext): Promise<nu
 
 /** `mcp call`: the tool's text on a terminal, its result as JSON for programs; exit code 6 when the tool failed. */
 export async function runCall(options: McpFlags, context: CommandContext): Promise<number> {
-  checkStdin(options);
   const args = await readArgs(options, context);
   return withSession(options, context, CALL_TIMEOUT_S, async (session) => {
     const result = withoutSecrets(await session.call(options.tool, args, context.signal), context.redactor);
@@ -93,17 +91,6 @@ function toolFailed({ tool, url }: McpFlags): AgentAuthError {
     class: "remote",
     hint: `the arguments of each tool: agentauth mcp tools ${shellWord(url)} --json`,
   });
-}
-
-/** Standard input can be read only once. */
-function checkStdin(options: McpFlags): void {
-  if (options.args !== "-") return;
-  const other = options.flow === "paste" ? "--flow paste" : stdinFlag(options);
-  if (other === undefined) return;
-  throw usageError(
-    `--args and ${other} cannot both read standard input`,
-    other === "--flow paste" ? "write the JSON after --args" : `write the JSON after --args, or give ${other} a file`,
-  );
 }
 
 async function readArgs({ args }: McpFlags, { io }: CommandContext): Promise<Record<string, unknown>> {
@@ -148,15 +135,15 @@ async function withSession<T>(
   // A tool may take longer than the usual idle timeout of a connection: only the limit of each request counts.
   const agent = await context.agent({ idleTimeoutMs: 0 });
   // A login, if needed, comes before the time limit starts.
-  await loginFirst(agent, url, { scope: options.scope, signal });
+  const grant = await loginFirst(agent, url, { signal });
   const limit = limitOf(options, context, defaultTimeout);
   const limited = createLimitedFetch(agent, url, limit);
   const withCliError = <R>(call: Promise<R>): Promise<R> =>
     call.catch((error: unknown) => {
       if (signal.aborted) throw abortedError(signal);
-      throw cliError(error, { url, limit, errorResponse: limited.errorResponse(), grant: options.grant });
+      throw cliError(error, { url, limit, errorResponse: limited.errorResponse(), grant });
     });
-  const client = { name: "agentauth", version: VERSION, extension: extensionOf(options.grant) };
+  const client = { name: "agentauth", version: VERSION, extension: extensionOf(grant) };
   const session = await withCliError(
     openMcp(url, { ...client, fetch: limited.fetch, timeoutMs: limit * 1000, signal }),
   );

@@ -1,4 +1,4 @@
-import { addAgentFlags, LOGIN_SWITCH } from "../../flags/agent.js";
+import { addStoredLoginFlags } from "../../flags/agent.js";
 import { addFlags, collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
@@ -10,13 +10,14 @@ function declareRequest(registry: Registry): void {
   const request = registry.root
     .command("request")
     .description("Send one HTTP request to an MCP server, with its token");
-  addFlags(addAgentFlags(request), undefined, [
-    ["-X, --method <verb>", "HTTP method (default: GET, with --data POST)"],
-    ["-H, --header <name: value>", "HTTP header (repeatable)", collectRepeated],
-    ["-d, --data <text>", "Request body; @file reads a file, - reads stdin"],
-    ["-i, --include", "Print the status line and the headers before the body"],
-    ...LOGIN_SWITCH,
-  ])
+  addStoredLoginFlags(
+    addFlags(request, undefined, [
+      ["-X, --method <verb>", "HTTP method (default: GET, with --data POST)"],
+      ["-H, --header <name: value>", "HTTP header (repeatable)", collectRepeated],
+      ["-d, --data <text>", "Request body; @file reads a file, - reads stdin"],
+      ["-i, --include", "Print the status line and the headers before the body"],
+    ]),
+  )
     .argument("<mcp_url>", "URL of the MCP server")
     .addHelpText(
       "after",

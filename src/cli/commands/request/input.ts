@@ -7,7 +7,6 @@ import { quote } from "../../../redact.js";
 import { parseHeaderLine } from "../../clients/header-line.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { AgentFlags } from "../../flags/agent.js";
-import { stdinFlag } from "../../flags/grant.js";
 import { readStream } from "../../io/stream.js";
 import type { CommandContext } from "../../runtime/context.js";
 
@@ -43,7 +42,7 @@ export async function readRequest(options: RequestFlags, context: CommandContext
   const url = addressOf(options.url);
   const headers = headersOf(options.header ?? []);
   const method = methodOf(options);
-  const body = options.data === undefined ? undefined : await bodyOf(options.data, options, context);
+  const body = options.data === undefined ? undefined : await bodyOf(options.data, context);
   if (!headers.has("accept")) headers.set("accept", ACCEPT);
   if (!headers.has("user-agent")) headers.set("user-agent", userAgent("agentauth-cli"));
   if (body && !headers.has("content-type")) headers.set("content-type", contentTypeOf(body));
@@ -88,17 +87,8 @@ function headersOf(lines: readonly string[]): Headers {
   return headers;
 }
 
-async function bodyOf(
-  data: string,
-  options: RequestFlags,
-  { io, signal }: CommandContext,
-): Promise<Uint8Array<ArrayBuffer>> {
-  if (data === "-" || data === "@-") {
-    const other = stdinFlag(options);
-    if (other !== undefined)
-      throw usageError(`--data and ${other} cannot both read standard input`, "use a file for one of them");
-    return readAll(io.stdin.stream, "standard input", signal);
-  }
+async function bodyOf(data: string, { io, signal }: CommandContext): Promise<Uint8Array<ArrayBuffer>> {
+  if (data === "-" || data === "@-") return readAll(io.stdin.stream, "standard input", signal);
   if (data.startsWith("@")) return readAll(createReadStream(data.slice(1)), `the file ${quote(data.slice(1))}`, signal);
   return new TextEncoder().encode(data);
 }

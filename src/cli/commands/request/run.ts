@@ -33,7 +33,7 @@ export async function sendRequest(
   context: CommandContext,
 ): Promise<void> {
   // A login, if needed, comes before the time limit starts.
-  await loginFirst(agent, url, { scope: options.scope, signal: context.signal });
+  const grant = await loginFirst(agent, url, { signal: context.signal });
   const call = followSignal(context.signal);
   const limit = limitOf(options, context, DEFAULT_TIMEOUT_S);
   const timer = setTimeout(() => call.abort(lateError(url, limit, "no response started")), limit * 1000);
@@ -45,7 +45,7 @@ export async function sendRequest(
     clearTimeout(timer);
     const foreign = reportRedirect(response, url, context.io);
     await printResponse(response, options.include === true, context.io);
-    if (response.status >= 400) throw responseError(response, { requested: url, foreign, grant: options.grant });
+    if (response.status >= 400) throw responseError(response, { requested: url, foreign, grant });
   } finally {
     clearTimeout(timer);
     call.release();

@@ -1,5 +1,6 @@
+import { wholeNumber } from "../../../profile/setting-rules.js";
 import { textOrJson } from "../../flags/output.js";
-import { addFlags, collectRepeated, wholeNumber } from "../../flags/values.js";
+import { addFlags, collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */

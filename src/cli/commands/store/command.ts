@@ -1,8 +1,9 @@
 import { InvalidArgumentError } from "commander";
 import { millisecondsOf } from "../../../oauth/keep-alive-plan.js";
 import { CONNECTION_STATES } from "../../../oauth/model/connection.js";
+import { wholeNumber } from "../../../profile/setting-rules.js";
 import { addOutputFlags } from "../../flags/output.js";
-import { addFlags, collectRepeated, wholeNumber } from "../../flags/values.js";
+import { addFlags, collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */

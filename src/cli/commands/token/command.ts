@@ -8,7 +8,7 @@ export const command: CommandDeclaration = { group: "Tokens:", order: 2, names: 
 /** `token`. */
 function declareToken(registry: Registry): void {
   const token = registry.root.command("token").description("Print a bearer token for an MCP server");
-  addFlags(addAgentFlags(token), undefined, [
+  addFlags(addAgentFlags(token, "token"), undefined, [
     ["--format <format>", "Output format (default: raw)", TOKEN_FORMATS],
     MIN_TTL,
     ["--force-refresh", "Get a new token even if the stored one is still valid"],

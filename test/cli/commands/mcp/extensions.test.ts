@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { expect, it } from "vitest";
 import { VERSION } from "../../../../src/http/version.js";
 import { declareExtension } from "../../../../src/mcp/json-rpc.js";
+import { Secret } from "../../../../src/redact.js";
 import { fileStore } from "../../../../src/store/file/file.js";
 import { collect, runCli, startCli, temporaryFolder, until } from "../../../helpers/cli.js";
 import { madeGrant } from "../../../helpers/grant.js";
@@ -19,20 +20,23 @@ async function startServer() {
   const tokens = { ...made.tokens, refreshToken: undefined, expiresAt: Date.now() + 3_600_000, obtainedAt: Date.now() };
   const client = { ...made.client, clientId: "c", authMethod: "client_secret_basic", clientSecret: undefined } as const;
   await fileStore(home).save({ ...made, tokens }, undefined);
-  await fileStore(home).save({ ...made, client, tokens, account: "grant:client_credentials:c" }, undefined);
+  const account = "grant:client_credentials:c";
+  const recipe = new Secret('{"grant":"client-credentials"}');
+  await fileStore(home).save({ ...made, client, tokens, account, recipe }, undefined);
   const env = { AGENTAUTH_HOME: home, AGENTAUTH_CLIENT_SECRET: "machine-secret-1" };
   const machine = ["--grant", "client-credentials", "--client-id", "c", "--issuer", made.issuer];
+  const stored = ["--account-hint", account];
   const declared = () =>
     server.requests.flatMap(({ body }) => {
       const { method, params } = JSON.parse(body || "{}") as { method?: string; params?: { capabilities?: unknown } };
       return method === "initialize" ? [params?.capabilities] : [];
     });
-  return { server, env, machine, declared };
+  return { server, env, machine, stored, declared };
 }
 
 it("mcp tools declares the extension of its grant, and none for a login", async () => {
-  const { server, env, machine, declared } = await startServer();
-  for (const flags of [[], machine]) {
+  const { server, env, stored, declared } = await startServer();
+  for (const flags of [[], stored]) {
     const { code, stderr } = await runCli(["mcp", "tools", server.url, "--no-login", ...flags], { env });
     expect([code, stderr]).toEqual([0, ""]);
   }

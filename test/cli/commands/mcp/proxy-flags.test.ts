@@ -123,7 +123,7 @@ describe("the headers of mcp proxy", () => {
   });
 
   it("may replace the login", async () => {
-    const flags = (url: string) => [url, "--header", "Authorization: Bearer env:KEY", "--allow-private-network"];
+    const flags = (url: string) => [url, "--header", "Authorization: Bearer env:KEY"];
     const host = await hostOf(answerTools, flags, { KEY: "own-token-123" });
     await host.ask(1, "initialize", HELLO);
     await host.end();

@@ -85,12 +85,6 @@ describe("mcp call", () => {
   it.for<[string, string[], RegExp]>([
     ["arguments that are no JSON", ["--args", "{"], /--args "\{" is not JSON/],
     ["arguments that are no object", ["--args", "[1]"], /is not a JSON object/],
-    ["two readers of standard input", ["--args", "-", "--flow", "paste"], /--args and --flow paste cannot both read/],
-    [
-      "a secret and arguments on standard input",
-      ["--args", "-", "--client-id", "x", "--client-secret-file", "-"],
-      /--args and --client-secret-file/,
-    ],
   ])("refuses %s", async ([_what, flags, words], { call }) => {
     const { code, stdout, stderr } = await call(["echo", ...flags]);
     expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
@@ -193,7 +187,6 @@ describe("the failures of mcp call, whole", () => {
 
   it.each<[string, PlainAnswer, string[]]>([
     ["401", html(401), []],
-    ["401 of a machine", html(401), ["--grant", "client-credentials", "--client-id", "client-1"]],
     ["403 with words", ({ id }, response) => sendError(response, id, -32_000, "not \u001b[31m allowed", 403), []],
     ["404", html(404, { "x-request-id": "r-1" }), []],
     ["429", html(429, { "retry-after": "7" }), []],

@@ -164,7 +164,7 @@ describe("an answer that does not come as it should", () => {
   });
 });
 
-it("asks for the token with the scopes that are wanted before it sends anything", async () => {
+it("asks for the token before it sends anything", async () => {
   const server = await startServer((response) => response.end());
   const requested: unknown[] = [];
   const url = `${server.origin}/mcp`;
@@ -173,7 +173,7 @@ it("asks for the token with the scopes that are wanted before it sends anything"
     return agent.token();
   };
   const request = { url, method: "POST", headers: new Headers({ "x-a": "1" }), body: new TextEncoder().encode("hi") };
-  await sendRequest({ ...agent, token }, request, { url, scope: "a b" }, memoryContext());
-  expect(requested).toEqual([[url, "a b", 0]]);
+  await sendRequest({ ...agent, token }, request, { url }, memoryContext());
+  expect(requested).toEqual([[url, undefined, 0]]);
   expect(server.requests).toMatchObject([{ method: "POST", body: "hi", headers: { "x-a": "1" } }]);
 });

@@ -82,11 +82,6 @@ it.for<[string, string[], RegExp]>([
   ["a header of its own", ["-H", "Authorization: x"], /is reserved for the server's token/],
   ["a line break in a header", ["-H", "a: b\nc"], /a character that is not allowed in a header value/],
   ["a body in a file that is absent", ["--data", "@/nowhere"], /cannot be read \(ENOENT\)/],
-  [
-    "a secret and a body on standard input",
-    ["--data", "-", "--client-id", "x", "--client-secret-file", "-"],
-    /cannot both read standard input/,
-  ],
 ])("refuses %s, and sends nothing", async ([_what, flags, words], { desk, request }) => {
   const before = desk.sandbox.requests.length;
   const { code, stdout, stderr } = await request(...flags);

@@ -1,11 +1,7 @@
 import { describe, expect, it } from "vitest";
-import {
-  authorizeParam,
-  collectRepeated,
-  parseSeconds,
-  shortText,
-  wholeNumber,
-} from "../../../src/cli/flags/values.js";
+import { collectRepeated } from "../../src/cli/flags/values.js";
+import { readAuthorizeParam } from "../../src/profile/login-settings.js";
+import { parseSeconds, shortText, wholeNumber } from "../../src/profile/setting-rules.js";
 
 describe("a number of seconds", () => {
   it.each([
@@ -48,19 +44,19 @@ it("a text that others show is short, and has characters that are seen", () => {
 
 describe("a parameter of the authorization request", () => {
   it("is added to those before it", () => {
-    expect(authorizeParam("prompt=consent")).toEqual({ prompt: "consent" });
-    expect(authorizeParam("a=b=c", { prompt: "consent", a: "x" })).toEqual({ prompt: "consent", a: "b=c" });
-    expect(authorizeParam("a=", { b: "1" })).toEqual({ b: "1", a: "" });
+    expect(readAuthorizeParam("prompt=consent")).toEqual({ prompt: "consent" });
+    expect(readAuthorizeParam("a=b=c", { prompt: "consent", a: "x" })).toEqual({ prompt: "consent", a: "b=c" });
+    expect(readAuthorizeParam("a=", { b: "1" })).toEqual({ b: "1", a: "" });
   });
 
   it.each(["prompt", "=consent", ""])("refuses %j", (text) => {
-    expect(() => authorizeParam(text)).toThrow(/^must be name=value, or name= to leave the parameter out$/);
+    expect(() => readAuthorizeParam(text)).toThrow(/^must be name=value, or name= to leave the parameter out$/);
   });
 
   it.each(["client_id", "redirect_uri", "resource", "scope", "login_hint", "dpop_jkt", "state", "code_challenge"])(
     "refuses %s, with the flag for it where there is one",
     (name) => {
-      expect(() => authorizeParam(`${name}=x`)).toThrowErrorMatchingSnapshot();
+      expect(() => readAuthorizeParam(`${name}=x`)).toThrowErrorMatchingSnapshot();
     },
   );
 });
