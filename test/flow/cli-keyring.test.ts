@@ -22,6 +22,19 @@ describe.runIf(ON_LINUX)("where there is no keychain", () => {
     expect(storedLogins(me.home)).toEqual([]);
   });
 
+  it("no command says that a login of the file store is sealed", async ({ me }) => {
+    await succeed(me, ["token", me.url, ...LOGIN_FLAGS], {});
+    for (const args of [["status"], ["status", me.url, "--json"], ["status", "--all"], ["doctor"], ["token", me.url]]) {
+      const { code, stdout, stderr } = await me.run(args, { env: NO_KEYCHAIN });
+      expect([args, code]).toEqual([args, 8]);
+      expect(stdout + stderr).not.toMatch(/(?<!not )sealed with a key in the OS keychain/);
+    }
+    const checked = await me.run(["doctor", "--json"], { env: NO_KEYCHAIN });
+    const files = JSON.parse(checked.stdout).checks.find(({ name }: { name: string }) => name === "files");
+    expect(files).toMatchObject({ state: "warning", found: expect.stringContaining("not sealed") });
+    expect(storedLogins(me.home).every(({ text }) => /"kind": "(grant|client)"/.test(text))).toBe(true);
+  });
+
   it("logins are stored unsealed where the settings allow it, and every command that uses one warns", async ({
     me,
   }) => {

@@ -164,7 +164,7 @@ describe("a store that is opened", () => {
     );
     expect(openStore(choice("file"), () => "/h", io).location).toBe("/h");
     expect(openStore(choice("keyring"), () => "/h", io).location).toBe(
-      "files under /h, sealed with a key in the OS keychain",
+      "files under /h, to be sealed with a key in the OS keychain",
     );
   });
 

@@ -24,7 +24,10 @@ export function checkedStore(store: GrantStore, events: Events): GrantStore {
     });
   };
   return {
-    location: store.location,
+    // It may depend on what was read.
+    get location() {
+      return store.location;
+    },
     tenant: store.tenant,
     read: async (key) => {
       // Each call reads: a read that succeeds is worth neither an event nor the time of a more precise clock.

@@ -8,6 +8,8 @@ import { CipherError, formatSealed, KIND, NONCE_BYTES, parseSealed, TAG_BYTES } 
 export interface Cipher {
   /** @param name the file's own identity (for example "grant:<digest>"), bound into the result so that files cannot be swapped */
   seal(text: string, name: string): string | Promise<string>;
+  /** Whether a text is a sealed one. @throws CipherError as {@link sealedWith} */
+  isSealed(text: string): boolean;
   /** @throws CipherError where the text cannot be opened */
   open(sealed: string, name: string): string | Promise<string>;
 }
@@ -23,6 +25,7 @@ export function aesGcm(key: Uint8Array): Cipher {
   const secret = createSecretKey(key);
   const id = keyId(key);
   return {
+    isSealed: (text) => sealedWith(text) !== undefined,
     seal(text, name) {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv("aes-256-gcm", secret, nonce, { authTagLength: TAG_BYTES });

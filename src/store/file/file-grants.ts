@@ -21,7 +21,10 @@ import { type Stored, VersionedFiles } from "./versioned-files.js";
 
 /** How the file store opens and seals its files. */
 export interface FileGrantTools {
-  open<T>(text: string, path: string, name: string, decode: (text: string) => T): Promise<T>;
+  /** Opens a file, and seals it if it is not sealed yet. */
+  open<T>(stored: Pick<Stored, "text" | "path">, name: string, decode: (text: string) => T): Promise<T>;
+  /** Whether a text is to be sealed, and is not. */
+  isUnsealed(text: string): boolean;
   seal(text: string, name: string): Promise<string>;
 }
 
@@ -33,12 +36,12 @@ const MAX_FOLDER_TRIES = 10;
 /** Grants in private folders, one folder each: reading one costs the same whatever else is stored. */
 export function fileGrants(
   home: string,
-  { open, seal }: FileGrantTools,
+  { open, seal, isUnsealed }: FileGrantTools,
 ): Pick<GrantStore, "read" | "reserve" | "save" | "remove" | "list" | "connections"> {
   const places = new GrantPlaces(home);
 
-  const decode = ({ id }: Pick<GrantPlace, "id">, { text, path, generation }: Stored) =>
-    open(text, path, `grant:${id}`, (plain) => ({ plain, grant: decodeStored(plain, id, generation) }));
+  const decode = ({ id }: Pick<GrantPlace, "id">, stored: Stored) =>
+    open(stored, `grant:${id}`, (plain) => ({ plain, grant: decodeStored(plain, id, stored.generation) }));
 
   const decodeStored = (text: string, id: string, generation: number): Grant => {
     const grant = decodeGrant(text);
@@ -60,6 +63,9 @@ export function fileGrants(
   const reserve = async (key: GrantKey): Promise<Reservation> => {
     const place = places.of(key);
     const { files } = place;
+    const found = find(place);
+    // What another process seals before the save would look like another login.
+    if (found && isUnsealed(found.text)) await decode(place, found);
     const before = find(place);
     let reserved = reserveIn(places, place, before?.path);
     const save = async (grant: Grant, expected: number | undefined): Promise<boolean> => {

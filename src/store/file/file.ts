@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, renameSync, utimesSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { AgentAuthError } from "../../errors.js";
 import {
   CodecError,
@@ -38,7 +39,7 @@ import {
   temporaryPath,
   writePrivateFile,
 } from "../private/private-file.js";
-import { publishPrivateFile, reservePrivateFile } from "../private/published-file.js";
+import { publishPrivateFile, replacePublishedFile, reservePrivateFile } from "../private/published-file.js";
 import { CipherError } from "../seal/sealing.js";
 import { onFiles, storeError } from "../store-error.js";
 import type { Cipher } from "./cipher.js";
@@ -62,13 +63,16 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
   const leases = new FileLeases(join(folder, "claims"));
   const lease: GrantStore["lease"] = (name, work, options) => leases.run(name, work, options);
   const tools: FileGrantTools = {
-    open: async (text, path, name, decode) => {
+    open: async ({ text, path }, name, decode) => {
       try {
-        return decode(cipher ? await cipher.open(text, name) : text);
+        const record = decode(cipher ? await cipher.open(text, name) : text);
+        if (tools.isUnsealed(text)) await sealFile({ text, path }, await tools.seal(text, name));
+        return record;
       } catch (cause) {
         throw unusableFileError(path, cause);
       }
     },
+    isUnsealed: (text) => cipher !== undefined && !cipher.isSealed(text),
     seal: async (text, name) => (cipher ? cipher.seal(text, name) : text),
   };
   const clients = recordFiles<ClientRecord>(join(folder, "clients"), tools, {
@@ -89,6 +93,19 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
     unrevoked: fileUnrevoked(folder, tools),
     lease,
   };
+}
+
+const SEAL_TRIES = 40;
+const SEAL_PAUSE_MS = 25;
+
+/** Seals a file that was written before the store had a key. */
+async function sealFile({ text, path }: { text: string; path: string }, sealed: string): Promise<void> {
+  // Without a keychain, the settings may have files stay as they are.
+  for (let tries = 1; sealed !== text && !replacePublishedFile(path, text, sealed); tries++) {
+    if (tries === SEAL_TRIES)
+      throw storeError(`the file ${path} is not sealed, and another process is at it`, undefined);
+    await sleep(SEAL_PAUSE_MS);
+  }
 }
 
 /** The error for a file that cannot be read, with the command that moves it away: it is never overwritten or removed. */
@@ -123,7 +140,7 @@ function recordFiles<T>(folder: string, { open, seal }: FileGrantTools, { kind, 
     checkPrivateFolders(folder);
     const path = pathOf(id);
     const text = readPrivateFile(path);
-    return text === undefined ? undefined : open(text, path, `${kind}:${id}`, (plain) => decode(plain, id));
+    return text === undefined ? undefined : open({ text, path }, `${kind}:${id}`, (plain) => decode(plain, id));
   };
   const write = async (id: string, record: T): Promise<void> => {
     checkPrivateFolders(folder);

@@ -84,11 +84,14 @@ export class VersionedFiles {
 
   /** Removes the record, after its reserved files, which could otherwise be published in between. */
   remove(): void {
-    for (const name of listFolder(this.folder)) {
-      if (name.endsWith(".tmp")) removeFile(join(this.folder, name));
-    }
-    for (let found = this.#all(); found.length > 0; found = this.#all()) {
-      for (const generation of found) removeFile(this.#path(generation));
+    // Twice: a process that seals the record begins before its name is gone, and could give it back after the first time.
+    for (let time = 1; time <= 2; time++) {
+      for (const name of listFolder(this.folder)) {
+        if (name.endsWith(".tmp")) removeFile(join(this.folder, name));
+      }
+      for (let found = this.#all(); found.length > 0; found = this.#all()) {
+        for (const generation of found) removeFile(this.#path(generation));
+      }
     }
     syncIfThere(this.folder);
   }

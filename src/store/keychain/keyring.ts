@@ -32,8 +32,8 @@ export interface KeyringStoreOptions {
 /**
  * Grants and clients in files that are sealed (AES-256-GCM) with a key in the keychain of the operating system. The
  * keychain stores that one key and nothing else; it is read when the key is first needed, once for each store that is
- * opened, and written once in the lifetime of the folder. Unsealed files are read too, and sealed when they are next
- * saved.
+ * opened, and written once in the lifetime of the folder. An unsealed file is sealed when it is first read; where that
+ * fails, so does the read.
  *
  * @param folder is created by the first save
  * @throws from its methods, `AgentAuthError` `store_failed`: the keychain is missing or locked, denies access or does not
@@ -54,6 +54,7 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
   };
   const files = fileStore(folder, {
     cipher: {
+      isSealed: (text) => sealedWith(text) !== undefined,
       async seal(text, name) {
         const cipher = cipherOf(await key().make());
         return cipher ? cipher.seal(text, name) : text;
@@ -117,8 +118,10 @@ function locationOf(folder: string, fallback: "none" | "file", answer: KeyAnswer
   if (answer && "failure" in answer && fallback === "file") {
     return `files under ${folder}, not sealed, since the OS keychain cannot be used`;
   }
-  const orNot = fallback === "file" && !answer ? ", or not sealed where it cannot be used" : "";
-  return `files under ${folder}, sealed with a key in the OS keychain${orNot}`;
+  if (answer && "failure" in answer) return `files under ${folder}, which need the OS keychain: it cannot be used`;
+  if (answer) return `files under ${folder}, sealed with a key in the OS keychain`;
+  const orNot = fallback === "file" ? ", or not sealed where it cannot be used" : "";
+  return `files under ${folder}, to be sealed with a key in the OS keychain${orNot}`;
 }
 
 /** The keychain's account for a folder, the same for every path that leads to it. */

@@ -2,7 +2,16 @@ import { constants, linkSync, mkdirSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { codeOf, isContention, retryWhileBusy, statOf } from "../../platform/files.js";
 import { storeError } from "../store-error.js";
-import { attempt, CONTENT, discardFile, inUse, syncFolder, temporaryPath, writeSynced } from "./private-file.js";
+import {
+  attempt,
+  CONTENT,
+  discardFile,
+  inUse,
+  readPublishedFile,
+  syncFolder,
+  temporaryPath,
+  writeSynced,
+} from "./private-file.js";
 
 /** How file systems answer that they have no hard links: EISDIR on Windows for exFAT, EACCES on Android. */
 const NO_LINKS = new Set(["EPERM", "EACCES", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EISDIR"]);
@@ -47,6 +56,37 @@ export function publishPrivateFile(temporary: string, path: string, content: str
   }
   // It is saved: nothing that fails from here on may say otherwise.
   discardFile(temporary);
+  attempt(() => syncFolder(dirname(path)));
+  return true;
+}
+
+/**
+ * Replaces the content of a file, atomically and durably, if it still has the content that was read. One process does it
+ * at a time.
+ *
+ * @returns false while another one does
+ */
+export function replacePublishedFile(path: string, before: string, content: string): boolean {
+  const temporary = `${path}.replaced.tmp`;
+  try {
+    writeSynced(temporary, content, constants.O_CREAT | constants.O_EXCL);
+  } catch (cause) {
+    const code = codeOf(cause);
+    if (code === "EEXIST" || code === "ENOENT") return code === "ENOENT";
+    throw storeError(`the folder ${dirname(path)} cannot be written`, cause, inUse(cause));
+  }
+  try {
+    if (readPublishedFile(path) !== before) {
+      discardFile(temporary);
+      return true;
+    }
+    retryWhileBusy(() => renameSync(temporary, isFolder(path) ? join(path, CONTENT) : path));
+  } catch (cause) {
+    // Another process has removed both.
+    if (codeOf(cause) === "ENOENT") return true;
+    discardFile(temporary);
+    throw storeError(`the file ${path} cannot be written`, cause, inUse(cause));
+  }
   attempt(() => syncFolder(dirname(path)));
   return true;
 }

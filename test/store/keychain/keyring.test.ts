@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Grant } from "../../../src/oauth/model/grant.js";
@@ -6,6 +6,7 @@ import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import type { Keychain } from "../../../src/store/keychain/keychain.js";
 import { accountOf, type KeyringStoreOptions, keyringStore } from "../../../src/store/keychain/keyring.js";
+import { replacePublishedFile } from "../../../src/store/private/published-file.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
 import { heldError } from "../../helpers/told.js";
@@ -65,15 +66,82 @@ describe("what is written", () => {
     expect(Buffer.from(keychain.value ?? "", "base64url")).toHaveLength(32);
     expect((await store.read(KEY))?.tokens.accessToken.reveal()).toBe(accessToken.reveal());
   });
+});
 
-  it("was read from a file store before, and is sealed when it is next saved", async () => {
+describe("what a file store has written before", () => {
+  async function plainLogins() {
     const home = folder();
-    await fileStore(home).save(madeGrant(KEY), undefined);
-    const store = keyringStore(home, { keychain: fakeKeychain() });
+    const files = fileStore(home);
+    await files.save(madeGrant(KEY), undefined);
+    await files.save(madeGrant(OTHER), undefined);
+    await files.saveClient(madeClient(), FORM);
+    const keychain = fakeKeychain();
+    const open = (more: KeyringStoreOptions = {}) => keyringStore(home, { keychain, ...more });
+    const hasTokens = () => [...kept(home).values()].some((text) => /-token-1|client-secret-1/.test(text));
+    return { home, keychain, open, hasTokens };
+  }
+
+  it("is sealed when it is first read, by whatever reads it", async () => {
+    const { home, open, hasTokens } = await plainLogins();
+    const store = open();
+    expect(store.location).toContain("to be sealed");
     expect((await store.read(KEY))?.tokens.accessToken.reveal()).toBe("access-token-1");
-    expect(kindsOf(home)).toEqual(["grant"]);
-    expect(await store.save(madeGrant({ generation: 2 }), 1)).toBe(true);
-    expect(kindsOf(home)).toEqual(["sealed"]);
+    expect(kindsOf(home).filter((kind) => kind === "sealed")).toHaveLength(1);
+    expect(serversOf(await store.list()).sort()).toEqual([KEY.server, OTHER.server].sort());
+    expect((await store.readClient(ISSUER, FORM))?.clientSecret?.reveal()).toBe("client-secret-1");
+    expect([kindsOf(home), hasTokens()]).toEqual([["sealed", "sealed", "sealed"], false]);
+    expect(store.location).toBe(`files under ${home}, sealed with a key in the OS keychain`);
+    expect(await open().save(madeGrant({ generation: 2 }), 1)).toBe(true);
+  });
+
+  it("is sealed once where many processes read it, and a save that began before is no conflict", async () => {
+    const { home, open, keychain } = await plainLogins();
+    const reserved = await open().reserve(KEY);
+    const grants = await Promise.all(Array.from({ length: 8 }, () => open().read(OTHER)));
+    expect(grants.map((grant) => grant?.server)).toEqual(Array(8).fill(OTHER.server));
+    await open().list();
+    expect(await reserved.save(madeGrant({ generation: 2 }), 1)).toBe(true);
+    await reserved.release();
+    expect(kindsOf(home).filter((kind) => kind === "sealed")).toHaveLength(2);
+    expect(keychain.calls.filter((call) => call === "set")).toHaveLength(1);
+    expect(readdirSync(home, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".tmp"))).toEqual(
+      [],
+    );
+  });
+
+  it.each(["none", "file"] as const)(
+    "is said to be unsealed without a keychain, with the fallback %s",
+    async (fallback) => {
+      const { home, open, keychain, hasTokens } = await plainLogins();
+      keychain.refusal = "locked";
+      const store = open({ fallback });
+      const reading = store.read(KEY);
+      if (fallback === "file") expect((await reading)?.server).toBe(KEY.server);
+      else {
+        expect(await heldError(reading)).toMatchObject({ class: "store", message: expect.stringContaining("locked") });
+        expect(await heldError(store.list())).toMatchObject({ class: "store" });
+        expect(await heldError(store.reserve(KEY))).toMatchObject({ class: "store" });
+      }
+      expect([kindsOf(home).includes("sealed"), hasTokens()]).toEqual([false, true]);
+      expect(store.location).not.toMatch(/(?<!not )sealed/);
+      keychain.refusal = undefined;
+      expect(await open({ fallback }).list()).toHaveLength(2);
+      expect(kindsOf(home).filter((kind) => kind === "sealed")).toHaveLength(2);
+    },
+  );
+
+  it("is not given back by a process that seals it while another one removes it", async () => {
+    const { home, open } = await plainLogins();
+    const [path = ""] = [...kept(home).keys()].filter((one) => one.includes("grants"));
+    const text = readFileSync(path, "utf8");
+    expect(replacePublishedFile(path, "other", "sealed")).toBe(true);
+    expect(readFileSync(path, "utf8")).toBe(text);
+    writeFileSync(`${path}.replaced.tmp`, "another process");
+    expect(replacePublishedFile(path, text, "sealed")).toBe(false);
+    for (const key of [KEY, OTHER]) await open().remove(key);
+    expect(existsSync(`${path}.replaced.tmp`)).toBe(false);
+    expect(replacePublishedFile(path, text, "sealed")).toBe(true);
+    expect(existsSync(path)).toBe(false);
   });
 });
 
@@ -81,7 +149,7 @@ describe("the keychain", () => {
   it("is left alone until something sealed is read or something is saved", async () => {
     const keychain = fakeKeychain();
     const store = keyringStore(folder(), { keychain });
-    expect(store.location).toMatch(/^files under .*, sealed with a key in the OS keychain$/);
+    expect(store.location).toMatch(/^files under .*, to be sealed with a key in the OS keychain$/);
     expect(await store.read(KEY)).toBeUndefined();
     expect(await store.list()).toEqual([]);
     expect(await store.readClient(ISSUER, FORM)).toBeUndefined();
@@ -172,7 +240,7 @@ describe("a keychain that cannot be used", () => {
     );
     expect(kept(home)).toEqual(before);
     expect(keychain.calls).toEqual(["get"]);
-    expect(store.location).toBe(`files under ${home}, sealed with a key in the OS keychain`);
+    expect(store.location).toBe(`files under ${home}, which need the OS keychain: it cannot be used`);
   });
 
   it("is asked again by a store that is opened again", async () => {
@@ -214,7 +282,7 @@ describe("with the fallback to files", () => {
   it("says in advance that files may not be sealed, and then that they are not", async () => {
     const { store, home } = await refused();
     expect(store.location).toBe(
-      `files under ${home}, sealed with a key in the OS keychain, or not sealed where it cannot be used`,
+      `files under ${home}, to be sealed with a key in the OS keychain, or not sealed where it cannot be used`,
     );
     await store.save(madeGrant({ profile: "new" }), undefined);
     expect(store.location).toBe(`files under ${home}, not sealed, since the OS keychain cannot be used`);

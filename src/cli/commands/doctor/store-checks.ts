@@ -106,6 +106,13 @@ export const STORE_CHECKS = {
       const found = `${sealed} of ${count} are sealed, and only the keyring store can open them`;
       return warning(found, "set AGENTAUTH_STORE=keyring");
     }
+    const plain = ["clients", GRANTS].flatMap((folder) =>
+      filesIn(home, folder).filter((name) => examineFile(join(home, folder, name), () => {}) === "usable"),
+    );
+    if (store?.value === "keyring" && plain.length > 0) {
+      const found = `${plain.length} of ${count} are logins and clients that are not sealed: the next use seals them`;
+      return warning(found, "agentauth status --all");
+    }
     return ok(
       results.length === 0 ? "none yet" : `${count}, all can be used${sealed > 0 ? ` (${sealed} sealed)` : ""}`,
     );
