@@ -16,7 +16,6 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   "store/private/private-file.ts": "the files of the data folder",
   "store/leases/lock-owner.ts": "/proc",
   "profile/audit.ts": "nothing: opens the audit file for appending, with the checks of store/private/",
-  "profile/assertion-sources.ts": "assertions that a platform writes outside the data folder",
   "profile/connection-settings.ts": "certificates",
   "broker/socket-path.ts": "nothing: opens the folder of a socket to change its group",
   "cli/commands/mcp/hosts/entry.ts": "the package.json of npx",
