@@ -11,7 +11,8 @@ const policy = (...grants: string[]) => policyOfFlags(grants, CLIENT, "--grant")
 
 describe("the policy that flags describe", () => {
   it("has each server by its name, with every key, for one client", () => {
-    const all = "tools=a*,tools=b,hide-tools=c,methods=POST,methods=GET,paths=/x,scope=a b,account=ann,rpm=60";
+    const all =
+      "tools=a*,tools=b,hide-tools=c,methods=POST,methods=GET,paths=/x,headers=x-a,scope=a b,account=ann,rpm=60";
     expect(
       policy(`crm=https://crm.example/mcp?a=b,c&d=e,${all},until=2030-01-01T00:00:00Z`, "b=https://b.example/"),
     ).toEqual({
@@ -22,6 +23,7 @@ describe("the policy that flags describe", () => {
           hideTools: ["c"],
           methods: ["POST", "GET"],
           paths: ["/x"],
+          headers: ["x-a"],
           scope: "a b",
           account: "ann",
           requestsPerMinute: 60,

@@ -46,7 +46,7 @@ const GRANTS: readonly Machine[] = [
   {
     name: "an assertion",
     flags: (kit) => {
-      const assertion = jwt({ iss: "platform", sub: "ci", exp: 4e9, aud: [kit.as.issuer, kit.other.issuer] });
+      const assertion = jwt({ iss: "platform", sub: "ci", exp: 4e9, aud: kit.as.issuer });
       return ["--grant", "jwt-bearer", "--assertion", `file:${plant(kit, "assertion", assertion)}`];
     },
   },
@@ -145,7 +145,10 @@ async function bindFirst(kit: Kit, machine: Machine): Promise<void> {
   as.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_basic", "private_key_jwt"];
   kit.elsewhere.routes["/idp"] = {
     json: {
-      access_token: jwt({ iss: "idp", exp: 4e9, aud: as.issuer }, { typ: "oauth-id-jag+jwt" }),
+      access_token: jwt(
+        { iss: "idp", sub: "alice", client_id: "machine", resource: kit.mcp.url, exp: 4e9, aud: as.issuer },
+        { typ: "oauth-id-jag+jwt" },
+      ),
       issued_token_type: "urn:ietf:params:oauth:token-type:id-jag",
       token_type: "N_A",
       expires_in: 60,

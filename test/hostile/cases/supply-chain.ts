@@ -105,9 +105,7 @@ export const supplyChain: readonly HostileCase[] = [
       const bill = billOfMaterials(lock, JSON.parse(read("package.json")), bundled, new Map());
       const { components } = bill;
       const of = (name: string) => components.find(({ purl }) => purl.startsWith(`pkg:npm/${name}@`));
-      const needs = new Map(
-        bill.dependencies.map(({ ref, dependsOn }) => [ref, dependsOn]),
-      );
+      const needs = new Map(bill.dependencies.map(({ ref, dependsOn }) => [ref, dependsOn]));
       const unhashed = components.filter(
         ({ hashes }) => hashes[0]?.alg !== "SHA-512" || hashes[0].content.length !== 128,
       );
