@@ -1,6 +1,5 @@
 /** What of a request and of its response is passed on. */
 import { HttpHeaders } from "../http/http-headers.js";
-import type { BrokerGrant } from "./policy.js";
 
 /** The name of a request's grant, and the rest of its path: `/` for the server itself. */
 export interface ForwardTarget {
@@ -123,7 +122,7 @@ function decoded(text: string): string {
 
 /** Why the policy does not let a request pass; undefined if it does. */
 export function refusalOf(
-  { methods, paths }: BrokerGrant,
+  { methods, paths }: { readonly methods?: readonly string[]; readonly paths?: readonly string[] },
   { method, rest }: { method: string; rest: string },
 ): "method" | "path" | undefined {
   if (methods !== undefined && !methods.includes(method)) return "method";
