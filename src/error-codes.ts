@@ -71,6 +71,8 @@ export const CLIENT_ERROR_CODES = [
   "unusable_items",
   /** The local store cannot be read or written safely, or the output of the command line cannot be written. */
   "store_failed",
+  /** jq, which runs `--jq` of the command line, failed by itself: the expression may be right. */
+  "jq_failed",
   /** The engine that holds the store does not answer; the same call may succeed later. */
   "store_unavailable",
   /** The engine that holds the store may lose or evict logins, so it is not used. */

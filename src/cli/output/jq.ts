@@ -1,7 +1,7 @@
 /** `--jq`: a jq expression over the output, by the optional package jq-wasm. */
 
 import { createRequire } from "node:module";
-import { type AgentAuthError, messageOf, usageError } from "../../errors.js";
+import { AgentAuthError, messageOf, usageError } from "../../errors.js";
 import type { Format } from "../../profile/settings.js";
 import { escapeText } from "../../redact.js";
 import type { Io } from "../io/io.js";
@@ -41,7 +41,8 @@ const loadJqWasm: LoadJq = async () => (loader()("jq-wasm") as typeof import("jq
  * aborted array. Strings are printed without quotes, with line breaks and tabs, and other control characters
  * escaped; other values as JSON on one line.
  *
- * @throws {@link AgentAuthError} `usage` when jq-wasm is not installed, or with jq's error about the expression
+ * @throws {@link AgentAuthError} `usage` when jq-wasm is not installed, or with jq's error about the expression; `jq_failed`
+ * when jq itself fails
  */
 export function jqWriter(expression: string, each: boolean, { io, paths, reveal }: WriterContext): FormatWriter {
   const filter = jqFilter(expression);
@@ -55,24 +56,28 @@ export function jqWriter(expression: string, each: boolean, { io, paths, reveal 
     },
     async end() {
       // An invalid expression is an error for an empty list too.
-      await printResults(await filter(each ? "" : `[${collected.join(",")}]`), io);
+      await printResults(await filter(() => (each ? "" : `[${collected.join(",")}]`)), io);
     },
   };
 }
 
-/** The expression as a function from JSON texts to its outputs. */
-export function jqFilter(expression: string, load: LoadJq = loadJqWasm): (input: string) => Promise<unknown[]> {
+/** The expression as a function from JSON texts, or what makes them, to its outputs. */
+export function jqFilter(
+  expression: string,
+  load: LoadJq = loadJqWasm,
+): (input: string | (() => string)) => Promise<unknown[]> {
   let loading: Promise<Jq> | undefined;
   return async (input) => {
     loading ??= load().catch((cause) => {
-      throw notInstalled(cause);
+      throw loadError(cause);
     });
     const jq = await loading;
     try {
+      const text = typeof input === "string" ? input : input();
       // jq would read an expression that starts with "-" as an option.
-      return jq.json(input, expression.startsWith("-") ? ` ${expression}` : expression);
+      return withoutConsole(() => jq.json(text, expression.startsWith("-") ? ` ${expression}` : expression));
     } catch (error) {
-      throw filterError(error);
+      throw isOfExpression(error) ? filterError(error) : jqFailed(error);
     }
   };
 }
@@ -103,8 +108,34 @@ function showText(text: string): string {
   return text.replace(/[^\n\t]+/g, escapeText);
 }
 
-function notInstalled(cause: unknown): AgentAuthError {
-  return usageError("--jq needs the optional package jq-wasm, which is not installed", INSTALL, cause);
+/** jq reports on the console that it aborts. */
+function withoutConsole<T>(work: () => T): T {
+  const { error } = console;
+  console.error = () => {};
+  try {
+    return work();
+  } finally {
+    console.error = error;
+  }
+}
+
+function loadError(cause: unknown): AgentAuthError {
+  const { code } = cause as { code?: unknown };
+  if (code === "MODULE_NOT_FOUND" || code === "ERR_MODULE_NOT_FOUND")
+    return usageError("--jq needs the optional package jq-wasm, which is not installed", INSTALL, cause);
+  const message = `--jq: the optional package jq-wasm cannot be loaded: ${escapeText(messageOf(cause))}`;
+  return new AgentAuthError("jq_failed", message, { class: "store", hint: INSTALL, cause });
+}
+
+/** Whether jq ran, and refused the expression or its input: not where memory is at an end. */
+function isOfExpression(error: unknown): boolean {
+  return error instanceof Error && error.name === "JqError" && !/allocate memory|out of memory/i.test(error.message);
+}
+
+function jqFailed(cause: unknown): AgentAuthError {
+  const message = `--jq: jq failed, perhaps for lack of memory: ${escapeText(messageOf(cause))}`;
+  const hint = "-o ndjson --jq '…' runs on each item, in less memory";
+  return new AgentAuthError("jq_failed", message, { class: "store", hint, cause });
 }
 
 const OF_ARRAY = /Cannot index array with/;

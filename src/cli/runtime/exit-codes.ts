@@ -34,7 +34,7 @@ export const EXIT_CODE_MEANINGS: Readonly<Record<Outcome, string>> = {
   unavailable: "DNS, connection, TLS, timeout, or 429/5xx after the retries",
   remote: "the service rejected the request",
   partial: "a list ended incomplete, and stderr has the command that continues it; or some of its items have no id",
-  store: "the local store or keychain cannot be used safely, or the output cannot be written",
+  store: "the local store or keychain cannot be used safely, the output cannot be written, or jq failed",
   hungUp: "the terminal was closed, or its connection broke (SIGHUP)",
   aborted: "interrupted (SIGINT)",
   terminated: "terminated (SIGTERM)",

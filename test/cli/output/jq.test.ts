@@ -1,6 +1,8 @@
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { isJqInstalled, jqFilter, printResults, refuseJqWith } from "../../../src/cli/output/jq.js";
+import { runCli } from "../../helpers/cli.js";
 import { createMemoryIo } from "../../helpers/memory-io.js";
+import { SampleService } from "../../helpers/service.js";
 
 it("says how to install jq-wasm where it is missing", async () => {
   const missing = Object.assign(new Error("Cannot find package 'jq-wasm'"), { code: "ERR_MODULE_NOT_FOUND" });
@@ -23,6 +25,50 @@ it("says how an array comes apart where an expression takes it for an item", asy
     hint: expect.stringMatching(/'\.\[\] \| \.id'.*-o ndjson/),
   });
   await expect(jqFilter(".id |")("{}")).rejects.toMatchObject({ hint: expect.stringContaining("jqlang.org") });
+});
+
+/** A jq that throws. */
+const throwing = (error: unknown) => async () => ({
+  json: (): never => {
+    throw error;
+  },
+});
+const named = (name: string, message: string) => Object.assign(new Error(message), { name });
+
+it.each([
+  ["a wasm that aborts", named("RuntimeError", "Aborted(). Build with -sASSERTIONS for more info.")],
+  ["a memory that does not grow", new RangeError("WebAssembly.Memory.grow(): Maximum memory size exceeded")],
+  ["jq without memory", named("JqError", "jq: error: cannot allocate memory")],
+])("is an error of its own with %s, and of the user with a wrong expression", async (_, thrown) => {
+  const failed = { code: "jq_failed", class: "store", hint: expect.stringContaining("-o ndjson --jq"), cause: thrown };
+  await expect(jqFilter(".", throwing(thrown))("{}")).rejects.toMatchObject(failed);
+  const wrong = throwing(named("JqError", "jq: error: syntax error, unexpected end of file"));
+  await expect(jqFilter(".[", wrong)("{}")).rejects.toMatchObject({ code: "usage" });
+});
+
+it("is an error of its own where the input is too long for one text", async () => {
+  const tooLong = () => {
+    throw new RangeError("Invalid string length");
+  };
+  await expect(jqFilter(".")(tooLong)).rejects.toMatchObject({ code: "jq_failed", class: "store" });
+});
+
+it("is an error of its own where the package is there and cannot be loaded", async () => {
+  const broken = named("CompileError", "expected magic word");
+  await expect(jqFilter(".", () => Promise.reject(broken))("{}")).rejects.toMatchObject({
+    ...{ code: "jq_failed", class: "store", cause: broken },
+    hint: expect.stringContaining("npm install jq-wasm@"),
+  });
+});
+
+it("is an error of its own with a real jq that recurses without end", async () => {
+  const said = vi.spyOn(console, "error");
+  onTestFinished(() => said.mockRestore());
+  const env = await new SampleService(1).listen();
+  const { code, stdout, stderr } = await runCli(["devices", "list", "--pool", "p", "--jq", "def f: f | f; f"], { env });
+  expect([code, stdout]).toEqual([8, ""]);
+  expect(stderr).toMatch(/^error: --jq: jq failed.*Aborted.*\nhint: -o ndjson --jq /);
+  expect(said).not.toHaveBeenCalled();
 });
 
 it("gives every output of every input", async () => {

@@ -115,6 +115,7 @@ function toPlain(document: ReturnType<typeof parseDocument>): unknown {
   try {
     return document.toJS();
   } catch (error) {
+    if (!(error instanceof ReferenceError)) throw error;
     throw new SettingsSyntaxError(`it is not valid YAML: ${messageOf(error)}`);
   }
 }
