@@ -294,7 +294,7 @@ class DriftLog {
 }
 
 /** What changed, as a part of a sentence. */
-export function driftText({ field, from, to, offset }: Drift): string {
+function driftText({ field, from, to, offset }: Drift): string {
   if (field !== "position") return `${field} was ${from}, and ${to} at offset ${offset}`;
   return `the last item before offset ${offset} is ${to < 0 ? "not there any more" : `at offset ${to}`}`;
 }
