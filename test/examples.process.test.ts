@@ -79,7 +79,7 @@ const EXAMPLES: Record<string, (name: string) => Promise<void>> = {
       "status: fired 1 times, correct count",
       "status: fired 1 times, correct count",
       "truncated-json: fired 1 times, correct count",
-      "extra-fields: fired 6 times, correct count",
+      "extra-fields: fired 7 times, correct count",
     ]);
   },
 };

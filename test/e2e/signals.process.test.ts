@@ -129,7 +129,7 @@ describe("the reader of a list", () => {
       const out = collect(child.stdout);
       expect((await once(child, "close"))[0]).toBe(0);
       expect((JSON.parse(out()) as unknown[]).length).toBe(20_000);
-      expect(big.deviceRequests()).toBe(200);
+      expect(big.deviceRequests()).toBe(203);
     } finally {
       await big.sandbox.close();
     }
