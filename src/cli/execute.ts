@@ -1,12 +1,9 @@
 import { CommanderError } from "commander";
 import { isAgentAuthError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
-import { readFormsWith } from "../http/http-body.js";
-import { HttpFormData } from "../http/http-form-data.js";
 import { HttpHeaders } from "../http/http-headers.js";
 import { HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
-import { readFormBody } from "../http/multipart.js";
 import { isReference } from "../profile/secrets.js";
 import { Redactor } from "../redact.js";
 import { createIo, type Io, PipeClosed } from "./io/io.js";
@@ -134,8 +131,6 @@ const RUN_SANDBOX: readonly string[] = ["demo", "start"];
  * short command longer than the rest of its start. Assigned plainly, since defining the property loads it, too.
  */
 function installFetchClasses(): void {
-  readFormsWith(readFormBody);
-  globalThis.FormData = HttpFormData;
   globalThis.Headers = HttpHeaders;
   globalThis.Request = HttpRequest;
   globalThis.Response = HttpResponse;

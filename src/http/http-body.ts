@@ -1,18 +1,6 @@
 import type { BodyContent, ByteStream } from "./body-content.js";
 import type { HttpHeaders } from "./http-headers.js";
-import { mimeTypeOf, serializeMimeType } from "./multipart.js";
-
-type FormReader = (bytes: Uint8Array<ArrayBuffer>, type: string | null) => FormData | Promise<FormData>;
-
-const readByRuntime: FormReader = (bytes, type) =>
-  new Response(bytes, { headers: type === null ? {} : { "content-type": type } }).formData();
-
-let formReader = readByRuntime;
-
-/** Has a function read forms in place of the runtime: in a process whose `Response` is ours, there is no other. */
-export function readFormsWith(reader: FormReader = readByRuntime): void {
-  formReader = reader;
-}
+import { nativeClass } from "./native-classes.js";
 
 /** What a request and a response have in common: the interface mixin `Body` of the Fetch Standard. */
 export abstract class HttpBody {
@@ -38,21 +26,19 @@ export abstract class HttpBody {
   }
 
   async arrayBuffer(): Promise<ArrayBuffer> {
-    return (await this.#bytes()).buffer;
+    return this.#native().arrayBuffer();
   }
 
   async blob(): Promise<Blob> {
-    const bytes = await this.#bytes();
-    return new Blob([bytes], { type: serializeMimeType(mimeTypeOf(this.#headers.get("content-type"))) });
+    return this.#native().blob();
   }
 
   async bytes(): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#bytes();
+    return new Uint8Array(await this.arrayBuffer());
   }
 
-  /** @throws `TypeError` for a body that is no form of one of the two types, `multipart/form-data` and urlencoded */
   async formData(): Promise<FormData> {
-    return formReader(await this.#bytes(), this.#headers.get("content-type"));
+    return this.#native().formData();
   }
 
   async json(): Promise<unknown> {
@@ -63,20 +49,11 @@ export abstract class HttpBody {
     return this.#content.readText();
   }
 
-  async #bytes(): Promise<Uint8Array<ArrayBuffer>> {
-    const parts: Uint8Array<ArrayBuffer>[] = [];
-    let length = 0;
-    await this.#content.readTo((part) => {
-      parts.push(part);
-      length += part.byteLength;
-    });
-    const bytes = new Uint8Array(length);
-    let at = 0;
-    for (const part of parts) {
-      bytes.set(part, at);
-      at += part.byteLength;
-    }
-    return bytes;
+  /** What our commands do not ask for is read by the class of the runtime. */
+  #native(): Response {
+    this.#content.check();
+    const type = this.#headers.get("content-type");
+    return new (nativeClass("Response"))(this.body, { headers: type === null ? {} : { "content-type": type } });
   }
 }
 

@@ -69,13 +69,8 @@ export class HttpHeaders implements Headers {
     for (const [name, value] of this.entries()) callback.call(self, value, name, this);
   }
 
-  /** Shows the changes that are made between two of its steps. */
   *entries(): Generator<[string, string], undefined, unknown> {
-    for (let at = 0; ; at++) {
-      const pair = this.#pairs()[at];
-      if (pair === undefined) return;
-      yield [pair[0], pair[1]];
-    }
+    for (const [name, value] of this.#pairs()) yield [name, value];
   }
 
   *keys(): Generator<string, undefined, unknown> {

@@ -1,92 +1,23 @@
 import { type BodyContent, type BodySource, extractBody, type GivenBody, isRepeatable } from "./body-content.js";
 import { checkOptions, HttpBody } from "./http-body.js";
 import { HttpHeaders, TOKEN } from "./http-headers.js";
+import { nativeClass } from "./native-classes.js";
 
 /** What a request says beside its method, address, headers and body (Fetch Standard, `RequestInit`). */
-export interface RequestOptions {
-  readonly cache: Request["cache"];
-  readonly credentials: Request["credentials"];
-  readonly integrity: string;
-  readonly keepalive: boolean;
-  readonly mode: Request["mode"];
-  readonly redirect: Request["redirect"];
-  readonly referrer: string;
-  readonly referrerPolicy: Request["referrerPolicy"];
-}
-
-const DEFAULTS: RequestOptions = {
-  cache: "default",
-  credentials: "same-origin",
-  integrity: "",
-  keepalive: false,
-  mode: "cors",
-  redirect: "follow",
-  referrer: "about:client",
-  referrerPolicy: "",
-};
-
-const CHECKS: Record<keyof RequestOptions, (value: unknown) => unknown> = {
-  cache: oneOf("default", "no-store", "reload", "no-cache", "force-cache", "only-if-cached"),
-  credentials: oneOf("omit", "same-origin", "include"),
-  integrity: String,
-  keepalive: Boolean,
-  mode: oneOf("same-origin", "no-cors", "cors"),
-  redirect: oneOf("follow", "error", "manual"),
-  referrer: (value) => (value === "" ? "" : new URL(`${value}`).href),
-  referrerPolicy: oneOf(
-    "",
-    "no-referrer",
-    "no-referrer-when-downgrade",
-    "same-origin",
-    "origin",
-    "strict-origin",
-    "origin-when-cross-origin",
-    "strict-origin-when-cross-origin",
-    "unsafe-url",
-  ),
-};
-const NAMES = Object.keys(CHECKS) as (keyof RequestOptions)[];
-
-/**
- * The options of a new request.
- *
- * @param from those of the request that it is made of
- * @throws `TypeError` for a value that an option cannot have, alone or beside another one
- */
-function requestOptions(
-  given: Partial<RequestOptions> & { window?: null },
-  method: string,
-  from: RequestOptions = DEFAULTS,
-): RequestOptions {
-  if (given.window !== undefined && given.window !== null) throw new TypeError("the option window can only be null");
-  let options = from;
-  if (from !== DEFAULTS && Object.keys(given).length > 0) {
-    options = { ...from, referrer: DEFAULTS.referrer, referrerPolicy: DEFAULTS.referrerPolicy };
-  }
-  for (const name of NAMES) {
-    const value = given[name];
-    if (value !== undefined && value !== options[name]) options = { ...options, [name]: CHECKS[name](value) };
-  }
-  const { cache, mode } = options;
-  if (cache === "only-if-cached" && mode !== "same-origin")
-    throw new TypeError('the cache mode only-if-cached needs the mode "same-origin"');
-  if (mode === "no-cors" && method !== "GET" && method !== "HEAD" && method !== "POST")
-    throw new TypeError(`the mode no-cors allows no method ${method}`);
-  return options;
-}
-
-function oneOf(...values: string[]): (value: unknown) => string {
-  return (value) => {
-    const text = `${value}`;
-    if (!values.includes(text)) throw new TypeError(`an option of a request is none of ${values.join(", ")}`);
-    return text;
-  };
-}
+const OPTIONS = [
+  "cache",
+  "credentials",
+  "integrity",
+  "keepalive",
+  "mode",
+  "redirect",
+  "referrer",
+  "referrerPolicy",
+] as const;
+type RequestOptions = Partial<Pick<Request, (typeof OPTIONS)[number]>>;
 
 /** What an {@link HttpRequest} is made of. */
-export interface HttpRequestInit
-  extends Pick<RequestInit, "method" | "headers" | "signal" | "duplex" | "window">,
-    Partial<RequestOptions> {
+export interface HttpRequestInit extends Pick<RequestInit, "method" | "headers" | "signal" | "duplex">, RequestOptions {
   body?: NonNullable<RequestInit["body"]> | null;
 }
 
@@ -125,13 +56,12 @@ export class HttpRequest extends HttpBody implements Request {
     const from = input instanceof HttpRequest ? input : undefined;
     const url = from?.url ?? checkAddress(`${input}`);
     const method = given.method === undefined ? (from?.method ?? "GET") : checkMethod(`${given.method}`);
-    const options = requestOptions(given, method, from === undefined ? from : from.#options);
+    const options = from === undefined ? {} : { ...from.#options };
+    for (const name of OPTIONS) if (given[name] !== undefined) Object.assign(options, { [name]: given[name] });
     const { content, type } = extractBody(given.body);
     const isStreamed = !isRepeatable(content.source);
     if (given.duplex === undefined ? isStreamed : given.duplex !== "half")
       throw new TypeError('a request whose body is a stream needs the option duplex, which can only be "half"');
-    if (isStreamed && options.keepalive)
-      throw new TypeError("a request with keepalive cannot have a stream as its body");
     const isOfInput = content.source === null && from !== undefined;
     const source = isOfInput ? from.#content.source : content.source;
     if (source !== null && (method === "GET" || method === "HEAD"))
@@ -161,52 +91,50 @@ export class HttpRequest extends HttpBody implements Request {
     return this.#url;
   }
 
-  get cache(): Request["cache"] {
-    return this.#options.cache;
-  }
-
-  get credentials(): Request["credentials"] {
-    return this.#options.credentials;
-  }
-
-  get destination(): "" {
-    return "";
+  get redirect(): Request["redirect"] {
+    return this.#options.redirect ?? "follow";
   }
 
   get duplex(): "half" {
     return "half";
   }
 
+  get cache(): Request["cache"] {
+    return this.#native.cache;
+  }
+
+  get credentials(): Request["credentials"] {
+    return this.#native.credentials;
+  }
+
+  get destination(): Request["destination"] {
+    return this.#native.destination;
+  }
+
   get integrity(): string {
-    return this.#options.integrity;
-  }
-
-  get isHistoryNavigation(): boolean {
-    return false;
-  }
-
-  get isReloadNavigation(): boolean {
-    return false;
+    return this.#native.integrity;
   }
 
   get keepalive(): boolean {
-    return this.#options.keepalive;
+    return this.#native.keepalive;
   }
 
   get mode(): Request["mode"] {
-    return this.#options.mode;
-  }
-
-  get redirect(): Request["redirect"] {
-    return this.#options.redirect;
+    return this.#native.mode;
   }
 
   get referrer(): string {
-    return this.#options.referrer;
+    return this.#native.referrer;
   }
 
   get referrerPolicy(): Request["referrerPolicy"] {
-    return this.#options.referrerPolicy;
+    return this.#native.referrerPolicy;
+  }
+
+  /** What our commands do not ask for is said by the class of the runtime. */
+  get #native(): Request {
+    const { method, url } = this;
+    return new (nativeClass("Request"))(url, { ...this.#options, method });
   }
 
   get signal(): AbortSignal {
@@ -221,9 +149,10 @@ export class HttpRequest extends HttpBody implements Request {
 
   /** What makes the same request with `fetch`, beside its address. */
   asInit(): RequestInit {
-    const { method, headers, payload: body, redirect } = this;
+    const { method, headers, payload: body } = this;
     const signal = this.#signal && { signal: this.#signal };
-    const init = { method, headers: Object.fromEntries(headers), redirect, ...signal, ...(body !== null && { body }) };
+    const head = { ...this.#options, method, headers: Object.fromEntries(headers), ...signal };
+    const init = { ...head, ...(body !== null && { body }) };
     return isRepeatable(body) ? init : { ...init, duplex: "half" };
   }
 

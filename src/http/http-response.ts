@@ -2,6 +2,7 @@ import { type BodyContent, type ByteStream, extractBody, type GivenBody } from "
 import type { AbortSource } from "./deadline.js";
 import { checkOptions, HttpBody } from "./http-body.js";
 import { HttpHeaders } from "./http-headers.js";
+import { nativeClass } from "./native-classes.js";
 
 /** The head of an {@link HttpResponse}. */
 export interface HttpResponseInit {
@@ -21,7 +22,7 @@ interface Head {
   readonly statusText: string;
   readonly url: string;
   readonly redirected: boolean;
-  readonly type: "basic" | "default" | "error";
+  readonly type: "basic" | "default";
   /** Whether its headers cannot be changed. */
   readonly isFrozen: boolean;
 }
@@ -29,18 +30,12 @@ interface Head {
 /** A reason phrase (RFC 9112 section 4). */
 const REASON = /^[\t\x20-\x7e\x80-\xff]*$/;
 const WITHOUT_BODY = new Set([101, 204, 205, 304]);
-const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 /** A `Response` of the Fetch Standard. On Node the global class loads all of `fetch`. */
 export class HttpResponse extends HttpBody implements Response {
   readonly #content: BodyContent;
   #head: Head;
   #isReadOut = false;
-
-  /** A network error, which has no status. */
-  static error(): HttpResponse {
-    return new HttpResponse().#freeze({ status: 0, type: "error" });
-  }
 
   /** @throws `TypeError` for what JSON cannot express */
   static json(data: unknown, init?: HttpResponseInit | null): HttpResponse {
@@ -51,11 +46,14 @@ export class HttpResponse extends HttpBody implements Response {
     return new HttpResponse(text, { ...init, headers });
   }
 
-  /** @throws `TypeError` for an invalid address, `RangeError` for a status that is none of a redirect */
-  static redirect(url: string | URL, status = 302): HttpResponse {
-    const location = new URL(url).href;
-    if (!REDIRECTS.has(status)) throw new RangeError(`a redirect cannot have the status ${status}`);
-    return new HttpResponse(null, { status, headers: { location } }).#freeze();
+  /** A network error, which has no status. */
+  static error(): Response {
+    return nativeClass("Response").error();
+  }
+
+  /** @throws as the class of the runtime */
+  static redirect(url: string | URL, status: Parameters<typeof Response.redirect>[1] = 302): Response {
+    return nativeClass("Response").redirect(url, status);
   }
 
   /** @throws `RangeError` for a status that no response can have, `TypeError` for another part of that kind */
@@ -134,11 +132,5 @@ export class HttpResponse extends HttpBody implements Response {
     copy.#head = this.#head;
     if (this.#head.isFrozen) HttpHeaders.freeze(copy.headers);
     return copy;
-  }
-
-  #freeze(head: Partial<Head> = {}): this {
-    this.#head = { ...this.#head, ...head, isFrozen: true };
-    HttpHeaders.freeze(this.headers);
-    return this;
   }
 }

@@ -1,10 +1,7 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { readFormsWith } from "../../src/http/http-body.js";
-import { HttpFormData } from "../../src/http/http-form-data.js";
+import { expect, it } from "vitest";
 import { HttpHeaders } from "../../src/http/http-headers.js";
 import { HttpRequest } from "../../src/http/http-request.js";
 import { HttpResponse } from "../../src/http/http-response.js";
-import { readFormBody } from "../../src/http/multipart.js";
 
 type WithBytes<Message> = Message & { bytes(): Promise<Uint8Array> };
 
@@ -21,7 +18,7 @@ export interface FetchClasses {
   FormData: new (form?: unknown) => FormData;
 }
 
-const OURS = { Headers: HttpHeaders, Request: HttpRequest, Response: HttpResponse, FormData: HttpFormData };
+const OURS = { Headers: HttpHeaders, Request: HttpRequest, Response: HttpResponse, FormData };
 const OF_NODE = { Headers, Request, Response, FormData };
 
 /** What the standard says of the classes: a sentence, how to see it, and what is seen; an error by its class. */
@@ -37,8 +34,6 @@ const [major = 0] = process.versions.node.split(".").map(Number);
 
 /** Runs a table with our classes, and with those of Node, which shows that the table is right. */
 export function testStandard(cases: readonly StandardCase[]): void {
-  beforeAll(() => readFormsWith(readFormBody));
-  afterAll(() => readFormsWith());
   for (const [name, run, expected, differing] of cases) {
     it(name, async () => expect(await outcome(() => run(OURS as unknown as FetchClasses))).toEqual(expected));
     if (differing?.includes(major)) continue;

@@ -11,21 +11,14 @@ import {
   validateJwtAccessToken,
 } from "oauth4webapi";
 import createClient from "openapi-fetch";
-import { readFormsWith } from "../../src/http/http-body.js";
-import { HttpFormData } from "../../src/http/http-form-data.js";
 import { HttpHeaders } from "../../src/http/http-headers.js";
 import { HttpRequest } from "../../src/http/http-request.js";
 import { HttpResponse } from "../../src/http/http-response.js";
-import { readFormBody } from "../../src/http/multipart.js";
 import { createFetch } from "../../src/transport/network.js";
 
 interface Paths {
   "/item": {
     get: { responses: { 200: { content: { "application/json": { method: string } } } } };
-    post: {
-      requestBody: { content: { "application/json": { a: number } } };
-      responses: { 200: { content: { "application/json": { body: string } } } };
-    };
   };
 }
 
@@ -34,16 +27,12 @@ const { origin } = JSON.parse(process.argv[2] ?? "{}") as { origin: string };
 globalThis.Headers = HttpHeaders;
 globalThis.Request = HttpRequest;
 globalThis.Response = HttpResponse;
-globalThis.FormData = HttpFormData;
-readFormsWith(readFormBody);
 const fetch = createFetch({}, undefined);
 // The type of their option does not allow for exactOptionalPropertyTypes.
 const fetchOfOauth = (url: string, init: object) => fetch(url, init);
 
 const steps: Record<string, () => unknown> = {
-  async "every body in every form"() {
-    const form = new FormData();
-    form.append("a", new File(["text"], "name"));
+  async "every body"() {
     const stream = () => new Blob(["text"]).stream();
     const sizes: number[] = [];
     const bodies = [
@@ -61,15 +50,11 @@ const steps: Record<string, () => unknown> = {
         new Request(request),
         new Response(body === bodies[5] ? stream() : body),
       ]) {
-        sizes.push((await message.clone().text()).length, (await message.clone().arrayBuffer()).byteLength);
+        sizes.push((await message.clone().text()).length);
         for await (const part of message.body ?? []) sizes.push(part.length);
       }
     }
-    const read = await new Response(form).formData();
-    const urlencoded = await new Response(new URLSearchParams("a=1")).formData();
-    return [new Set(sizes), read instanceof FormData, [...read.keys()], [...urlencoded]].map((seen) =>
-      seen instanceof Set ? [...seen] : seen,
-    );
+    return [...new Set(sizes)];
   },
   async "openapi-fetch"() {
     const client = createClient<Paths>({ baseUrl: origin, fetch });
@@ -85,8 +70,7 @@ const steps: Record<string, () => unknown> = {
       },
     });
     const got = await client.GET("/item");
-    const posted = await client.POST("/item", { body: { a: 1 } });
-    return [got.data, posted.data, posted.response.headers.get("x-seen"), seen];
+    return [got.data, got.response.headers.get("x-seen"), seen];
   },
   async oauth4webapi() {
     const options = { [customFetch]: fetchOfOauth, [allowInsecureRequests]: true };
@@ -114,6 +98,10 @@ const steps: Record<string, () => unknown> = {
     // It has taken the request for one, and misses its token.
     const refused = await validateJwtAccessToken(server, new Request(resource), "audience").catch(String);
     return [access_token, await item.json(), item instanceof Response, refused];
+  },
+  async "the class of the runtime, where ours delegates"() {
+    const form = await new Response(new URLSearchParams("a=1")).formData();
+    return [[...form], globalThis.Response === HttpResponse];
   },
   // Shows that the list would name it.
   "Node's fetch": async () => (await globalThis.fetch("data:,a")).text(),

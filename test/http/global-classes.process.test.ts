@@ -16,9 +16,9 @@ it("our classes serve packages as those of the process, and Node loads none of i
   const { result } = await child.hears("done");
   const token = "for scope=a&grant_type=client_credentials";
   expect(result).toEqual({
-    "every body in every form": { seen: [[4], true, ["a"], [["a", "1"]]], isLoaded: false },
+    "every body": { seen: [4], isLoaded: false },
     "openapi-fetch": {
-      seen: [{ method: "GET", body: "" }, { method: "POST", body: '{"a":1}' }, "1", [true, true, true, true]],
+      seen: [{ method: "GET", body: "" }, "1", [true, true]],
       isLoaded: false,
     },
     oauth4webapi: {
@@ -30,6 +30,7 @@ it("our classes serve packages as those of the process, and Node loads none of i
       ],
       isLoaded: false,
     },
+    "the class of the runtime, where ours delegates": { seen: [[["a", "1"]], true], isLoaded: true },
     "Node's fetch": { seen: "a", isLoaded: true },
   });
 });
