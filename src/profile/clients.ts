@@ -162,7 +162,7 @@ export function defaultStore(options: { profile?: string | undefined } = {}): Gr
  * const agent = createAgentClient({ grant });
  */
 export function workloadFrom(source: string, options: AssertionSourceOptions = {}): Workload {
-  const env = readEnv(process.env);
+  const env = readEnvironment();
   const fetch = networkFetch(bareNetwork(env), new Redactor());
   return openSource(source, options, { env, fetch, from: "the source of the assertion" });
 }
@@ -176,10 +176,14 @@ function readSurroundings(
   { profile, baseUrl }: { profile?: string | undefined; baseUrl?: string | undefined },
   rules?: SettingRules,
 ): Surroundings {
-  const env = readEnv(process.env);
+  const env = readEnvironment();
   const home = findHome(env)?.value;
   const flags = { ...(profile !== undefined && { profile }), ...(baseUrl !== undefined && { baseUrl }) };
   return { env, home, settings: readSettings(flags, env, (name) => `the option ${name}`, rules) };
+}
+
+function readEnvironment(): Env {
+  return readEnv(process.env);
 }
 
 function bareNetwork(env: Env): NetworkOptions {
