@@ -474,7 +474,7 @@ describe("an assertion", () => {
   it.for<[string, (issuer: string) => unknown]>([
     ["the issuer", (issuer) => issuer],
     ["the token endpoint", (issuer) => `${issuer}/token`],
-    ["the issuer among others", (issuer) => ["https://other.example", issuer]],
+    ["a list of the issuer", (issuer) => [issuer]],
   ])("for %s is sent", async ([_what, aud], { scene, workload }) => {
     await (await workload(aud(scene.issuer.issuer))).token(scene.mcp.url);
     expect(scene.issuer.to(TOKEN)).toHaveLength(1);
@@ -483,9 +483,11 @@ describe("an assertion", () => {
   it.for<[string, unknown, string]>([
     ["another issuer", "https://honest.example", "https://honest.example"],
     ["several others", ["https://a.example", "https://b.example"], "https://b.example"],
+    ["the issuer among others", (issuer: string) => ["https://other.example", issuer], "https://other.example"],
     ["no audience", undefined, "has no aud"],
   ])("for %s is not, and both sides are named", async ([_what, aud, said], { scene, workload }) => {
-    const error = await (await workload(aud)).token(scene.mcp.url).catch((thrown: unknown) => thrown as Error);
+    const named = typeof aud === "function" ? aud(scene.issuer.issuer) : aud;
+    const error = await (await workload(named)).token(scene.mcp.url).catch((thrown: unknown) => thrown as Error);
     expect(error).toMatchObject({ code: "wrong_audience", class: "refused", message: expect.stringContaining(said) });
     expect(error).toMatchObject({ message: expect.stringContaining(scene.issuer.issuer) });
     nothingSent(scene.issuer);

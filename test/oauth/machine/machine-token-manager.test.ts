@@ -62,13 +62,15 @@ const it = sceneTest
   /** What the identity provider issues. */
   .extend("idJag", ({ scene }) => {
     const header: Record<string, unknown> = { typ: "oauth-id-jag+jwt" };
-    const claims: Record<string, unknown> = { iss: "https://idp.example", exp: 4e9, aud: scene.issuer.issuer };
+    const claims: Record<string, unknown> = { iss: undefined, sub: "alice", client_id: "machine", exp: 4e9 };
+    Object.assign(claims, { aud: scene.issuer.issuer, resource: scene.mcp.url });
     const answer: Record<string, unknown> = { issued_token_type: ID_JAG, token_type: "N_A" };
     return { header, claims, answer };
   })
   /** A client whose identity provider issues that. */
   .extend("employee", async ({ scene, machine, idJag }) => {
     const idp = await scene.another("idp", "");
+    idJag.claims["iss"] = idp.origin;
     idp.routes["/token"] = async () => ({
       json: { access_token: await unsignedJwt(idJag.claims, idJag.header), expires_in: 300, ...idJag.answer },
     });
