@@ -28,6 +28,7 @@ const OUTPUTS = {
   "store-reseal": ["commands/store/run.ts", "ResealRow"],
   "store-keep-alive": ["commands/store/keep-alive.ts", "KeepAliveRow"],
   "store-copy": ["commands/store/copy.ts", "CopyReport"],
+  "sandbox-options": ["../sandbox/sandbox-settings.ts", "SandboxFileOptions"],
   sandbox: ["commands/sandbox/run.ts", "PrintedSandbox"],
   machine: ["commands/sandbox/run.ts", "MachineCredentials"],
   commands: ["commands/commands/command-tree.ts", "CommandTree"],
@@ -35,6 +36,9 @@ const OUTPUTS = {
   "command-summary": ["commands/commands/run.ts", "CommandSummary"],
   error: ["output/errors.ts", "ErrorReport"],
 };
+
+/** The types of what is read: a member that they do not have is an error. */
+const READ = ["SandboxFileOptions"];
 
 /** A type that contains itself, by its name in `$defs`. */
 const DEFINITIONS = { CommandInfo: "command" };
@@ -49,12 +53,7 @@ const BY_NAME = [
 const NO_FORMAT = ["AgentAuthErrorJson.url"];
 
 /** Fields that may get more values in any version: the values of today are examples. */
-const OPEN = [
-  "AgentAuthErrorJson.class",
-  "CommandTree.name",
-  "EffectiveSetting.key",
-  "TraceEntry.step",
-];
+const OPEN = ["AgentAuthErrorJson.class", "CommandTree.name", "EffectiveSetting.key", "TraceEntry.step"];
 
 /** The schemas by the names of the outputs, as JSON. */
 export function outputSchemasText(root) {
@@ -86,6 +85,7 @@ function outputSchema(checker, node) {
     type: schema.type,
     ...(description !== "" && { description }),
     ...schema,
+    ...(READ.includes(node.name.text) && { additionalProperties: false }),
     ...(Object.keys(definitions).length > 0 && { $defs: definitions }),
   };
 
@@ -135,6 +135,19 @@ function outputSchema(checker, node) {
     if (parts.every((part) => part.isStringLiteral())) {
       const values = parts.map(({ value }) => value).sort();
       return { type: "string", ...(values.length === 1 ? { const: values[0] } : { enum: values }) };
+    }
+    const kinds = parts.map((part) => part.getProperty("kind"));
+    if (kinds.length > 1 && kinds.every((kind) => kind !== undefined)) {
+      const kind = partsSchema(
+        kinds.flatMap((one) => checker.getTypeOfSymbol(one)),
+        `${at}.kind`,
+      );
+      return { type: "object", properties: { kind }, required: ["kind"] };
+    }
+    const others = parts.filter((part) => !has(ts.TypeFlags.BooleanLiteral)(part));
+    if (others.length > 0 && others.length < parts.length) {
+      const { type, ...schema } = partsSchema(others, at);
+      return { type: ["boolean", type], ...schema };
     }
     if (parts.every(has(ts.TypeFlags.BooleanLiteral))) {
       const value = parts.length === 1 ? { const: checker.typeToString(first) === "true" } : {};

@@ -14,6 +14,8 @@ export interface SandboxState {
   pid: number;
   /** The base URL of its service. */
   base_url: string;
+  /** The address at which clients reach it through a proxy; this machine uses the base URL, where it listens. */
+  public_url?: string;
   /** The API token of its service. */
   api_token: string;
   /** The token of its admin API. */
@@ -103,8 +105,8 @@ export function checkSandboxToken(
     );
   }
   const sandbox = readSandboxState(home);
-  if (token.startsWith(SANDBOX_PREFIX) || sandbox === undefined || new URL(sandbox.base_url).origin !== origin)
-    return token;
+  const isOwn = token.startsWith(SANDBOX_PREFIX) || token === sandbox?.api_token;
+  if (isOwn || sandbox === undefined || new URL(sandbox.base_url).origin !== origin) return token;
   throw badAddressError(
     `the API token (${source}) is not the sandbox's, and ${quote(baseUrl.value)} (${baseUrl.source}) is a sandbox`,
     "unset AGENTAUTH_API_TOKEN for the sandbox, whose own token comes with --profile sandbox",

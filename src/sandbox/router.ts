@@ -15,6 +15,7 @@ import { errorResponse, Refusal, type SandboxResponse } from "./http/sandbox-res
 export interface OriginSettings {
   seed: number;
   host: string;
+  publicUrl: string | undefined;
   faults: FaultController;
   /** The origins whose pages may use the parts that allow pages. */
   allowOrigins: readonly string[];
@@ -53,7 +54,7 @@ export class Origins {
   /** Serves an open origin. */
   serve(origin: string, parts: readonly SandboxPart[]): void {
     const port = this.#listening.get(origin)?.port ?? 0;
-    this.#routers.set(origin, createRouter(this.#settings, parts, hostGuard(this.#settings.host, port)));
+    this.#routers.set(origin, createRouter(this.#settings, parts, hostGuard({ ...this.#settings, port })));
   }
 
   /** Closes all of them, within a second. */

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { AgentAuthError, usageError } from "../errors.js";
+import { AgentAuthError, messageOf, usageError } from "../errors.js";
 import { parseUrl } from "../http/address.js";
 import { checkOptionNames } from "../http/public-class.js";
+import type { JsonObject } from "../http/strict-json.js";
 import { quote } from "../redact.js";
 import type { DataSize } from "./data/data.js";
 import { MAX_POOLS } from "./data/seeded.js";
@@ -14,6 +15,7 @@ import {
   type OAuthOptions,
   type OptionReaders,
   readFlag,
+  readListOf,
   readOAuthSettings,
   readOptions,
   readWholeNumber,
@@ -34,6 +36,11 @@ export interface SandboxOptions extends OAuthOptions {
   allowOrigins?: readonly string[];
   /** The port; 0 takes a free one. Default 0. */
   port?: number;
+  /**
+   * The origin at which clients reach the sandbox through a proxy, such as `https://sandbox.example`: every address that the
+   * sandbox publishes begins with it. Default: where it listens.
+   */
+  publicUrl?: string;
   /** Default 2. */
   accounts?: number;
   /** Per account. Default 3. */
@@ -68,6 +75,9 @@ export interface SandboxOptions extends OAuthOptions {
   signal?: AbortSignal;
 }
 
+/** The options of a sandbox as a file has them: `sandbox start --options <file>`. */
+export type SandboxFileOptions = Omit<SandboxOptions, "now" | "mcpServer" | "signal">;
+
 /** {@link SandboxOptions}, validated and with defaults. */
 export type SandboxSettings = ReturnType<typeof readSandboxSettings>;
 
@@ -79,9 +89,10 @@ const MAX_PER_PARENT = 100_000;
 
 const READERS = {
   seed: readWholeNumber(1, 0, 2 ** 32 - 1),
-  host: (value = "127.0.0.1") => value,
+  host: readText("127.0.0.1"),
   allowNonLoopback: readFlag,
   allowOrigins: readOrigins,
+  publicUrl: readPublicUrl,
   port: readWholeNumber(0, 0, 65_535),
   accounts: readWholeNumber(2, 1, MAX_PER_PARENT),
   domains: readWholeNumber(3, 1, MAX_PER_PARENT),
@@ -92,7 +103,7 @@ const READERS = {
   maxPageSize: readWholeNumber(1000, 1, MAX_DEVICES),
   apiToken: readToken("sandbox_"),
   controlToken: readToken("sandbox_control_"),
-  faults: (value: readonly Fault[] = []) => value,
+  faults: readFaults,
   now: (value = Date.now) => value,
   mcpServer: (value?: CreateMcpServer) => value,
   signal: (value?: AbortSignal) => value,
@@ -118,16 +129,49 @@ function hostRefused(host: string): AgentAuthError {
   });
 }
 
-function readOrigins(origins: readonly string[] = []): readonly string[] {
-  const bad = origins.find((origin) => !/^https?:/.test(origin) || parseUrl(origin)?.origin !== origin);
-  if (bad === undefined) return [...origins];
-  throw invalidOption("allowOrigins", bad, "exact origins such as http://localhost:5173");
+/**
+ * Checks the names of the members of an options file; their values are checked as those of {@link startSandbox}.
+ *
+ * @param from the file, for messages
+ * @throws AgentAuthError `usage`
+ */
+export function checkFileOptions(given: JsonObject, from: string): SandboxFileOptions {
+  const { now: _, mcpServer: __, signal: ___, ...known } = { ...OAUTH_READERS, ...READERS };
+  try {
+    checkOptionNames(given, known, from);
+  } catch (error) {
+    throw usageError(messageOf(error), "agentauth schema sandbox-options", error);
+  }
+  return given;
+}
+
+const isOrigin = (origin: string) => /^https?:/.test(origin) && parseUrl(origin)?.origin === origin;
+
+function readOrigins(value: readonly string[] | undefined, name: string): readonly string[] {
+  return readListOf(isOrigin, "exact origins such as http://localhost:5173")(value, name) ?? [];
+}
+
+function readPublicUrl(value: string | undefined, name: string): string | undefined {
+  const origin = value === undefined ? undefined : String(value).replace(/\/$/, "");
+  if (origin === undefined || isOrigin(origin)) return origin;
+  throw invalidOption(name, value, "an origin without a path, such as https://sandbox.example");
+}
+
+function readFaults(value: readonly Fault[] | undefined, name: string): readonly Fault[] {
+  return (readListOf(() => true, "a list of faults")(value, name) as readonly Fault[] | undefined) ?? [];
+}
+
+function readText(preset: string) {
+  return (value: string | undefined, name: string): string => {
+    if (value === undefined || typeof value === "string") return value ?? preset;
+    throw invalidOption(name, value, "a text");
+  };
 }
 
 function readToken(prefix: string) {
   return (value: string | undefined, name: string): string => {
     if (value === undefined) return prefix + randomBytes(24).toString("base64url");
-    if (/^[\w\-.~+/]+=*$/.test(value)) return value;
+    if (typeof value === "string" && /^[\w\-.~+/]+=*$/.test(value)) return value;
     const message = `sandbox: ${name} has a character that a bearer token cannot have (RFC 6750 section 2.1)`;
     throw usageError(message, "use letters, digits and - . _ ~ + /");
   };

@@ -18,7 +18,7 @@ const DAY_MS = 86_400_000;
 
 /** A running sandbox. */
 export interface Sandbox {
-  /** Where it listens, such as `http://127.0.0.1:40123`. */
+  /** Where it listens, such as `http://127.0.0.1:40123`; all other addresses begin with the option `publicUrl`, if it is given. */
   readonly origin: string;
   /** The base URL of the service: the management API is at `${baseUrl}/api/v1`. */
   readonly baseUrl: string;
@@ -113,11 +113,13 @@ export async function startSandboxWith(
     await close();
     throw error;
   });
+  const published = settings.publicUrl ?? origin;
   const machines = settings.oauth.machineGrants
-    ? new Machines(origin, clock, () => `${origin}/${data.first.pool}`)
+    ? new Machines(published, clock, () => `${published}/${data.first.pool}`)
     : undefined;
-  const servers = new PoolServers({ ...settings, origin, clock, data, machines });
-  const components = { ...settings, data, faults, clock, servers, machines, origin, requests: requests.log, closed };
+  const common = { ...settings, data, clock, machines, origin: published };
+  const servers = new PoolServers(common);
+  const components = { ...common, faults, servers, requests: requests.log, closed };
   const parts = [
     managementPart(components),
     authorizationPart(components),
@@ -131,8 +133,8 @@ export async function startSandboxWith(
   else signal?.addEventListener("abort", close);
   const sandbox: Omit<Sandbox, "apiToken" | "controlToken"> = {
     origin,
-    baseUrl: origin,
-    mcpUrl: others?.mcpUrl ?? origin + MCP_PATH,
+    baseUrl: published,
+    mcpUrl: others?.mcpUrl ?? published + MCP_PATH,
     authUrl: (poolId: string) => servers.get(poolId).issuer,
     accounts: data.accounts(),
     ids: data.first,

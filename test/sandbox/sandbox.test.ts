@@ -64,7 +64,45 @@ describe("a sandbox", () => {
     expect(await statusOf(sandbox, "/health", { Host: `rebound.example:${port}` })).toBe(403);
   });
 
+  it("publishes the public address alone, with cookies for https where it has that", async () => {
+    const publicUrl = "https://sandbox.example";
+    await using sandbox = await startSandbox({ publicUrl });
+    expect([sandbox.baseUrl, sandbox.mcpUrl, sandbox.authUrl(sandbox.ids.pool)]).toEqual([
+      publicUrl,
+      `${publicUrl}/mcp`,
+      `${publicUrl}/${sandbox.ids.pool}`,
+    ]);
+    const local = `${sandbox.origin}/${sandbox.ids.pool}`;
+    const metadata = await (await fetch(`${local}/.well-known/oauth-authorization-server`)).json();
+    const { issuer, authorization_endpoint, token_endpoint } = metadata as Record<string, string>;
+    for (const one of [issuer, authorization_endpoint, token_endpoint]) {
+      expect(one?.startsWith(`${publicUrl}/${sandbox.ids.pool}`)).toBe(true);
+    }
+    const registered = await fetch(`${local}/register`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ redirect_uris: ["http://127.0.0.1:1/"], token_endpoint_auth_method: "none" }),
+    });
+    const { client_id } = (await registered.json()) as { client_id: string };
+    const query = new URLSearchParams({
+      response_type: "code",
+      client_id,
+      code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+      code_challenge_method: "S256",
+    });
+    const page = await fetch(`${local}/authorize?${query}`, { redirect: "manual" });
+    expect(page.headers.get("location")?.startsWith("http://")).not.toBe(true);
+    expect(page.headers.getSetCookie()).not.toEqual([]);
+    expect(page.headers.getSetCookie().filter((cookie) => !/; secure/i.test(cookie))).toEqual([]);
+    expect(await statusOf(sandbox, "/health", { Host: "sandbox.example" })).toBe(200);
+    expect(await statusOf(sandbox, "/health", { Host: "sandbox.example", Origin: publicUrl })).toBe(200);
+    expect(await statusOf(sandbox, "/health", { Host: "other.example" })).toBe(403);
+    expect(await statusOf(sandbox, "/health", { Host: "sandbox.example", Origin: "http://sandbox.example" })).toBe(403);
+  });
+
   it.each<[string, SandboxOptions]>([
+    ["publicUrl", { publicUrl: "https://sandbox.example/path" }],
+    ["publicUrl", { publicUrl: "ftp://sandbox.example" }],
     ["devices", { devices: 1_000_001 }],
     ["devices", { devices: -1 }],
     ["pageSize", { pageSize: 0 }],

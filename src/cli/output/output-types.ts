@@ -36,6 +36,7 @@ export const OUTPUT_TYPES = {
   "store-reseal": { about: "numbers of resealed records: store reseal", version: 1 },
   "store-keep-alive": { about: "numbers of refreshed logins: store keep-alive", version: 1 },
   "store-copy": { about: "numbers of copied records, and what was skipped: store copy", version: 1 },
+  "sandbox-options": { about: "options of a sandbox, which are read: sandbox start --options", version: 1 },
   sandbox: { about: "a sandbox: sandbox start, sandbox status", version: 1 },
   machine: { about: "credentials for machine grants, with secrets: sandbox machine", version: 1 },
   commands: { about: "the command line itself: commands", version: 1 },

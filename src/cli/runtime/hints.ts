@@ -123,7 +123,7 @@ function loginHint(remedy: LoginRemedy, { hint = LOGIN_HINT }: AgentAuthError, c
 
 function allowHint(remedy: AllowRemedy, context: HintContext): string {
   const { option, also = [] } = remedy;
-  if (option === "allowNonLoopback") return "use 127.0.0.1, or give --allow-non-loopback";
+  if (option === "allowNonLoopback") return "use 127.0.0.1, or set allowNonLoopback in the file of --options";
   const { command, server } = context;
   const flags = optionsOf(remedy).map((words) => words.map(wordOf).join(" "));
   const trust = `if you trust this server, ${flags.join(" and ")} ${also.length > 0 ? "disable these checks" : "disables this check"} for it`;

@@ -124,13 +124,13 @@ export function checkFault(value: unknown): Fault {
   }
   const { kind, ...given } = value;
   const shape = shapeOf(kind);
+  const present = Object.entries(given).filter(([, entry]) => entry !== undefined);
+  for (const [name, entry] of present) checkField(name, entry, fieldOf(shape, name, name, kind));
   for (const name of shape.required ?? []) {
     if (given[name] === undefined) {
       throw faultError(name, given[name], `given for ${String(kind)}`, `add ${name}: ${shape.fields[name]?.expects}`);
     }
   }
-  const present = Object.entries(given).filter(([, entry]) => entry !== undefined);
-  for (const [name, entry] of present) checkField(name, entry, fieldOf(shape, name, name, kind));
   return structuredClone({ kind, ...Object.fromEntries(present) }) as Fault;
 }
 

@@ -13,13 +13,22 @@ export function isLoopback(host: string): boolean {
 /** Rejects requests of web pages, except those of the origin `page`. @throws Refusal */
 export type HostGuard = (request: IncomingMessage, page?: string) => void;
 
+/** Where a sandbox listens and is reached. */
+interface GuardedHost {
+  host: string;
+  port: number;
+  publicUrl: string | undefined;
+}
+
 /**
  * Returns the check that rejects requests of web pages: any page can make a browser send requests to loopback,
  * and with DNS rebinding read the responses too, but it can neither choose the Host header nor hide its Origin.
  *
- * Bound to more than loopback, any numeric address is an allowed host: rebinding needs a name.
+ * Bound to more than loopback, any numeric address is an allowed host: rebinding needs a name. A proxy passes on the host of
+ * the public address with its port or without, or the one that it connects to.
  */
-export function hostGuard(host: string, port: number): HostGuard {
+export function hostGuard({ host, port, publicUrl }: GuardedHost): HostGuard {
+  const published = publicUrl === undefined ? undefined : new URL(publicUrl);
   const names = new Set(["localhost", isIP(host) === 6 ? `[${host}]` : host]);
   const suffix = port === 80 ? "" : `:${port}`;
   const isAllowed = (authority: string) => {
@@ -30,11 +39,16 @@ export function hostGuard(host: string, port: number): HostGuard {
   };
   return (request, page) => {
     const hosts = request.headersDistinct["host"] ?? [];
-    if (hosts.length !== 1 || !isAllowed(hosts[0] ?? "")) {
+    const isPublic = [published?.host, published?.hostname].includes(hosts[0]?.toLowerCase() ?? "");
+    if (hosts.length !== 1 || !(isPublic || isAllowed(hosts[0] ?? ""))) {
       throw new Refusal(403, "not_permitted", "the Host header does not name this sandbox");
     }
     for (const origin of request.headersDistinct["origin"] ?? []) {
-      if (origin !== page && !(origin.startsWith("http://") && isAllowed(origin.slice("http://".length)))) {
+      if (
+        origin !== page &&
+        origin !== publicUrl &&
+        !(origin.startsWith("http://") && isAllowed(origin.slice("http://".length)))
+      ) {
         throw new Refusal(403, "not_permitted", "requests from other origins are refused");
       }
     }

@@ -98,7 +98,21 @@ export function readOptions<Readers extends object>(options: object, readers: Re
 }
 
 /** Reads an option that is off by default. */
-export const readFlag = (value = false) => value;
+export function readFlag(value: boolean | undefined, name: string): boolean {
+  if (value === undefined || typeof value === "boolean") return value ?? false;
+  throw invalidOption(name, value, "true or false");
+}
+
+/** Reads an option that is a list; undefined if it is not given. */
+export function readListOf<T>(accepts: (item: T) => boolean, expected: string) {
+  return (value: readonly T[] | undefined, name: string): readonly T[] | undefined => {
+    if (value === undefined) return undefined;
+    if (!Array.isArray(value)) throw invalidOption(name, value, expected);
+    const bad = value.find((item) => !accepts(item));
+    if (bad !== undefined) throw invalidOption(name, bad, expected);
+    return [...value];
+  };
+}
 
 /**
  * How {@link OAuthOptions} are read.
@@ -117,9 +131,9 @@ export const OAUTH_READERS = {
   refreshTokenTtlSeconds: readSeconds(2_592_000, 1),
   refreshReuseGraceSeconds: readSeconds(0, 0),
   requireOfflineAccess: readFlag,
-  scopesSupported: readScopes,
+  scopesSupported: readListOf(isScope, "a list of scopes"),
   machineGrants: readFlag,
-  exchangeAudiences: (value?: readonly string[]) => value && [...value],
+  exchangeAudiences: readListOf((item: string) => typeof item === "string", "a list of audiences"),
   dpop: readOneOf("off", ["off", "supported", "required"]),
   dpopNonces: readFlag,
 } satisfies OptionReaders<OAuthOptions>;
@@ -150,10 +164,8 @@ function readOneOf<T extends string>(preset: T, values: readonly T[]) {
   };
 }
 
-function readScopes(value: readonly string[] | undefined): readonly string[] | undefined {
-  const bad = value?.find((scope) => !isScopeToken(scope));
-  if (bad !== undefined) throw invalidOption("scopesSupported", bad, "a list of scopes");
-  return value && [...value];
+function isScope(item: string): boolean {
+  return typeof item === "string" && isScopeToken(item);
 }
 
 function readSeconds(preset: number, min: number) {
@@ -171,6 +183,8 @@ export function readWholeNumber(preset: number, min: number, max: number, kind =
 
 /** The error for an invalid option. */
 export function invalidOption(name: string, value: unknown, expected: string): AgentAuthError {
-  const message = `sandbox: ${name} must be ${expected}, ${quote(String(value))} is not`;
+  // An object of strict JSON has no prototype, and so no text of its own.
+  const shown = typeof value === "object" ? JSON.stringify(value) : String(value);
+  const message = `sandbox: ${name} must be ${expected}, ${quote(shown)} is not`;
   return usageError(message, `give ${name} as ${expected}`);
 }

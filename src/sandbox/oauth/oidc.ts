@@ -26,6 +26,8 @@ export interface OidcErrors {
 
 /** An authorization server. */
 export interface OidcProvider {
+  /** Whether `x-forwarded-*` say where clients reach it. */
+  proxy: boolean;
   callback(): (request: IncomingMessage, response: ServerResponse) => unknown;
   on(event: string, listener: (...args: never[]) => void): unknown;
   registerGrantType(name: string, handler: (ctx: OidcContext) => Promise<void>, parameters: string[]): void;

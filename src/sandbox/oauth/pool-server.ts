@@ -100,7 +100,10 @@ export class PoolServer {
     );
     this.#extend(provider, store, { errors, proofs });
     const callback = provider.callback();
-    const { host } = new URL(this.issuer);
+    // The headers below say where clients reach the server, whatever they sent: oidc-provider builds its URLs from these.
+    provider.proxy = true;
+    const { host, protocol } = new URL(this.issuer);
+    const reached = { host, "x-forwarded-host": host, "x-forwarded-proto": protocol.slice(0, -1) };
     return {
       provider,
       store,
@@ -108,8 +111,7 @@ export class PoolServer {
         inProcessRequest(callback, {
           ...request,
           originalUrl: this.path + request.url,
-          // The host of the issuer, whatever Host the client sent: oidc-provider builds its URLs from this.
-          headers: { ...request.headers, host },
+          headers: { ...request.headers, ...reached },
         }),
     };
   }

@@ -28,7 +28,7 @@ const ALLOW: Readonly<Record<PolicyOption, string>> = {
   allowCrossOriginEndpoints: trusting("--allow-cross-origin-endpoints"),
   allowCrossOriginMetadata: trusting("--allow-cross-origin-metadata"),
   allowMissingPkceMetadata: trusting("--allow-missing-pkce-metadata"),
-  allowNonLoopback: "use 127.0.0.1, or give --allow-non-loopback",
+  allowNonLoopback: "use 127.0.0.1, or set allowNonLoopback in the file of --options",
   allowPrivateNetwork: trusting("--allow-private-network"),
   dpop: trusting("--dpop auto"),
   resource:

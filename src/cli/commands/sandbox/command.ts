@@ -1,12 +1,10 @@
 import { wholeNumber } from "../../../profile/setting-rules.js";
 import { textOrJson } from "../../flags/output.js";
-import { addFlags, collectRepeated } from "../../flags/values.js";
+import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Sandbox:", order: 1, names: ["sandbox"], declare: declareSandbox };
-
-const METADATA = "Where authorization servers publish their metadata (default: both)";
 
 /** `sandbox start|status|stop|fault`. */
 function declareSandbox(registry: Registry): void {
@@ -26,26 +24,13 @@ While it runs, --profile sandbox uses it:
   const start = group.command("start").description("Start the sandbox and run it until Ctrl-C or `sandbox stop`");
   addFlags(start, undefined, [
     ["--port <n>", "Port to listen on (default: a free one)", wholeNumber(0, 65_535)],
-    ["--seed <n>", "Seed of the sample data (default: 1)", wholeNumber(0)],
-    ["--accounts <n>", "Number of accounts (default: 2)", wholeNumber(1)],
-    ["--domains <n>", "Number of domains per account (default: 3)", wholeNumber(1)],
-    ["--pools <n>", "Number of pools per domain (default: 4)", wholeNumber(1)],
+    ["--public-url <origin>", "Origin at which a proxy serves it: what it publishes begins with it"],
     ["--devices <n>", "Number of devices per pool (default: 120)", wholeNumber(0, 1_000_000)],
-    ["--latency <ms>", "Delay of each response in ms (default: 0)", wholeNumber(0, 3_600_000)],
-    ["--fault <fault>", "Fault to inject from the start (repeatable)", collectRepeated],
-    ["--metadata <address>", METADATA, ["appended", "rfc8414", "both"]],
+    ["--seed <n>", "Seed of the sample data (default: 1)", wholeNumber(0)],
     ["--auto-approve", "Approve every login without asking the user"],
-    ["--iss", "Return and announce iss in authorization responses (RFC 9207)"],
     ["--device-flow", "Enable the device authorization grant (RFC 8628)"],
-    ["--client-metadata-documents", "Accept clients by metadata document"],
     ["--machine-grants", "Enable machine grants; see sandbox machine"],
-    ["--opaque", "Issue opaque access tokens (introspection only)"],
-    ["--access-token-ttl <seconds>", "Lifetime of access tokens in seconds (default: 3600)", wholeNumber(1)],
-    ["--dpop <mode>", "DPoP-bound tokens (default: off)", ["off", "supported", "required"]],
-    ["--dpop-nonces", "Require a server nonce in every DPoP proof"],
-    ["--host <address>", "Address to listen on (default: 127.0.0.1)"],
-    ["--allow-non-loopback", "Allow an address that other machines can reach"],
-    ["--allow-origin <origin>", "Origin whose pages may log in (repeatable)", collectRepeated],
+    ["--options <file>", "All other options, as JSON (agentauth schema sandbox-options)"],
     ...textOrJson(),
   ])
     .addHelpText(
@@ -54,7 +39,7 @@ While it runs, --profile sandbox uses it:
 Examples:
   $ agentauth sandbox start
   $ agentauth sandbox start --devices 5000 --auto-approve
-  $ agentauth sandbox start --fault 503:times=2 -o json`,
+  $ agentauth sandbox start --options sandbox.json -o json`,
     )
     .action(registry.run(load, "start"));
   const status = group.command("status").description("Show whether the sandbox runs, and where");

@@ -1,6 +1,7 @@
-import { AgentAuthError, usageError } from "../../../errors.js";
+import { readFileSync } from "node:fs";
+import { AgentAuthError, messageOf, usageError } from "../../../errors.js";
 import { HttpRequest } from "../../../http/http-request.js";
-import { parseStrictJson } from "../../../http/strict-json.js";
+import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
 import { createTransport } from "../../../http/transport.js";
 import {
   forgetSandboxState,
@@ -18,11 +19,15 @@ import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
 type SandboxOptions = import("../../../sandbox/sandbox-settings.js").SandboxOptions;
 
-/** The flags of `sandbox start` that the sandbox has an option of the same name for. */
+/** The flags of `sandbox start`, which the sandbox has options of the same names for; a file has all others. */
 const OPTIONS = [
-  ...(["host", "port", "allowNonLoopback", "seed", "accounts", "domains", "pools", "devices"] as const),
-  ...(["metadata", "autoApprove", "iss", "deviceFlow", "clientMetadataDocuments", "machineGrants"] as const),
-  ...(["opaque", "dpop", "dpopNonces"] as const),
+  "port",
+  "publicUrl",
+  "devices",
+  "seed",
+  "autoApprove",
+  "deviceFlow",
+  "machineGrants",
 ] as const satisfies readonly (keyof SandboxOptions)[];
 
 /** Options of the `sandbox` commands. */
@@ -31,17 +36,14 @@ export interface SandboxCommandOptions
     Pick<SandboxOptions, (typeof OPTIONS)[number]> {
   output?: "text" | "json";
   json?: boolean;
-  allowOrigin?: string[];
-  latency?: number;
-  accessTokenTtl?: number;
-  fault?: string[];
+  options?: string;
   faults: string[];
   clear?: boolean;
   change?: string;
 }
 
 /** The output of `sandbox start` (`ready`) and `sandbox status` (`running`) with `-o json`. */
-interface PrintedSandbox extends Partial<Omit<SandboxState, "control_token">> {
+interface PrintedSandbox extends Partial<Omit<SandboxState, "control_token" | "public_url">> {
   /** Printed by `sandbox start`. */
   ready?: true;
   /** Whether a sandbox is running; printed by `sandbox status`. All other fields are absent if none is. */
@@ -95,15 +97,11 @@ export const SANDBOX_RUNS: Readonly<
       );
     }
     const { startSandbox } = await import("../../../sandbox/sandbox.js");
-    const { parseFault } = await import("../../../sandbox/faults/check-fault.js");
-    const sandbox = await startSandbox({
-      ...givenOptions(options),
-      faults: (options.fault ?? []).map(parseFault),
-      signal: context.signal,
-    });
+    const sandbox = await startSandbox({ ...(await givenOptions(options)), signal: context.signal });
     const state: SandboxState = {
       pid: process.pid,
-      base_url: sandbox.baseUrl,
+      base_url: sandbox.origin,
+      ...(sandbox.baseUrl !== sandbox.origin && { public_url: sandbox.baseUrl }),
       api_token: sandbox.apiToken,
       control_token: sandbox.controlToken,
       account_id: sandbox.ids.account,
@@ -127,8 +125,7 @@ export const SANDBOX_RUNS: Readonly<
   async status(options, context) {
     const state = readSandboxState(context.home());
     const healthy = state !== undefined && (await isHealthy(state, context));
-    const { control_token: _, ...shown } = healthy ? state : { control_token: "" };
-    const printed: PrintedSandbox = { running: healthy, ...shown };
+    const printed: PrintedSandbox = { running: healthy, ...(healthy && shownOf(state)) };
     if (wantsJson(options)) await context.io.stdout.write(`${JSON.stringify(printed)}\n`);
     else await context.io.stdout.write(healthy ? readyLine(state, options) : "no sandbox is running\n");
     return healthy ? EXIT_CODES.ok : EXIT_CODES.unavailable;
@@ -196,12 +193,25 @@ export const SANDBOX_RUNS: Readonly<
   },
 };
 
-/** The given options, under the sandbox's names. */
-function givenOptions(options: SandboxCommandOptions): SandboxOptions {
-  const { latency: latencyMs, accessTokenTtl: accessTokenTtlSeconds, allowOrigin: allowOrigins } = options;
-  const others = { latencyMs, accessTokenTtlSeconds, allowOrigins };
-  const all = [...OPTIONS.map((name) => [name, options[name]] as const), ...Object.entries(others)];
-  return Object.fromEntries(all.filter(([, value]) => value !== undefined));
+/** The options of the file, and in place of them those of the flags. */
+async function givenOptions({ options: path, ...flags }: SandboxCommandOptions): Promise<SandboxOptions> {
+  const given = Object.fromEntries(OPTIONS.flatMap((name) => (flags[name] === undefined ? [] : [[name, flags[name]]])));
+  if (path === undefined) return given;
+  const { checkFileOptions } = await import("../../../sandbox/sandbox-settings.js");
+  const from = `the file ${quote(path)}`;
+  let content: unknown;
+  try {
+    content = parseStrictJson(readFileSync(path, "utf8"));
+  } catch (error) {
+    throw usageError(`${from} cannot be read: ${messageOf(error)}`, "agentauth schema sandbox-options", error);
+  }
+  if (!isJsonObject(content)) throw usageError(`${from} is not a JSON object`, "agentauth schema sandbox-options");
+  return { ...checkFileOptions(content, from), ...given };
+}
+
+/** What is printed of a sandbox: its public address, where it has one. */
+function shownOf({ control_token: _, public_url: publicUrl, ...shown }: SandboxState): PrintedSandbox {
+  return { ...shown, base_url: publicUrl ?? shown.base_url };
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -223,9 +233,9 @@ function wantsJson(options: SandboxCommandOptions): boolean {
 
 /** One line that a script can wait for, with everything that a client needs. */
 function readyLine(state: SandboxState, options: SandboxCommandOptions): string {
-  const { control_token: _, ...shown } = state;
+  const shown = shownOf(state);
   if (wantsJson(options)) return `${JSON.stringify({ ready: true, ...shown } satisfies PrintedSandbox)}\n`;
-  return `sandbox ready at ${state.base_url} (account ${state.account_id}, domain ${state.domain_id}, pool ${state.pool_id}, MCP server ${state.mcp_url})\n`;
+  return `sandbox ready at ${shown.base_url} (account ${state.account_id}, domain ${state.domain_id}, pool ${state.pool_id}, MCP server ${state.mcp_url})\n`;
 }
 
 async function isHealthy(state: SandboxState, context: CommandContext): Promise<boolean> {

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { FAULT_KINDS } from "../../../../src/sandbox/index.js";
 import { collect, linesOf, runCli, startCli, temporaryFolder, until } from "../../../helpers/cli.js";
@@ -12,7 +13,7 @@ import { type OwnSandbox, startOwnSandbox } from "./support.js";
 const it = test
   // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
   .extend("sandbox", { scope: "file" }, async ({}, { onCleanup }) => {
-    const sandbox = await startOwnSandbox(["--devices", "40", "--pools", "1", "--seed", "7"]);
+    const sandbox = await startOwnSandbox(["--devices", "40", "--seed", "7", "--options", optionsFile({ pools: 1 })]);
     onCleanup(async () => void (await sandbox.stop()));
     return sandbox;
   })
@@ -23,29 +24,83 @@ const it = test
     return sandbox;
   });
 
-it.for([
-  ["appended", 200, 404],
-  ["rfc8414", 404, 200],
-] as const)("publishes metadata where --metadata says: %s", async ([metadata, appended, inserted]) => {
-  const sandbox = await startOwnSandbox(["--devices", "1", "--metadata", metadata]);
-  onTestFinished(async () => void (await sandbox.stop()));
-  const { base_url, pool_id } = sandbox.ready;
-  const wellKnown = "/.well-known/oauth-authorization-server";
-  const answers = await Promise.all([
-    fetch(`${base_url}/${pool_id}${wellKnown}`),
-    fetch(`${base_url}${wellKnown}/${pool_id}`),
-  ]);
-  expect(answers.map(({ status }) => status)).toEqual([appended, inserted]);
-});
+/** A file of options. */
+function optionsFile(content: unknown): string {
+  const path = join(temporaryFolder(), "sandbox.json");
+  writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
+  return path;
+}
 
-it("lets pages of each --allow-origin use its MCP servers", async () => {
-  const origins = ["http://localhost:5173", "https://inspector.example"];
-  const sandbox = await startOwnSandbox(["--devices", "1", ...origins.flatMap((one) => ["--allow-origin", one])]);
-  onTestFinished(async () => void (await sandbox.stop()));
-  const answers = await Promise.all(
-    [...origins, "http://evil.example"].map((origin) => fetch(sandbox.ready.mcp_url ?? "", { headers: { origin } })),
-  );
-  expect(answers.map(({ headers }) => headers.get("access-control-allow-origin"))).toEqual([...origins, null]);
+describe("--options", () => {
+  it("takes what startSandbox takes, and the flags decide over it", async () => {
+    const origin = "http://localhost:5173";
+    const fault = { kind: "status", status: 503, path: "device", times: 1 };
+    const options = {
+      devices: 9,
+      pools: 1,
+      metadata: "appended",
+      allowOrigins: [origin],
+      faults: [fault],
+      apiToken: "t",
+    };
+    const sandbox = await startOwnSandbox(["--devices", "2", "--options", optionsFile(options)]);
+    onTestFinished(async () => void (await sandbox.stop()));
+    const { base_url, pool_id, mcp_url = "", api_token } = sandbox.ready;
+    expect(api_token).toBe("t");
+    const inserted = await fetch(`${base_url}/.well-known/oauth-authorization-server/${pool_id}`);
+    expect(inserted.status).toBe(404);
+    const page = await fetch(mcp_url, { headers: { origin } });
+    expect(page.headers.get("access-control-allow-origin")).toBe(origin);
+    const list = ["devices", "list", "--profile", "sandbox", "-o", "id", "--retries", "0"];
+    expect((await sandbox.run(list)).code).toBe(5);
+    expect(linesOf((await sandbox.run(list)).stdout)).toHaveLength(2);
+  });
+
+  it.each<[string, unknown, RegExp]>([
+    ["a misspelt member", { devcies: 5 }, /has no option "devcies"; did you mean devices\?/],
+    [
+      "a misspelt member of a fault",
+      { faults: [{ kind: "status", stauts: 503 }] },
+      /unknown field "stauts".*did you mean status/s,
+    ],
+    ["a kind of fault that does not exist", { faults: [{ kind: "nope" }] }, /"nope"/],
+    ["an option for programs", { now: 5 }, /has no option "now"/],
+    ["a host for others", { host: "0.0.0.0" }, /does not listen on "0\.0\.0\.0".*set allowNonLoopback/s],
+    ["a host that is no text", { host: 5 }, /host must be a text/],
+    ["a flag that is a text", { opaque: "yes" }, /opaque must be true or false/],
+    ["a number that is null", { seed: null }, /seed must be an integer/],
+    ["faults that are no list", { faults: {} }, /faults must be a list of faults/],
+    ["origins that are no list", { allowOrigins: "http://localhost" }, /allowOrigins must be exact origins/],
+    ["scopes that are no texts", { scopesSupported: [5] }, /scopesSupported must be a list of scopes/],
+    ["a token that is no text", { apiToken: 5 }, /apiToken/],
+    [
+      "a public address with a path",
+      { publicUrl: "https://sandbox.example/a" },
+      /publicUrl must be an origin without a path/,
+    ],
+    ["a list", [], /is not a JSON object/],
+    ["a member twice", '{"seed":1,"seed":2}', /cannot be read/],
+  ])("refuses %s", async (_what, content, reason) => {
+    const run = await runCli(["sandbox", "start", "--options", optionsFile(content)], {
+      env: { AGENTAUTH_HOME: temporaryFolder() },
+    });
+    expect(run).toMatchObject({ code: 2, stdout: "", stderr: expect.stringMatching(reason) });
+  });
+
+  it("has a schema that knows each option, and no other", async () => {
+    const { stdout } = await runCli(["schema", "sandbox-options"]);
+    const validate = new Ajv2020({ strictTypes: false }).compile(JSON.parse(stdout));
+    const good = {
+      publicUrl: "https://a.example",
+      autoApprove: "alice",
+      faults: [{ kind: "html", times: 2 }],
+      dpop: "off",
+    };
+    expect([validate(good), validate({ autoApprove: true })]).toEqual([true, true]);
+    for (const bad of [{ devcies: 5 }, { now: 5 }, { faults: [{ kind: "nope" }] }, { dpop: "on" }, { host: 5 }]) {
+      expect(validate(bad)).toBe(false);
+    }
+  });
 });
 
 describe("a sandbox in the test's process", () => {
