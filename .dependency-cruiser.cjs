@@ -28,10 +28,7 @@ const PACKAGES = {
   oauth4webapi: "^src/oauth/",
   open: BUNDLED,
   "oidc-provider": BUNDLED,
-  yaml: BUNDLED,
   "jsonc-parser": BUNDLED,
-  "smol-toml": BUNDLED,
-  "toml-eslint-parser": BUNDLED,
 };
 
 /** The folders of the sandbox, each with those that it may import; sandbox.ts and what is beside it import all of them. */

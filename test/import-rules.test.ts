@@ -332,10 +332,7 @@ const CASES: readonly Case[] = [
     { name: "oauth4webapi", home: "src/oauth/a.ts", elsewhere: "src/cli/a.ts" },
     { name: "oidc-provider", home: "src/packages/a.ts", elsewhere: "src/sandbox/a.ts" },
     { name: "open", home: "src/packages/a.ts", elsewhere: "src/login/a.ts" },
-    { name: "yaml", home: "src/packages/a.ts", elsewhere: "src/cli/a.ts" },
     { name: "jsonc-parser", home: "src/packages/a.ts", elsewhere: "src/cli/a.ts" },
-    { name: "smol-toml", home: "src/packages/a.ts", elsewhere: "src/cli/a.ts" },
-    { name: "toml-eslint-parser", home: "src/packages/a.ts", elsewhere: "src/cli/a.ts" },
   ].map(({ name, home, elsewhere }) => {
     const installed = {
       "package.json": JSON.stringify({ name: "made-up", dependencies: { [name]: "1" } }),

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawnSync } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -41,17 +41,6 @@ describe("what agentauth mcp config prints", () => {
     onTestFinished(() => client.close());
     await client.connect(new StdioClientTransport({ command, args, env: { ...cleanEnv(), ...env } }));
     expect(JSON.parse(textOf(await client.callTool({ name: "whoami" })) ?? "")).toMatchObject({ subject: "bob" });
-  });
-
-  it("gives the header that the server takes", async ({ me, url }) => {
-    await me.logIn();
-    const { headersHelper } = await entryOf(me, "--style", "headers-helper");
-    const env = cleanEnv({ AGENTAUTH_HOME: me.home });
-    const { stdout } = spawnSync("sh", ["-c", String(headersHelper)], { env, encoding: "utf8" });
-    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
-    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
-    const answer = await fetch(url, { method: "POST", body, headers: { ...headers, ...JSON.parse(stdout) } });
-    expect(answer.status).toBe(200);
   });
 });
 

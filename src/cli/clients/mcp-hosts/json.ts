@@ -6,95 +6,126 @@ import {
   type Node,
   type ParseError,
   parseTree,
-  printParseErrorCode,
 } from "#packages/jsonc";
-import { lineAt, lineBreakOf, lineStart, type SettingsLanguage, SettingsSyntaxError } from "./host.js";
+import { quote } from "../../../redact.js";
+
+/** The text of a host's settings cannot be read, or has a form that is not changed. */
+export class SettingsSyntaxError extends Error {
+  /** The line of the file, counted from 1, where it is known. */
+  readonly line: number | undefined;
+
+  constructor(rule: string, text = "", offset?: number) {
+    super(rule);
+    this.line = offset === undefined ? undefined : text.slice(0, offset).split("\n").length;
+  }
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** Whether a value is an object with keys. */
+export function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** What the user decides once there is an entry: whether and how the host uses the server. */
+const SWITCHES = new Set(["enabled", "disabled", "timeout", "tools"]);
+
+/** A stored entry with the values of another one; what the user or the host has added to it, or to a map in it, stays. */
+export function merged(stored: unknown, entry: Values): Values {
+  if (!isMap(stored)) return entry;
+  const ours = Object.entries(entry).filter(([key]) => !SWITCHES.has(key) || !Object.hasOwn(stored, key));
+  const values = ours.map(([key, value]) => [key, isMap(value) ? { ...(stored[key] as object), ...value } : value]);
+  return { ...stored, ...Object.fromEntries(values) };
+}
 
 /**
- * JSON with comments and trailing commas, which stay: `modify` of the parser removes comments beside a member, and moves the
- * one after the last member.
+ * The servers in the text of a host's settings: JSON with comments and trailing commas.
+ *
+ * @throws {@link SettingsSyntaxError}
  */
-export const json: SettingsLanguage = {
-  parse(text, key) {
-    if (text.trim() === "") return {};
+export function serversIn(key: string, text: string): Values {
+  const servers = read(key, text)[key] ?? {};
+  if (!isMap(servers)) throw new SettingsSyntaxError(`"${key}" must have the servers by their names`);
+  return servers;
+}
+
+/**
+ * The text with one server as the entry has it, or without it where there is none. Comments, line breaks and trailing commas
+ * stay: `modify` of the parser removes comments beside a member, and moves the one after the last member. The text is read
+ * again: whatever else would have changed is an error.
+ *
+ * @throws {@link SettingsSyntaxError} for a form of the settings that cannot be changed safely
+ */
+export function changeServer(key: string, text: string, name: string, entry: Values | undefined): string {
+  const before = read(key, text);
+  const { [name]: _existing, ...others } = serversIn(key, text);
+  const changed = entry === undefined ? remove(text, [key, name]) : write(text, [key, name], entry);
+  const expected = { ...before, [key]: entry === undefined ? others : { ...others, [name]: entry } };
+  if (isDeepStrictEqual({ [key]: {}, ...read(key, changed) }, expected)) return changed;
+  throw new SettingsSyntaxError(`the server ${quote(name, 80)} is written in a form that cannot be changed safely`);
+}
+
+function read(key: string, text: string): Record<string, unknown> {
+  if (text.trim() === "") return {};
+  try {
     const root = treeOf(text);
     checkMap(text, root, "the settings");
     const servers = findNodeAtLocation(root, [key]);
     if (servers !== undefined) checkMap(text, servers, `"${key}"`);
-    return getNodeValue(root) as Record<string, unknown>;
-  },
-  print: (settings) => `${JSON.stringify(settings, null, 2)}\n`,
-  add(text, key, name, entry) {
-    if (text.trim() === "") return json.print({ [key]: { [name]: entry } }).replaceAll("\n", lineBreakOf(text));
-    const root = treeOf(text);
-    const servers = findNodeAtLocation(root, [key]);
-    return servers === undefined
-      ? addMember(text, root, key, { [name]: entry })
-      : addMember(text, servers, name, entry);
-  },
-  update: (text, key, name, entry) =>
-    Object.entries(entry).reduce((changed, [field, value]) => {
-      const root = treeOf(changed);
-      const own = findNodeAtLocation(root, [key, name]);
-      if (own?.type !== "object") return changed;
-      const old = findNodeAtLocation(own, [field]);
-      if (value === undefined) return removeMember(changed, old?.parent);
-      if (old === undefined) return addMember(changed, own, field, value);
-      if (isDeepStrictEqual(getNodeValue(old), value)) return changed;
-      return (
-        changed.slice(0, old.offset) +
-        printValue(changed, indentAt(changed, old.offset), value) +
-        changed.slice(endOf(old))
-      );
-    }, text),
-  remove: (text, key, name) => removeMember(text, findNodeAtLocation(treeOf(text), [key, name])?.parent),
-};
+    // The parser's objects have no prototype.
+    return structuredClone(getNodeValue(root)) as Record<string, unknown>;
+  } catch (error) {
+    if (error instanceof RangeError) throw new SettingsSyntaxError("it is nested too deeply");
+    throw error;
+  }
+}
+
+function write(text: string, [key, name]: [string, string], entry: Values): string {
+  if (text.trim() === "")
+    return `${JSON.stringify({ [key]: { [name]: entry } }, null, 2)}\n`.replaceAll("\n", lineBreakOf(text));
+  const root = treeOf(text);
+  const servers = findNodeAtLocation(root, [key]);
+  if (servers === undefined) return addMember(text, root, key, { [name]: entry });
+  const own = findNodeAtLocation(servers, [name]);
+  if (own === undefined) return addMember(text, servers, name, entry);
+  return text.slice(0, own.offset) + printValue(text, indentAt(text, own.offset), entry) + text.slice(endOf(own));
+}
+
+function remove(text: string, [key, name]: [string, string]): string {
+  return removeMember(text, findNodeAtLocation(treeOf(text), [key, name])?.parent);
+}
 
 function treeOf(text: string): Node {
   const errors: ParseError[] = [];
   const root = parseTree(text, errors, { allowTrailingComma: true });
-  const [first] = errors;
-  if (first !== undefined || root === undefined) {
-    const what = first === undefined ? "" : `: ${splitCode(printParseErrorCode(first.error))}`;
-    throw new SettingsSyntaxError(`it is not valid JSON${what}`, lineAt(text, first?.offset ?? 0));
-  }
-  return root;
-}
-
-/** `CommaExpected` as words. */
-function splitCode(code: string): string {
-  return code.replace(/(?<=[a-z])([A-Z])/g, " $1").toLowerCase();
+  if (root !== undefined && errors.length === 0) return root;
+  throw new SettingsSyntaxError("it is not valid JSON", text, errors[0]?.offset ?? 0);
 }
 
 /** An object whose keys are unique: of two values with the same key, programs use one or the other. */
 function checkMap(text: string, node: Node, what: string): void {
-  if (node.type !== "object") throw new SettingsSyntaxError(`${what} must be an object`, lineAt(text, node.offset));
+  if (node.type !== "object") throw new SettingsSyntaxError(`${what} must be an object`, text, node.offset);
   const seen = new Set<unknown>();
   for (const { offset, children } of node.children ?? []) {
     const key: unknown = children?.[0]?.value;
-    if (seen.has(key))
-      throw new SettingsSyntaxError(`the key ${JSON.stringify(key)} is there twice`, lineAt(text, offset));
+    if (seen.has(key)) throw new SettingsSyntaxError(`the key ${JSON.stringify(key)} is there twice`, text, offset);
     seen.add(key);
   }
 }
 
-/** The text with a new member at the end of an object; what is there stays, comments and line breaks included. */
-function addMember(text: string, object: Node, key: string, value: unknown): string {
-  const [first, last] = [object.children?.[0], object.children?.at(-1)];
-  const outer = indentAt(text, object.offset);
+/** The text with a new member before those of an object, after a comment on the line of its brace. */
+function addMember(text: string, { offset, children = [] }: Node, key: string, value: unknown): string {
+  const [first] = children;
+  const outer = indentAt(text, offset);
   const indent = first !== undefined && startsLine(text, first) ? indentAt(text, first.offset) : outer + unitOf(text);
-  const end = last === undefined ? object.offset + 1 : endOf(last);
-  const comma = last === undefined ? undefined : commaAfter(text, end);
-  const at = endOfComment(text, comma === undefined ? end : comma + 1);
+  const at = endOfComment(text, offset + 1);
   const eol = lineBreakOf(text);
-  return [
-    text.slice(0, end),
-    last !== undefined && comma === undefined ? "," : "",
-    text.slice(end, at),
-    `${eol}${indent}${JSON.stringify(key)}: ${printValue(text, indent, value)}`,
-    comma === undefined ? "" : ",",
-    /^[ \t]*\}/.test(text.slice(at)) ? eol + outer + text.slice(at).trimStart() : text.slice(at),
-  ].join("");
+  const member = `${eol}${indent}${JSON.stringify(key)}: ${printValue(text, indent, value)}`;
+  const after = text.slice(at);
+  const isClosed = /^[ \t]*\}/.test(after);
+  return (
+    text.slice(0, at) + member + (first === undefined ? "" : ",") + (isClosed ? eol + outer + after.trimStart() : after)
+  );
 }
 
 /** The text without a member, its comma and the comment after it on its line. */
@@ -150,4 +181,14 @@ function commaAfter(text: string, offset: number): number | undefined {
 function endOfComment(text: string, offset: number): number {
   const comment = /^[ \t]*(?:\/\/[^\r\n]*|\/\*(?:(?!\*\/)[^\r\n])*\*\/[ \t]*(?=\r?\n))/.exec(text.slice(offset));
   return offset + (comment?.[0].length ?? 0);
+}
+
+/** Where the line of a position starts. */
+function lineStart(text: string, offset: number): number {
+  return text.lastIndexOf("\n", offset - 1) + 1;
+}
+
+/** The line break of a text: its first one, else that of Unix. */
+function lineBreakOf(text: string): "\r\n" | "\n" {
+  return /^[^\n]*\r\n/.test(text) ? "\r\n" : "\n";
 }

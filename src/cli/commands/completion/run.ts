@@ -4,7 +4,7 @@ import { PROFILE_KEYS } from "../../../profile/profile-settings.js";
 import { readSandboxState } from "../../../profile/sandbox-state.js";
 import { profileNames, readConfig } from "../../../profile/settings-file.js";
 import { fileStore } from "../../../store/file/file.js";
-import { MCP_HOSTS, WRITABLE_HOSTS } from "../../clients/mcp-hosts/hosts.js";
+import { MCP_HOSTS } from "../../clients/mcp-hosts/hosts.js";
 import { COLUMNS, documentedValues, SORT_FIELDS } from "../../listing/source.js";
 import { OUTPUT_TYPES } from "../../output/output-types.js";
 import type { CommandContext } from "../../runtime/context.js";
@@ -137,8 +137,8 @@ async function knownValues(root: Command, words: readonly string[], context: Com
     key: Object.keys(PROFILE_KEYS),
     method: ["GET"],
     "config host": Object.keys(MCP_HOSTS),
-    "add host": WRITABLE_HOSTS,
-    "remove host": WRITABLE_HOSTS,
+    "add host": Object.keys(MCP_HOSTS),
+    "remove host": Object.keys(MCP_HOSTS),
     "use name": profiles,
     "delete name": profiles,
     "schema type": Object.keys(OUTPUT_TYPES),

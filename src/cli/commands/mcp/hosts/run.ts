@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
 import { isAgentAuthError, usageError } from "../../../../errors.js";
-import { hasValues, languageOf } from "../../../clients/mcp-hosts/edit.js";
-import { filesOf, HOST_SCOPES, type HostScope } from "../../../clients/mcp-hosts/host.js";
-import { MCP_HOSTS } from "../../../clients/mcp-hosts/hosts.js";
+import { quote, shellWord } from "../../../../redact.js";
+import { filesOf, HOST_SCOPES, type HostScope, MCP_HOSTS, settingsPath } from "../../../clients/mcp-hosts/hosts.js";
+import { merged } from "../../../clients/mcp-hosts/json.js";
 import { parseMcpUrlArgument } from "../../../clients/mcp-url.js";
 import type { GlobalFlags } from "../../../flags/global.js";
 import type { OutputFlags } from "../../../flags/output.js";
@@ -11,36 +12,54 @@ import { formatOf, printRows } from "../../../output/writer.js";
 import type { CommandContext } from "../../../runtime/context.js";
 import { EXIT_CODES } from "../../../runtime/exit-codes.js";
 import { type EntryFlags, entryOf, type HostEntry, originOf, printableUrl, sayNextSteps } from "./entry.js";
-import { applyChange, type HostSettings, machineOf, openSettings, quoteName, readSettings } from "./settings.js";
+import { type HostSettings, machineOf, openFile, openProgram, openSettings } from "./settings.js";
 
-/** Which settings a command changes, and whether it does. */
+/** Options of a command that changes settings: which ones, and whether it does. */
 interface ChangeFlags {
+  host: string;
   scope?: HostScope;
   dryRun?: boolean;
 }
 
-/** Options of `mcp add`. */
-export interface McpAddFlags extends Omit<EntryFlags, "scope">, ChangeFlags {}
-
-/** `mcp add`: writes the entry for a server into the host's own file. */
-export async function runMcpAdd(options: McpAddFlags, context: CommandContext): Promise<undefined> {
+/** `mcp add`: adds the entry for a server to the host's settings. */
+export async function runMcpAdd(options: EntryFlags & ChangeFlags, context: CommandContext): Promise<undefined> {
   const { io } = context;
   const made = entryOf(options, context);
   const settings = await openSettings(options.host, options.scope, context);
-  const { path } = settings.file;
+  if (settings === undefined) {
+    io.say(`nothing was changed: ${options.host} has no command here that adds a server`);
+    return runMcpConfig(options, context);
+  }
+  const { name } = made;
   const present = presentName(made, settings, options);
   if (present !== undefined) {
-    io.say(`${options.host} already has this server, as ${quoteName(present)} in ${path}: nothing was changed`);
+    io.say(
+      `${options.host} already has this server, as ${quoteName(present)} in ${settings.where}: nothing was changed`,
+    );
     return;
   }
-  const { name, entry, otherStyles } = made;
   const verb = Object.hasOwn(settings.servers, name) ? "updated" : "added";
-  const backup = await applyChange(settings, { name, entry, otherStyles }, options.dryRun === true, context);
-  if (options.dryRun === true) return;
-  const stored = backup === undefined ? "" : `; the old content is in ${backup}`;
-  io.say(`${verb} ${quoteName(name)} in ${path}${stored}`);
+  const done = await apply(settings, [name, made], options, context);
+  if (done === undefined) return;
+  io.say(`${verb} ${quoteName(name)} in ${settings.where}${done}`);
   io.say(`restart ${options.host} if it does not show the server`);
   sayNextSteps(made, options, context);
+}
+
+/** Changes the settings, or prints what would change. @returns what else was done, for users */
+async function apply(
+  settings: HostSettings,
+  [name, made]: [name: string, made?: HostEntry],
+  { dryRun }: ChangeFlags,
+  { io }: CommandContext,
+): Promise<string | undefined> {
+  if (dryRun !== true) return settings.change(name, made);
+  const command = settings.command?.(name, made).map((word) => shellWord(word));
+  if (command) await io.stdout.write(`${command.join(" ")}\n`);
+  // The entry alone: the lines around it may hold secrets of other servers.
+  else if (made) await io.stdout.write(snippetOf(made));
+  io.say(`${made ? "this would go into" : `${quoteName(name)} would be removed from`} ${settings.where} (--dry-run)`);
+  return undefined;
 }
 
 /**
@@ -48,73 +67,65 @@ export async function runMcpAdd(options: McpAddFlags, context: CommandContext): 
  *
  * @throws `AgentAuthError` `usage` if the name belongs to another server
  */
-function presentName(made: HostEntry, { servers, file }: HostSettings, options: McpAddFlags): string | undefined {
-  const { name, entry, url, otherStyles } = made;
+function presentName(
+  { name, entry, url }: HostEntry,
+  { servers, where }: HostSettings,
+  options: EntryFlags,
+): string | undefined {
+  const isSame = (stored: unknown) => isDeepStrictEqual(merged(stored, entry), stored);
   if (!Object.hasOwn(servers, name)) {
     if (options.name !== undefined) return undefined;
-    const { name: _name, ...values } = entry;
-    return Object.keys(servers).find(
-      (other) => originOf(servers[other]).url === url && hasValues(servers[other], values, otherStyles),
-    );
+    return Object.keys(servers).find((one) => originOf(servers[one]).url === url && isSame(servers[one]));
   }
-  const stored = servers[name];
-  if (hasValues(stored, entry, otherStyles)) return name;
-  const { url: owner, isByAgentauth } = originOf(stored);
-  if (isByAgentauth && owner === url) return undefined;
+  if (isSame(servers[name])) return name;
+  const owner = originOf(servers[name]);
+  if (owner.isByAgentauth && owner.url === url) return undefined;
   throw usageError(
-    `the name ${quoteName(name)} belongs to another server in ${file.path}`,
+    `the name ${quoteName(name)} belongs to another server in ${where}`,
     "--name <name> sets another name; agentauth mcp list shows the names in use",
   );
 }
 
-/** Options of `mcp remove`. */
-export interface McpRemoveFlags extends GlobalFlags, ChangeFlags {
-  host: string;
-  /** The URL of the server, or its name in the host's settings. */
-  server: string;
+/** Options of `mcp remove`: the URL of the server or its name, or the name by a flag. */
+interface McpRemoveFlags extends GlobalFlags, ChangeFlags {
+  server?: string;
+  name?: string;
 }
 
-/** `mcp remove`: removes an entry of ours from the host's own file. */
+/** `mcp remove`: removes an entry of ours from the host's settings. */
 export async function runMcpRemove(options: McpRemoveFlags, context: CommandContext): Promise<undefined> {
-  const { io } = context;
-  const settings = await openSettings(options.host, options.scope, context);
-  const { path } = settings.file;
-  const name = nameToRemove(settings, options);
-  if (name === undefined) {
-    io.say(`${options.host} has no such server in ${path}: nothing was changed`);
-    return;
-  }
-  const backup = await applyChange(settings, { name }, options.dryRun === true, context);
-  if (options.dryRun !== true) io.say(`removed ${quoteName(name)} from ${path}; the old content is in ${backup}`);
-}
-
-/**
- * The name of the entry to remove.
- *
- * @throws `AgentAuthError` `usage` if several entries fit, or if the entry is not by agentauth
- */
-function nameToRemove(settings: HostSettings, { server, host }: McpRemoveFlags): string | undefined {
-  const { servers, file } = settings;
-  if (Object.hasOwn(servers, server)) {
-    if (originOf(servers[server]).isByAgentauth) return server;
-    throw usageError(
-      `the server ${quoteName(server)} in ${file.path} does not use agentauth, which removes only its own entries`,
-      `remove it in ${host}, or in the file`,
-    );
-  }
-  if (!server.includes(":")) return undefined;
-  const url = parseMcpUrlArgument(server);
+  const { host, server = "" } = options;
+  const url = server.includes(":") ? parseMcpUrlArgument(server) : undefined;
+  const named = options.name ?? (url === undefined && server !== "" ? server : undefined);
+  if (url === undefined && named === undefined)
+    throw usageError("no server is named", `agentauth mcp remove ${host} <mcp_url>, or --name <name>`);
+  const settings = await openSettings(host, options.scope, context);
+  const hint = `remove it in ${host}, or in its file`;
+  if (settings === undefined) throw usageError(`${host} has no command here that removes a server`, hint);
+  const { servers, where } = settings;
   const names = Object.keys(servers).filter((name) => {
     const origin = originOf(servers[name]);
-    return origin.isByAgentauth && origin.url === url;
+    return origin.isByAgentauth && (url ?? origin.url) === origin.url && (named ?? name) === name;
   });
-  if (names.length < 2) return names[0];
-  const hint = `name one of them: ${names.map(quoteName).join(", ")}`;
-  throw usageError(`${file.path} has several entries for this server`, hint);
+  if (names.length > 1)
+    throw usageError(
+      `${where} has several entries for this server`,
+      `--name names one: ${names.map(quoteName).join(", ")}`,
+    );
+  if (names.length === 0 && named !== undefined && Object.hasOwn(servers, named))
+    throw usageError(
+      `the server ${quoteName(named)} in ${where} does not use ${url ?? "agentauth"} by agentauth`,
+      hint,
+    );
+  const [name] = names;
+  const done = name === undefined ? "" : await apply(settings, [name], options, context);
+  if (name === undefined) context.io.say(`${host} has no such server in ${where}: nothing was changed`);
+  else if (done !== undefined) context.io.say(`removed ${quoteName(name)} from ${where}${done}`);
+  return undefined;
 }
 
 /** Options of `mcp list`. */
-export type McpListFlags = GlobalFlags & OutputFlags;
+type McpListFlags = GlobalFlags & OutputFlags;
 
 /** A server in the settings of an MCP host. */
 interface HostServer {
@@ -128,7 +139,7 @@ interface HostServer {
   url: string | null;
   /** Whether the host uses the server through agentauth. */
   by_agentauth: boolean;
-  /** The file. */
+  /** The file, or the program that lists them. */
   file: string;
 }
 
@@ -143,70 +154,63 @@ const SERVERS = rowColumns(
   [{ path: "file", header: "FILE" }],
 );
 
-/** `mcp list`: the servers of every host that has settings here; exit code 7 if a file cannot be read. */
+/** `mcp list`: the servers of every host that has settings here; exit code 7 if some cannot be read. */
 export async function runMcpList(options: McpListFlags, context: CommandContext): Promise<number> {
-  const { servers, isComplete } = await readAll(context);
+  const all: HostServer[] = [];
+  let isComplete = true;
+  for (const { host, scope, open } of sourcesOf(context)) {
+    try {
+      const { servers = {}, where = "" } = (await open()) ?? {};
+      for (const [name, entry] of Object.entries(servers)) {
+        const { url, isByAgentauth } = originOf(entry);
+        const printable = url === undefined ? null : printableUrl(url);
+        all.push({ host, scope, name, url: printable, by_agentauth: isByAgentauth, file: where });
+      }
+    } catch (error) {
+      if (!isAgentAuthError(error)) throw error;
+      isComplete = false;
+      context.io.warn(error.message);
+    }
+  }
   const isId = formatOf(options, context.settings(), context.io) === "id";
-  await printRows(isId ? servers.map(({ name }) => ({ id: name })) : servers, SERVERS, options, context);
-  if (servers.length === 0) context.io.say("no MCP host has a server in its settings here");
+  await printRows(isId ? all.map(({ name }) => ({ id: name })) : all, SERVERS, options, context);
+  if (all.length === 0) context.io.say("no MCP host has a server in its settings here");
   return isComplete ? EXIT_CODES.ok : EXIT_CODES.partial;
 }
 
-async function readAll(context: CommandContext): Promise<{ servers: HostServer[]; isComplete: boolean }> {
-  const machine = machineOf(context);
-  const all: HostServer[] = [];
-  let isComplete = true;
-  for (const [name, host] of Object.entries(MCP_HOSTS)) {
-    // In the user's own folder, the files of the project are those of the user.
-    const seen = new Set<string>();
-    for (const scope of HOST_SCOPES) {
-      for (const file of filesOf(host, scope, machine).filter((path) => existsSync(path) && !seen.has(path))) {
-        seen.add(file);
-        try {
-          const { servers } = await readSettings(host, file, scope, machine);
-          for (const [own, entry] of Object.entries(servers)) {
-            const { url, isByAgentauth } = originOf(entry);
-            const printable = url === undefined ? null : printableUrl(url);
-            all.push({ host: name, scope, name: own, url: printable, by_agentauth: isByAgentauth, file });
-          }
-        } catch (error) {
-          if (!isAgentAuthError(error)) throw error;
-          isComplete = false;
-          context.io.warn(error.message);
-        }
-      }
-    }
-  }
-  return { servers: all, isComplete };
+interface SettingsSource extends Pick<HostServer, "host" | "scope"> {
+  open(): Promise<HostSettings | undefined>;
 }
 
-/** Options of `mcp config`. */
-export interface McpConfigFlags extends EntryFlags {
-  /** Print a link in place of the settings. */
-  link?: boolean;
+/** The settings of all hosts. In the user's own folder, the files of the project are those of the user. */
+function sourcesOf(context: CommandContext): SettingsSource[] {
+  const machine = machineOf(context);
+  return Object.entries(MCP_HOSTS).flatMap(([host, row]): SettingsSource[] => {
+    const { program } = row;
+    if (program !== undefined) return [{ host, scope: "user", open: () => openProgram(program, context) }];
+    const files = HOST_SCOPES.flatMap((scope) => filesOf(row, scope, machine).map((file) => ({ file, scope })));
+    const found = files.filter(
+      ({ file }, at) => existsSync(file) && files.findIndex((one) => one.file === file) === at,
+    );
+    return found.map(({ file, scope }) => ({ host, scope, open: async () => openFile(row, file, scope, context) }));
+  });
 }
 
 /** `mcp config`: prints the host's settings for a server, and on stderr the file that they belong to. */
-export async function runMcpConfig(options: McpConfigFlags, context: CommandContext): Promise<undefined> {
-  const { io } = context;
+export async function runMcpConfig(options: EntryFlags, context: CommandContext): Promise<undefined> {
   const made = entryOf(options, context);
-  const { host, name, entry } = made;
-  if (options.link === true) {
-    await io.stdout.write(`${linkOf(options, host.link?.(name, entry))}\n`);
-    io.say("open this link: the host asks before it adds the server");
-  } else {
-    const language = await languageOf(host);
-    await io.stdout.write(language.print({ [host.key]: { [name]: entry } }));
-    io.say(`merge this into ${host.file}`);
-  }
+  const { other } = made.host;
+  await context.io.stdout.write(snippetOf(made));
+  const paths = HOST_SCOPES.flatMap((scope) => settingsPath(made.host, scope, machineOf(context)) ?? []);
+  context.io.say(`merge this into ${other?.file ?? (paths.join(", or ") || `the settings of ${options.host}`)}`);
   sayNextSteps(made, options, context);
 }
 
-function linkOf(options: McpConfigFlags, link: string | undefined): string {
-  if (link !== undefined) return link;
-  const supported = Object.keys(MCP_HOSTS).filter((key) => MCP_HOSTS[key]?.link);
-  throw usageError(
-    `${options.host} has no link that installs a server`,
-    `leave --link out; these hosts have one: ${supported.join(", ")}`,
-  );
+function snippetOf({ host, name, entry }: HostEntry): string {
+  return host.other?.print(name, entry) ?? `${JSON.stringify({ [host.key]: { [name]: entry } }, null, 2)}\n`;
+}
+
+/** A name from a host's settings, for messages. */
+function quoteName(name: string): string {
+  return quote(name, 80);
 }

@@ -1,35 +1,30 @@
 import { usageError } from "../../../../errors.js";
+import { loadSpawn, withoutOurs } from "../../../../platform/system.js";
 import { requireUserFolder } from "../../../../profile/settings.js";
 import { quote } from "../../../../redact.js";
-import { changeServer, type SettingsChange, serversIn } from "../../../clients/mcp-hosts/edit.js";
-import {
-  HOST_SCOPES,
-  type HostMachine,
-  type HostScope,
-  lineAt,
-  type McpHost,
-  type Servers,
-  SettingsSyntaxError,
-  settingsPath,
-} from "../../../clients/mcp-hosts/host.js";
-import { type HostFile, readHostFile, writeHostFile } from "../../../clients/mcp-hosts/settings-file.js";
+import { type HostMachine, type HostScope, type McpHost, settingsPath } from "../../../clients/mcp-hosts/hosts.js";
+import { changeServer, merged, SettingsSyntaxError, serversIn } from "../../../clients/mcp-hosts/json.js";
+import { changeHostFile, readHostFile } from "../../../clients/mcp-hosts/settings-file.js";
 import type { CommandContext } from "../../../runtime/context.js";
-import { hostOf } from "./entry.js";
+import { type HostEntry, hostOf } from "./entry.js";
 
-/** The settings of a host in one scope. */
+/** The settings of a host that a command reads and changes. */
 export interface HostSettings {
-  host: McpHost;
-  file: HostFile;
-  servers: Servers;
+  /** Where they are, for users. */
+  where: string;
+  servers: Readonly<Record<string, unknown>>;
+  /** Writes a server, or removes it where nothing is made. @returns what else was done, for users */
+  change(name: string, made?: HostEntry): Promise<string>;
+  /** The command that {@link HostSettings.change} runs, where it runs one. */
+  command?(name: string, made?: HostEntry): readonly string[];
 }
 
-/** What a run knows of its machine. */
+/** What a run knows of its machine. Few files need both folders, and either may be missing. */
 export function machineOf({ io: { env }, machine }: CommandContext): HostMachine {
   const { platform = process.platform } = machine ?? {};
   return {
     platform,
     env,
-    // Few files need them, and either may be missing.
     get folder() {
       return machine?.folder ?? process.cwd();
     },
@@ -40,83 +35,94 @@ export function machineOf({ io: { env }, machine }: CommandContext): HostMachine
 }
 
 /**
- * Reads the settings of a host that a command changes.
+ * The settings of a host that a command changes; undefined where nothing here can change them.
  *
- * @throws `AgentAuthError` `usage` where the host has no file in this scope, and as {@link readSettings}
+ * @throws `AgentAuthError` `usage` where the host has none in this scope, and as {@link openFile}
  */
 export async function openSettings(
   name: string,
   scope: HostScope = "user",
   context: CommandContext,
-): Promise<HostSettings> {
+): Promise<HostSettings | undefined> {
   const host = hostOf(name);
   const machine = machineOf(context);
   const path = settingsPath(host, scope, machine);
-  if (path !== undefined) return readSettings(host, path, scope, machine);
-  const other = HOST_SCOPES.find((one) => settingsPath(host, one, machine) !== undefined);
+  if (path !== undefined) return openFile(host, path, scope, context);
+  if (host.other && scope === "user")
+    return host.program === undefined ? undefined : openProgram(host.program, context);
   throw usageError(
-    `${name} has no settings file for the scope ${scope} on ${machine.platform}`,
-    other === undefined ? `agentauth mcp config ${name} <mcp_url> prints the entry` : `use --scope ${other}`,
+    `${name} has no settings that can be changed for the scope ${scope} on ${machine.platform}`,
+    `agentauth mcp config ${name} <mcp_url> prints the entry`,
   );
 }
 
-/**
- * Reads the settings of a host.
- *
- * @throws `AgentAuthError` `usage` for settings that cannot be parsed, with the line; `store_failed`
- */
-export async function readSettings(
-  host: McpHost,
-  path: string,
-  scope: HostScope,
-  machine: HostMachine,
-): Promise<HostSettings> {
-  const file = readHostFile(path, scope === "project" ? machine.folder : undefined);
-  const servers = await namingFile(file, () => serversIn(host, file.text));
-  return { host, file, servers };
+/** @throws `AgentAuthError` `usage` for settings that cannot be parsed, with the line; `store_failed` */
+export function openFile({ key }: McpHost, path: string, scope: HostScope, context: CommandContext): HostSettings {
+  const project = scope === "project" ? machineOf(context).folder : undefined;
+  const servers = namingFile(path, () => serversIn(key, readHostFile(path, project)));
+  return {
+    where: path,
+    servers,
+    async change(name, made) {
+      const entry = made && merged(servers[name], made.entry);
+      const change = (text: string) => changeServer(key, text, name, entry);
+      const backup = namingFile(path, () => changeHostFile(path, project, change));
+      return backup === undefined ? "" : `; the old content is in ${backup}`;
+    },
+  };
 }
 
-/** Changes one server, or prints the change. @returns the path of the backup, where there is one */
-export async function applyChange(
-  { host, file }: HostSettings,
-  change: SettingsChange,
-  isDryRun: boolean,
-  { io, redactor }: CommandContext,
-): Promise<string | undefined> {
-  const text = await namingFile(file, () => changeServer(host, file.text, change));
-  if (!isDryRun) return writeHostFile(file, text);
-  await io.stdout.write(redactor.redact(previewOf(file.path, file.text, text)));
-  io.say("nothing was changed (--dry-run)");
-  return undefined;
+/** The settings that the program of a host lists and changes; undefined where it is not installed. */
+export async function openProgram(program: string, context: CommandContext): Promise<HostSettings | undefined> {
+  const listed = await runProgram([program, "mcp", "list", "--json"], context);
+  if (listed === undefined) return undefined;
+  const rows = JSON.parse(listed) as { name: string; transport: Record<string, unknown> }[];
+  const servers = rows.map(({ name, transport: { command, args, env, url } }) => {
+    return [name, { ...(url ? { url } : { command, args }), ...(env ? { env } : {}) }] as const;
+  });
+  const command = (name: string, made?: HostEntry) => {
+    if (made === undefined) return [program, "mcp", "remove", name];
+    const env = Object.entries(made.env).flatMap(([key, value]) => ["--env", `${key}=${value}`]);
+    return [program, "mcp", "add", name, ...env, "--", ...made.words];
+  };
+  return {
+    where: `the settings of ${program}`,
+    servers: Object.fromEntries(servers),
+    command,
+    async change(name, made) {
+      await runProgram(command(name, made), context);
+      return "";
+    },
+  };
 }
 
-/**
- * The change of a text, as lines with "-" and "+" under the file and the line. Only what changes is shown: the lines around
- * it may hold secrets of other servers.
- */
-function previewOf(path: string, before: string, after: string): string {
-  const shortest = Math.min(before.length, after.length);
-  let start = 0;
-  while (start < shortest && before[start] === after[start]) start++;
-  let end = 0;
-  while (end < shortest - start && before[before.length - 1 - end] === after[after.length - 1 - end]) end++;
-  const removed = linesOf(before.slice(start, before.length - end));
-  const added = linesOf(after.slice(start, after.length - end));
-  const head = [`--- ${path}`, `+++ ${path}`, `@@ line ${lineAt(before, start)} @@`];
-  return `${[...head, ...removed.map((line) => `-${line}`), ...added.map((line) => `+${line}`)].join("\n")}\n`;
-}
-
-/** Without the comma that separates the change from what is before it, and without empty lines around it. */
-function linesOf(text: string): string[] {
-  const lines = text.replace(/^,(?=\s)/, "").split(/\r?\n/);
-  const isText = (line: string) => /\S/.test(line);
-  return lines.slice(lines.findIndex(isText), lines.findLastIndex(isText) + 1);
-}
-
-/** An error of the settings with their file and line. */
-async function namingFile<T>({ path }: HostFile, work: () => Promise<T>): Promise<T> {
+/** What a program prints; undefined where it is not installed. @throws `AgentAuthError` `usage` where it fails */
+async function runProgram(words: readonly string[], { io, signal }: CommandContext): Promise<string | undefined> {
+  const [program = "", ...rest] = words;
+  const spawn = await loadSpawn();
+  const child = spawn(program, rest, { env: withoutOurs(io.env), stdio: ["ignore", "pipe", "pipe"], signal });
+  const ended = new Promise<number | null>((resolve, reject) => child.on("error", reject).on("close", resolve));
   try {
-    return await work();
+    const [out, err, code] = await Promise.all([textOf(child.stdout), textOf(child.stderr), ended]);
+    if (code === 0) return out;
+    const line = err.split("\n").find((text) => /^error/i.test(text)) ?? err.trim();
+    throw usageError(`${words.slice(0, 3).join(" ")} failed: ${quote(line, 200)}`, "run it by hand to see why");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+async function textOf(stream: AsyncIterable<unknown> | null): Promise<string> {
+  let text = "";
+  for await (const chunk of stream ?? []) text += String(chunk);
+  return text;
+}
+
+/** Adds the file and the line to an error of the settings. */
+function namingFile<T>(path: string, work: () => T): T {
+  try {
+    return work();
   } catch (error) {
     if (!(error instanceof SettingsSyntaxError)) throw error;
     const where = error.line === undefined ? path : `line ${error.line} of ${path}`;
@@ -125,9 +131,4 @@ async function namingFile<T>({ path }: HostFile, work: () => Promise<T>): Promis
       "correct the file, or change it by hand: agentauth mcp config <host> <mcp_url> prints the entry",
     );
   }
-}
-
-/** A name from a host's settings, for messages. */
-export function quoteName(name: string): string {
-  return quote(name, 80);
 }

@@ -32,61 +32,44 @@ function entryOn(platform: string, program: CommandContext["program"], flags: Pa
 }
 
 describe("what a user does next", () => {
-  const said = (
-    flags: Partial<EntryFlags>,
-    env: Record<string, string>,
-    program: CommandContext["program"],
-    profile?: string,
-  ) => {
+  const said = (flags: Partial<EntryFlags>, program: CommandContext["program"], profile = "default") => {
     const lines: string[] = [];
     const context = {
       io: { env: {}, say: (line: string) => void lines.push(line) },
-      settings: () => ({ profile: { value: profile ?? "default", source: profile === "default" ? "--profile" : "x" } }),
+      settings: () => ({ profile: { value: profile, source: "x" } }),
       program,
     } as unknown as CommandContext;
-    const options = { host: "claude-code", url: URL_OF_SERVER, ...flags } as EntryFlags;
-    sayNextSteps({ url: `${URL_OF_SERVER}?a=$b`, env } as never, options, context);
+    sayNextSteps(
+      { url: `${URL_OF_SERVER}?a=$b` },
+      { host: "cursor", url: URL_OF_SERVER, ...flags } as EntryFlags,
+      context,
+    );
     return lines;
   };
   const LOGIN = `log in once, if not done yet: agentauth login '${URL_OF_SERVER}?a=$b'`;
   const starts = (how: string) => `the host starts agentauth ${how}: install it, and add this again`;
   const FROM_CACHE = starts("from a cache that may be emptied");
-  const STORE = { AGENTAUTH_HOME: "/h", AGENTAUTH_STORE: "file" };
-  const HELPER = { style: "headers-helper" } as const;
 
-  type Row = [Partial<EntryFlags>, Record<string, string>, CommandContext["program"], string | undefined, string[]];
-  const row = (flags: Partial<EntryFlags>, program: Row[2], lines: string[]): Row => [
-    flags,
-    {},
-    program,
-    undefined,
-    lines,
-  ];
-
-  it.each<Row>([
-    [{}, {}, undefined, undefined, [LOGIN]],
-    [{}, STORE, MACOS, undefined, [LOGIN]],
-    [HELPER, {}, MACOS, undefined, [LOGIN]],
-    [
-      HELPER,
-      STORE,
-      MACOS,
-      undefined,
-      ["start the host with the same AGENTAUTH_HOME and AGENTAUTH_STORE as now", LOGIN],
-    ],
-    [{}, {}, REGISTRY, undefined, [starts("with npx, which is slow"), LOGIN]],
+  it.each<[Partial<EntryFlags>, CommandContext["program"], string[]]>([
+    [{}, undefined, []],
+    [{}, MACOS, []],
+    [{}, REGISTRY, [starts("with npx, which is slow")]],
     ...[
       TARBALL,
       ["node", "/home/ann/.cache/pnpm/dlx/5a/17-1/node_modules/.pnpm/agentauth@0.1.0/bin/agentauth.cjs"] as const,
       ["node", "/tmp/xfs-3f/dlx-4242/node_modules/agentauth/bin/agentauth.cjs"] as const,
       ["node", "C:\\Temp\\bunx-0-agentauth@latest\\node_modules\\agentauth\\bin\\agentauth.cjs"] as const,
-    ].map((program) => row({}, program, [FROM_CACHE, LOGIN])),
-    row({ command: "x" }, TARBALL, [LOGIN]),
-    row({ scope: "project" }, TARBALL, [LOGIN]),
-    [{ accountHint: "ann" }, {}, undefined, "work", [`${LOGIN} --profile work --account-hint ann`]],
-    [{}, {}, undefined, "default", [`${LOGIN} --profile default`]],
-  ])("with %j, %j, %j and the profile %s", (flags, env, program, profile, lines) => {
-    expect(said(flags, env, program, profile)).toEqual(lines);
+    ].map((program): [Partial<EntryFlags>, CommandContext["program"], string[]] => [{}, program, [FROM_CACHE]]),
+    [{ command: "x" }, TARBALL, []],
+    [{ scope: "project" }, TARBALL, []],
+  ])("with %j and %j is to log in, after %j", (flags, program, lines) => {
+    expect(said(flags, program)).toEqual([...lines, `${LOGIN} --profile default`]);
+  });
+
+  it("is to log in with the profile and the account of the entry", () => {
+    expect(said({ accountHint: "ann b" }, undefined, "work")).toEqual([
+      `${LOGIN} --profile work --account-hint 'ann b'`,
+    ]);
   });
 });
 
@@ -104,7 +87,14 @@ describe("the command of an entry", () => {
   ] as const)("on %s names the program that wrote it, %j, by path or by version: %j", (platform, program, words) => {
     const entry = entryOn(platform, program);
     const start = words ?? program ?? [];
-    expect([entry["command"], ...(entry["args"] as string[])]).toEqual([...start, "mcp", "proxy", URL_OF_SERVER]);
+    expect([entry["command"], ...(entry["args"] as string[])]).toEqual([
+      ...start,
+      "mcp",
+      "proxy",
+      URL_OF_SERVER,
+      "--profile",
+      "default",
+    ]);
     expect(originOf(entry)).toEqual({ url: URL_OF_SERVER, isByAgentauth: true });
   });
 
@@ -114,24 +104,5 @@ describe("the command of an entry", () => {
 
   it("is the one that was given", () => {
     expect(entryOn("win32", WINDOWS, { command: "C:\\bin\\agentauth.exe" })["command"]).toBe("C:\\bin\\agentauth.exe");
-  });
-
-  it.each([
-    ["win32", WINDOWS, '"C:/Program Files/nodejs/node.exe" "C:/npm/agentauth/bin/agentauth.cjs"'],
-    ["win32", undefined, "agentauth"],
-    ["win32", REGISTRY, `npx --yes agentauth@${VERSION}`],
-    ["darwin", MACOS, MACOS.join(" ")],
-  ] as const)("for headers, the shell of the host on %s can run: %j as %s", (platform, program, start) => {
-    const entry = entryOn(platform, program, { style: "headers-helper" });
-    expect(entry["headersHelper"]).toBe(`${start} token ${URL_OF_SERVER} --format headers-json`);
-    expect(originOf(entry).isByAgentauth).toBe(true);
-  });
-
-  it.each([
-    ["C:\\100%\\agentauth.cjs", URL_OF_SERVER],
-    [WINDOWS[1], `${URL_OF_SERVER}?a=1&b=2`],
-  ])("for headers, is not one that cmd.exe may interpret: %s, %s", (script, url) => {
-    const flags = { style: "headers-helper", url } as const;
-    expect(() => entryOn("win32", [WINDOWS[0], script], flags)).toThrow(expect.objectContaining({ code: "usage" }));
   });
 });
