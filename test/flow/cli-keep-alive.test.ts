@@ -39,19 +39,7 @@ it("warns once of an issuer that does not answer, whoever is logged in there", a
   const grant = await me.grant();
   for (const profile of ["one", "two"]) await fileStore(me.home).save({ ...grant, profile }, undefined);
   faults.add({ kind: "status", status: 503, path: "token", times: 0 });
-  const args = [
-    "store",
-    "keep-alive",
-    "--once",
-    "--every",
-    "10s",
-    "--per-issuer",
-    "1",
-    "--jitter",
-    "0.9",
-    "-o",
-    "json",
-  ];
+  const args = ["store", "keep-alive", "--once", "--every", "10s", "--concurrency", "1", "-o", "json"];
   const failures = async (...flags: string[]) => {
     const { code, stdout, stderr } = await me.run([...args, "--retries", "0", ...flags]);
     expect([code, JSON.parse(stdout)]).toEqual([5, { refreshed: 0, needs_login: 0, failed: 3 }]);
@@ -65,10 +53,7 @@ it("warns once of an issuer that does not answer, whoever is logged in there", a
 
 it.for([
   [["--every", "1s"], '--every "1s" must be a time such as 90m, 24h or 7d, at least 10s and at most 90d\n'],
-  ...["2", "0.91", "0.09", "x", "0.5x", "1e-1"].map(
-    (share) => [["--jitter", share], `--jitter "${share}" must be a number from 0.1 to 0.9\n`] as const,
-  ),
-  [["--per-issuer", "0"], "must be a whole number of at least 1"],
+  [["--concurrency", "0"], "must be a whole number of at least 1"],
   [["--once", "--tenant", "acme"], "has no tenants"],
 ] as const)("refuses %j", async ([flags, message], { me }) => {
   expect(await me.run(["store", "keep-alive", ...flags])).toMatchObject({

@@ -177,11 +177,6 @@ describe.skipIf(!script)("on a terminal", () => {
     expect([code, lines[0]]).toEqual([0, `true true true ${user.token}`]);
   });
 
-  it("--mask masks there too", async ({ user }) => {
-    const { code, lines } = await onTerminal(user, ["--mask", ...node(TERMINALS)], async () => {});
-    expect([code, lines[0]]).toEqual([0, `true undefined undefined ${MASK}`]);
-  });
-
   it("Ctrl-C reaches the command once", async ({ user }) => {
     const counter = `let count = 0; process.on("SIGINT", () => { count++; setTimeout(() => { console.log("count", count); process.exit(3); }, 500); });
       setInterval(() => {}, 1000); console.log("ready")`;

@@ -176,10 +176,6 @@ describe("the token in what the command prints", () => {
     expect([code, stdout]).toEqual([7, `later ${MASK}\n`]);
   });
 
-  it("is printed unchanged with --no-mask", async ({ exec, token }) => {
-    expect(await exec("--no-mask", ...shell(PRINT))).toEqual({ code: 0, signal: null, stdout: token, stderr: token });
-  });
-
   it("is masked also where a script writes to /dev/stdout and /dev/stderr", async ({ exec }) => {
     const script = 'echo "$AGENTAUTH_TOKEN" > /dev/stdout; echo "$AGENTAUTH_TOKEN" > /dev/stderr';
     expect(await exec("--", "sh", "-c", script)).toMatchObject({ code: 0, stdout: `${MASK}\n`, stderr: `${MASK}\n` });

@@ -23,7 +23,7 @@ describe("exchange", () => {
   });
 
   it("requests fewer scopes, and names a resource with --resource", async ({ alice, machine, url }) => {
-    const flags = ["--resource", API, "--scope", "a", "--requested-token-type", "access_token", "--format", "json"];
+    const flags = ["--resource", API, "--scope", "a", "--format", "json"];
     const { stdout } = await alice.run(["exchange", url, ...flags]);
     const said = JSON.parse(stdout) as Record<string, unknown>;
     expect(said).toMatchObject({
@@ -83,15 +83,8 @@ describe("exchange", () => {
     ["an audience that the issuer does not serve", ["--audience", "other"], 6, /invalid_target/],
     ["scopes that the token does not have", ["--audience", API, "--scope", "c"], 6, /invalid_scope/],
     ["no audience", [], 2, /--audience/],
-    ["a type that is none", ["--audience", API, "--requested-token-type", "paper"], 2, /"paper" is not a token type/],
+    ["a type that is none", ["--audience", API, "--subject-token-type", "paper"], 2, /"paper" is not a token type/],
     ["a type of nothing", ["--audience", API, "--subject-token-type", "jwt"], 2, /--subject-token-file/],
-    ["a type of no actor", ["--audience", API, "--actor-token-type", "jwt"], 2, /--actor-token-file/],
-    [
-      "two secrets in standard input",
-      ["--audience", API, "--subject-token-file", "-", "--actor-token-file", "-"],
-      2,
-      /--subject-token-file - and --actor-token-file -/,
-    ],
   ])("ends for %s, with nothing on standard output", async ([, flags, exit, said], { alice, url }) => {
     const { code, stdout, stderr } = await alice.run(["exchange", url, ...flags]);
     expect([code, stdout]).toEqual([exit, ""]);

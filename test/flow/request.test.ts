@@ -17,11 +17,10 @@ describe("agentauth request", () => {
     expect(me.requests().at(-1)).toBe("POST /mcp tools/list 200");
   });
 
-  it("takes its body from standard input, and prints status and headers with -i", async ({ me, url }) => {
+  it("takes its body from standard input", async ({ me, url }) => {
     await me.logIn();
-    const { code, stdout } = await me.run(["request", url, "-i", "-d", "-"], { stdin: LIST });
+    const { code, stdout } = await me.run(["request", url, "-d", "-"], { stdin: LIST });
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^HTTP\/1\.1 200 OK\r\n(?:[\w-]+: .*\r\n)+\r\n/);
     expect(stdout).toContain('"admin_report"');
   });
 

@@ -106,15 +106,15 @@ export async function readIdp(flags: MachineGrantFlags, context: CommandContext)
 export async function secretOf<Name extends string>(
   flags: { readonly [name in Name]?: string | undefined },
   name: Name,
-  variable: string | undefined,
+  variable: string,
   { io, redactor }: CommandContext,
 ): Promise<string | undefined> {
   const file = flags[name];
-  const set = variable === undefined ? undefined : io.env[variable];
+  const set = io.env[variable];
   const read = async () => {
     if (file === "-") return io.stdin.text();
     if (file !== undefined) return namedSecret(file, flagOf(name), io.env);
-    return set === undefined || variable === undefined ? undefined : secretOrReferenced(set, variable, io.env);
+    return set === undefined ? undefined : secretOrReferenced(set, variable, io.env);
   };
   const secret = (await read())?.replace(/\r?\n$/, "");
   if (secret !== undefined) redactor.add(secret);

@@ -74,7 +74,6 @@ const FROM_STDIN = [
   "idpClientSecretFile",
   "idTokenFile",
   "subjectTokenFile",
-  "actorTokenFile",
 ] as const;
 
 type CheckedFlags = MachineGrantFlags &

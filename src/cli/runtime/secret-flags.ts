@@ -12,7 +12,6 @@ const REMEDIES: Readonly<Record<string, string | (() => string)>> = {
   "id-token": "set AGENTAUTH_ID_TOKEN, or give --id-token-file <file> (- reads stdin)",
   "idp-client-secret": "set AGENTAUTH_IDP_CLIENT_SECRET, or give --idp-client-secret-file <file> (- reads stdin)",
   "subject-token": "set AGENTAUTH_SUBJECT_TOKEN, or give --subject-token-file <file> (- reads stdin)",
-  "actor-token": "give --actor-token-file <file> (- reads stdin)",
   "refresh-token": "agentauth login stores it, and nothing else needs it",
   token: giveApiToken,
   "api-key": giveApiToken,

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { readGrantInputs, readIdp, secretOf } from "../../../src/cli/clients/grant.js";
+import { readGrantInputs, readIdp } from "../../../src/cli/clients/grant.js";
 import type { ContextFlags } from "../../../src/cli/runtime/context.js";
 import { clientKey } from "../../helpers/client-keys.js";
 import { temporaryFolder } from "../../helpers/folder.js";
@@ -144,13 +144,4 @@ it.each([
 ] as const)("the identity provider of %j", async (flags, expected) => {
   const env = { AGENTAUTH_IDP_CLIENT_SECRET: "s-secret" };
   expect(await readIdp(flags, memoryContext({ env, stdin: "piped-secret\n" }))).toEqual(expected);
-});
-
-it("a secret without a variable comes from its file alone", async () => {
-  expect(await secretOf({}, "actorTokenFile", undefined, memoryContext())).toBeUndefined();
-  const missing = join(temporaryFolder(), "missing");
-  const flags: { actorTokenFile?: string } = { actorTokenFile: missing };
-  await expect(secretOf(flags, "actorTokenFile", undefined, memoryContext())).rejects.toMatchObject({
-    ...{ code: "store_failed", message: expect.stringContaining(missing) },
-  });
 });

@@ -65,7 +65,6 @@ describe("the flags of a machine", () => {
     [{ idp: true, idpClientSecretFile: "f" }, "--idp-client-secret-file", "--idp-client-id <id>"],
     [{ idp: true, idTokenFile: "f" }, "--id-token-file", "--grant id-jag"],
     [{ clientId: "c", privateKey: "-", subjectTokenFile: "-" }, "--private-key -", "--subject-token-file -"],
-    [{ subjectTokenFile: "-", actorTokenFile: "-" }, "--subject-token-file -", "--actor-token-file -"],
     [{ ...ID_JAG, idpClientSecretFile: "-", idTokenFile: "-" }, "--idp-client-secret-file -", "--id-token-file -"],
     [{ ...ID_JAG, redirectHost: "localhost" }, "--grant id-jag", "--redirect-host"],
     [{ ...ID_JAG, redirectPort: 1 }, "--grant id-jag", "--redirect-port"],

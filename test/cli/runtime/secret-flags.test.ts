@@ -103,7 +103,6 @@ describe("the way that is safe", () => {
     ["id-token", "set AGENTAUTH_ID_TOKEN, or give --id-token-file <file> (- reads stdin)"],
     ["idp-client-secret", "set AGENTAUTH_IDP_CLIENT_SECRET, or give --idp-client-secret-file <file> (- reads stdin)"],
     ["subject-token", "set AGENTAUTH_SUBJECT_TOKEN, or give --subject-token-file <file> (- reads stdin)"],
-    ["actor-token", "give --actor-token-file <file> (- reads stdin)"],
     ["refresh-token", "agentauth login stores it, and nothing else needs it"],
     ["store-url", "set AGENTAUTH_STORE_URL, or keep it: agentauth config set store_url file:<path>"],
     ["store-keys", "set AGENTAUTH_STORE_KEYS, or keep them: agentauth config set store_keys file:<path>"],

@@ -15,7 +15,6 @@ function declareBroker(registry: Registry): void {
     .option("--config <file>", "Policy for several clients (agentauth schema broker-policy)")
     .option("--check", "Check the policy and exit")
     .option("--socket-group <gid>", "Group that may use the Unix socket too", wholeNumber(0))
-    .option("--ready-fd <fd>", "File descriptor that gets the addresses as JSON", wholeNumber(3, 255))
     .option("--ready-file <file>", "File that gets the addresses as JSON, for this user alone")
     .option("--on-login-required <command>", "Command to run when a user has to log in")
     .addHelpText(
@@ -25,8 +24,8 @@ A program that can reach the address sends requests to <address>/<name>/..., and
 the login. The program sees no token. A grant may have a policy after its URL: --grant crm=https://crm.example/mcp,tools=read_*
 (tools, hide-tools, methods, paths, headers, each repeatable; scope, account, rpm, until).
 
-On a Unix socket its folder and its mode keep other users out. On TCP the address has 128 random bits, which are printed to
---ready-fd or --ready-file alone. --socket-group lets every member of that group use the logins.
+On a Unix socket its folder and its mode keep other users out. On TCP the address has 128 random bits, which are written
+to --ready-file alone. --socket-group lets every member of that group use the logins.
 
 If a login is needed, the program gets HTTP 503 with the header agentauth-login-required, and the broker prints the command
 to run. SIGHUP reads --config again. On SIGTERM the broker accepts nothing more and ends what is under way. systemd:<name> is

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { readFileSync, statSync, writeSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import type { Broker } from "../../../broker/broker.js";
 import { type BrokerListener, listen } from "../../../broker/listen.js";
 import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "../../../broker/policy.js";
@@ -21,7 +21,6 @@ export interface BrokerFlags extends Omit<AgentFlags, "output" | "grant"> {
   config?: string;
   check?: boolean;
   socketGroup?: number;
-  readyFd?: number;
   readyFile?: string;
   onLoginRequired?: string;
 }
@@ -93,30 +92,17 @@ function reload(broker: Broker, options: BrokerFlags, { io }: CommandContext): v
 function announce(listeners: readonly BrokerListener[], options: BrokerFlags, { io }: CommandContext): void {
   const text = `${JSON.stringify({ listeners })}\n`;
   if (options.readyFile !== undefined) writeSecretFile(options.readyFile, text);
-  if (options.readyFd !== undefined) writeReady(options.readyFd, text);
   for (const { client, socket } of listeners)
     io.say(`broker ready for ${client}: ${socket ?? "on TCP, at the address that was written"}`);
 }
 
-function writeReady(fd: number, text: string): void {
-  try {
-    writeSync(fd, text);
-  } catch (cause) {
-    throw usageError(
-      `--ready-fd ${fd} cannot be written: ${messageOf(cause)}`,
-      `open it for the broker, such as with ${fd}>broker-url.json`,
-      cause,
-    );
-  }
-}
-
 /** The address on TCP is a secret, which is printed nowhere else. */
-function checkReady({ clients }: BrokerPolicy, { readyFd, readyFile }: BrokerFlags): void {
+function checkReady({ clients }: BrokerPolicy, { readyFile }: BrokerFlags): void {
   const onTcp = Object.values(clients).find(({ listen: address }) => !/^(?:unix|pipe|systemd):/.test(address));
-  if (onTcp === undefined || readyFd !== undefined || readyFile !== undefined) return;
+  if (onTcp === undefined || readyFile !== undefined) return;
   throw usageError(
     `${quote(onTcp.listen)} has an address with a secret, which is printed nowhere else`,
-    "add --ready-file <file> or --ready-fd <fd>",
+    "add --ready-file <file>",
   );
 }
 

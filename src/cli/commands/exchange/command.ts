@@ -25,9 +25,6 @@ function declareExchange(registry: Registry): void {
     ["--scope <scopes>", "Scopes to request (default: the issuer's choice)"],
     ["--subject-token-file <file>", "File with the subject token (- for stdin; default: the server's token)"],
     ["--subject-token-type <type>", "Type of the subject token (default: access_token)"],
-    ["--actor-token-file <file>", "File with the actor token (- for stdin)"],
-    ["--actor-token-type <type>", "Type of the actor token (default: access_token)"],
-    ["--requested-token-type <type>", "Type of the new token (default: an access token or JWT)"],
   ]);
   addStoredLoginFlags(addFlags(command, undefined, [["--format <format>", "Output format (default: raw)", FORMATS]]))
     .argument("<mcp_url>", "URL of the MCP server whose issuer exchanges the token")

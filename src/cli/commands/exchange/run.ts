@@ -15,37 +15,27 @@ export interface ExchangeFlags extends Omit<AgentFlags, "output" | "resource"> {
   resource?: string[];
   subjectTokenFile?: string;
   subjectTokenType?: string;
-  actorTokenFile?: string;
-  actorTokenType?: string;
-  requestedTokenType?: string;
   format?: "raw" | "header" | "headers-json" | "json" | "env";
 }
 
 /** `exchange`: prints the new token and nothing else; nothing at all if the exchange fails. */
 export async function runExchange(options: ExchangeFlags, context: CommandContext): Promise<undefined> {
-  const { audience, resource, scope, actorTokenFile, actorTokenType, format = "raw", ...flags } = options;
+  const { audience, resource, scope, format = "raw", ...flags } = options;
   const url = parseMcpUrlArgument(options.url);
   if (audience === undefined && resource === undefined) {
     throw usageError("--audience or --resource is required", "add --audience <name>, or --resource <uri>");
   }
-  if (actorTokenType !== undefined && actorTokenFile === undefined)
-    throw usageError("--actor-token-type needs --actor-token-file <file>", "add it, or leave the type out");
-  const types = {
-    subjectTokenType: typeOf(options.subjectTokenType, "--subject-token-type"),
-    actorTokenType: typeOf(actorTokenType, "--actor-token-type"),
-    requestedTokenType: typeOf(options.requestedTokenType, "--requested-token-type"),
-  };
+  const subjectTokenType = typeOf(options.subjectTokenType);
   // Checks the flags before any secret is read from standard input.
-  const agent = await context.with({ flags: { ...flags, ...(actorTokenFile && { actorTokenFile }) } }).agent();
+  const agent = await context.with({ flags }).agent();
   const subjectToken = await secretOf(options, "subjectTokenFile", "AGENTAUTH_SUBJECT_TOKEN", context);
-  const actorToken = actorTokenFile && (await secretOf(options, "actorTokenFile", undefined, context));
-  if (types.subjectTokenType !== undefined && subjectToken === undefined) {
+  if (subjectTokenType !== undefined && subjectToken === undefined) {
     throw usageError(
       "--subject-token-type needs a subject token",
       "set AGENTAUTH_SUBJECT_TOKEN, or add --subject-token-file <file>",
     );
   }
-  const request = { ...types, audience, resource, scope, subjectToken, actorToken, signal: context.signal };
+  const request = { subjectTokenType, audience, resource, scope, subjectToken, signal: context.signal };
   const token = await agent.exchange(url, request);
   context.redactor.add(token.value);
   await context.io.stdout.write(textOf(token, format, context.now()));
@@ -55,10 +45,13 @@ const TYPE = "urn:ietf:params:oauth:token-type:";
 const SHORT = ["access_token", "id_token", "refresh_token", "jwt", "saml1", "saml2", "id-jag"];
 
 /** The URI of a token type: the short name of a type of RFC 8693, or the URI itself. */
-function typeOf(value: string | undefined, flag: string): string | undefined {
+function typeOf(value: string | undefined): string | undefined {
   if (value === undefined || (parseUrl(value) !== undefined && !/\s/.test(value))) return value;
   if (SHORT.includes(value)) return TYPE + value;
-  throw usageError(`${flag} ${quote(value, 80)} is not a token type`, `one of ${SHORT.join(", ")}, or a URI`);
+  throw usageError(
+    `--subject-token-type ${quote(value, 80)} is not a token type`,
+    `one of ${SHORT.join(", ")}, or a URI`,
+  );
 }
 
 /** The output of `exchange --format json`. */

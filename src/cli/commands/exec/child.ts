@@ -3,7 +3,7 @@ import { usageError } from "../../../errors.js";
 import { runnableFileText, shellSyntax } from "../../../platform/shell.js";
 import { loadSpawn, system, withVariable } from "../../../platform/system.js";
 import { quote } from "../../../redact.js";
-import type { Io } from "../../io/io.js";
+import type { Io, OutStream } from "../../io/io.js";
 import { formatError } from "../../output/errors.js";
 import { agentMode } from "../../runtime/agent-mode.js";
 import type { AcquiredProcess, CommandContext, ProcessSignals } from "../../runtime/context.js";
@@ -13,10 +13,8 @@ import { closeWriteEnds, openStdio, passOutput } from "./stdio.js";
 export interface Handover {
   /** Its variable, with the value. Called once the signal handlers are installed, so that what it makes is removed. */
   variable(): [name: string, value: string];
-  /** Whether secrets are masked in the output; undefined masks each stream that is not a terminal. */
-  mask: boolean | undefined;
-  /** The current secrets. */
-  secrets(): readonly Buffer[];
+  /** The current secrets, which are masked in each output that is not a terminal; undefined if the command gets none. */
+  secrets?(): readonly Buffer[];
 }
 
 /** The result of a run. */
@@ -38,11 +36,12 @@ const GRACE_MS = 2000;
  */
 export async function runChild(
   command: readonly string[],
-  { variable, mask, secrets }: Handover,
+  { variable, secrets }: Handover,
   { io, signals }: Pick<CommandContext, "io" | "signals">,
   own: AcquiredProcess,
 ): Promise<ChildResult> {
-  const masked = { stdout: mask ?? !io.stdout.isTTY, stderr: mask ?? !io.stderr.isTTY };
+  const isMasked = ({ isTTY }: OutStream) => secrets !== undefined && !isTTY;
+  const masked = { stdout: isMasked(io.stdout), stderr: isMasked(io.stderr) };
   const spawn = await loadSpawn();
   const readerTimeout = createReaderTimeout();
   let child: ChildProcess | undefined;
@@ -65,8 +64,8 @@ export async function runChild(
     const out = pipes.out?.readEnd ?? child.stdout;
     const err = pipes.err?.readEnd ?? child.stderr;
     const passed = Promise.all([
-      out && passOutput(out, own.stdout, masked.stdout ? secrets : () => []),
-      err && passOutput(err, own.stderr, masked.stderr ? secrets : () => []),
+      out && passOutput(out, own.stdout, (masked.stdout && secrets) || (() => [])),
+      err && passOutput(err, own.stderr, (masked.stderr && secrets) || (() => [])),
     ]);
     const exitCode = await ending;
     const failures = await Promise.race([passed, readerTimeout.expired()]);

@@ -48,8 +48,6 @@ function declareExec(registry: Registry): void {
     MIN_TTL,
     ["--broker <name=url>", broker, collectRepeated],
     ["--listen <address>", "Where that broker listens: unix:<path>, 127.0.0.1:<port>"],
-    ["--mask", "Mask the token in the output of the command, also on a terminal"],
-    ["--no-mask", "Do not mask the token in the output"],
     ...LOGIN_SWITCH,
   ])
     .usage("[mcp_url] [options] -- <command> [args...]")

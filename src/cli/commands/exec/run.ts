@@ -35,8 +35,6 @@ export interface ExecFlags extends Omit<AgentFlags, "output"> {
   /** Default: the variable AGENTAUTH_TOKEN. */
   as?: TokenTarget;
   minTtl?: number;
-  /** Undefined masks each stream that is not a terminal. */
-  mask?: boolean;
 }
 
 const DEFAULT_TARGET: TokenTarget = { kind: "env", name: "AGENTAUTH_TOKEN" };
@@ -79,11 +77,11 @@ export async function runExec(options: ExecFlags, context: CommandContext): Prom
     file = kind === "file" ? createTokenFile() : undefined;
     return [name, file?.path ?? first.value];
   };
-  return runCommand(command, { variable, mask: options.mask, secrets: forms.all }, context, () => file?.stop());
+  return runCommand(command, { variable, secrets: forms.all }, context, () => file?.stop());
 }
 
 /** The options for a command that gets the token itself. */
-const OF_TOKEN = ["as", "minTtl", "mask", "scope"] as const;
+const OF_TOKEN = ["as", "minTtl", "scope"] as const;
 
 /** `exec --broker`: the command gets the address of a broker that ends with it, and no token. */
 async function runWithBroker(
@@ -116,9 +114,7 @@ async function runWithBroker(
       const [{ socket, url } = { socket: undefined, url: "" }] = listeners;
       return socket === undefined ? ["AGENTAUTH_BROKER_URL", url] : ["AGENTAUTH_BROKER_SOCKET", socket];
     };
-    // It gets no secret.
-    const handover = { variable, mask: false, secrets: () => [] };
-    return await runCommand(command, handover, context, () => close(0).finally(removeFolder));
+    return await runCommand(command, { variable }, context, () => close(0).finally(removeFolder));
   } finally {
     removeFolder();
   }

@@ -15,7 +15,6 @@ function declareRequest(registry: Registry): void {
       ["-X, --method <verb>", "HTTP method (default: GET, with --data POST)"],
       ["-H, --header <name: value>", "HTTP header (repeatable)", collectRepeated],
       ["-d, --data <text>", "Request body; @file reads a file, - reads stdin"],
-      ["-i, --include", "Print the status line and the headers before the body"],
     ]),
   )
     .argument("<mcp_url>", "URL of the MCP server")
@@ -29,7 +28,7 @@ response starts. The response body is printed as it arrives, also for an error s
 
 Examples:
   $ agentauth request https://mcp.example/mcp -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
-  $ agentauth request https://mcp.example/files -X PUT -H "Content-Type: image/png" -d @picture.png -i`,
+  $ agentauth request https://mcp.example/files -X PUT -H "Content-Type: image/png" -d @picture.png`,
     )
     .action(registry.run(() => import("./run.js"), "runRequest", "url"));
 }

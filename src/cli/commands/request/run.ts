@@ -7,7 +7,7 @@ import type { AgentClient } from "../../../oauth/agent.js";
 import { escapeText } from "../../../redact.js";
 import { lateError, limitOf, responseError } from "../../clients/http-error.js";
 import { loginFirst } from "../../clients/login-first.js";
-import type { Io, OutStream } from "../../io/io.js";
+import type { Io } from "../../io/io.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type OutgoingRequest, type RequestFlags, readRequest } from "./input.js";
 
@@ -44,7 +44,7 @@ export async function sendRequest(
     });
     clearTimeout(timer);
     const foreign = reportRedirect(response, url, context.io);
-    await printResponse(response, options.include === true, context.io);
+    await printResponse(response, context.io);
     if (response.status >= 400) throw responseError(response, { requested: url, foreign, grant });
   } finally {
     clearTimeout(timer);
@@ -67,11 +67,9 @@ function reportRedirect(response: Response, url: string, io: Io): boolean {
  * Prints a response as it arrives: bytes for a pipe, escaped text for a terminal. A slow reader slows the transfer; a
  * closed pipe ends it.
  *
- * @param include prints the status line and the headers first
  * @throws `PipeClosed`; `AgentAuthError` if the response breaks off
  */
-export async function printResponse(response: Response, include: boolean, { stdout }: Io): Promise<void> {
-  if (include) await printHead(response, stdout);
+export async function printResponse(response: Response, { stdout }: Io): Promise<void> {
   if (response.body === null) return;
   const text = stdout.isTTY ? terminalText() : undefined;
   const reader = response.body.getReader();
@@ -88,17 +86,6 @@ export async function printResponse(response: Response, include: boolean, { stdo
     // No effect after the end of the body.
     await reader.cancel().catch(() => undefined);
   }
-}
-
-/** Prints the head as HTTP/1.1, since fetch does not report the protocol. */
-async function printHead({ status, statusText, headers }: Response, stdout: OutStream): Promise<void> {
-  const lines = [
-    `HTTP/1.1 ${status} ${statusText}`.trimEnd(),
-    ...[...headers].map(([name, value]) => `${name}: ${value}`),
-  ];
-  if (stdout.isTTY) await stdout.write(`${lines.map(escapeText).join("\n")}\n\n`);
-  // Each character of a header stands for one byte.
-  else await stdout.write(Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"));
 }
 
 /** Escapes a stream of bytes for a terminal. */

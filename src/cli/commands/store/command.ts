@@ -1,6 +1,5 @@
 import { InvalidArgumentError } from "commander";
 import { millisecondsOf } from "../../../oauth/keep-alive-plan.js";
-import { CONNECTION_STATES } from "../../../oauth/model/connection.js";
 import { wholeNumber } from "../../../profile/setting-rules.js";
 import { addOutputFlags } from "../../flags/output.js";
 import { addFlags, collectRepeated } from "../../flags/values.js";
@@ -25,9 +24,7 @@ package is yours: redis, ioredis or iovalkey; pg or postgres.`,
   const logins = group.command("logins").description("List the stored logins, without opening their tokens");
   addFlags(logins, undefined, [
     ["--tenant <tenant>", "Only logins of this tenant (default: that of the settings)"],
-    ["--server <mcp_url>", "Only logins at this MCP server"],
-    ["--state <state>", "Only logins in this state", CONNECTION_STATES],
-    ["--needs-login", "Same as --state needs_login"],
+    ["--needs-login", "Only logins that their user has to repeat"],
     ["--limit <n>", "Number of logins to print (default: all)", wholeNumber(1)],
   ]);
   addOutputFlags(logins)
@@ -67,13 +64,7 @@ Example:
     [
       ["--every <time>", "In what time each login is refreshed once: 90m, 24h, 7d", everyFlag],
       ["--once", "Refresh what is due and exit, as a cron job"],
-      [
-        "--jitter <share>",
-        "Last part of the time, over which refreshes are spread: 0.1 to 0.9 (default: 0.5)",
-        jitterFlag,
-      ],
       ["--concurrency <n>", "Refreshes in flight (default: 16)", wholeNumber(1)],
-      ["--per-issuer <n>", "Refreshes in flight at one issuer (default: 4)", wholeNumber(1)],
       [
         "--tenant <tenant>",
         "Tenant whose logins are kept, in a store that many machines share (repeatable)",
@@ -125,10 +116,4 @@ function everyFlag(value: string): string {
   } catch {
     throw new InvalidArgumentError("must be a time such as 90m, 24h or 7d, at least 10s and at most 90d");
   }
-}
-
-function jitterFlag(value: string): number {
-  const share = Number(value);
-  if (/^\d*\.\d+$/.test(value) && share >= 0.1 && share <= 0.9) return share;
-  throw new InvalidArgumentError("must be a number from 0.1 to 0.9");
 }

@@ -12,7 +12,7 @@ import { checkTenant } from "./logins.js";
 export interface KeepAliveFlags
   extends ContextFlags,
     OutputFlags,
-    Partial<Pick<KeepAliveOptions, "every" | "jitter" | "concurrency" | "perIssuer" | "once">> {
+    Partial<Pick<KeepAliveOptions, "every" | "concurrency" | "once">> {
   /** The tenants; empty for that of the settings. */
   tenant?: string[];
 }
@@ -44,11 +44,11 @@ export async function runKeepAlive(
     signals.on("SIGINT", stop(EXIT_CODES.aborted)),
     signals.on("SIGHUP", stop(EXIT_CODES.hungUp)),
   ];
-  const { every = "24h", jitter, concurrency, perIssuer, once } = options;
+  const { every = "24h", concurrency, once } = options;
   try {
     if (!once) io.say(`keeping the logins in ${location} alive: each is refreshed once in ${every}`);
     const report: KeepAliveRow = await keepAlive(agent, {
-      ...{ every, jitter, concurrency, perIssuer, once, signal: end.signal },
+      ...{ every, concurrency, once, signal: end.signal },
       ...(tenant && { tenants: () => tenant }),
       onResult: resultLogger(context),
       onStoreFailure: ({ message }) => io.warn(`${message}; the logins are read again later`),

@@ -1,10 +1,8 @@
 import { type AgentAuthError, usageError } from "../../../errors.js";
-import type { Connection, ConnectionState } from "../../../oauth/model/connection.js";
+import type { Connection } from "../../../oauth/model/connection.js";
 import type { GrantStore } from "../../../oauth/model/grant-store.js";
-import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { readConfig } from "../../../profile/settings-file.js";
 import { quote } from "../../../redact.js";
-import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { warnOfUnusable } from "../../clients/printed-login.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { rowColumns } from "../../output/columns.js";
@@ -16,8 +14,6 @@ import { EXIT_CODES } from "../../runtime/exit-codes.js";
 export interface LoginsFlags extends OutputFlags {
   profile?: string;
   tenant?: string;
-  server?: string;
-  state?: ConnectionState;
   needsLogin?: boolean;
   limit?: number;
 }
@@ -52,15 +48,12 @@ export async function runLogins(options: LoginsFlags, given: CommandContext): Pr
   const hasSettings = profile === undefined || Object.hasOwn(readConfig(given.home()).profiles, profile);
   const context = hasSettings ? given : given.with({ flags: others });
   const { tenant, needsLogin, limit = Number.POSITIVE_INFINITY } = options;
-  if (needsLogin && options.state !== undefined)
-    throw usageError("--needs-login is --state needs_login", "leave one of the two out");
-  const state = needsLogin ? "needs_login" : options.state;
-  const server = options.server === undefined ? undefined : parseMcpUrl(parseMcpUrlArgument(options.server)).resource;
+  const state = needsLogin ? ("needs_login" as const) : undefined;
   const unusable: AgentAuthError[] = [];
   const onUnusable = (error: AgentAuthError) => void unusable.push(error);
   const store = await context.store();
   checkTenant(store, tenant);
-  const query = { profile, tenant, server, state, limit: Math.min(PAGE, limit), onUnusable };
+  const query = { profile, tenant, state, limit: Math.min(PAGE, limit), onUnusable };
   async function* pages(): AsyncGenerator<PrintedConnection[]> {
     let left = limit;
     for await (const { items } of store.connections(query)) {

@@ -4,7 +4,7 @@ import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { collect, runProcess, startProcess, until } from "../../../helpers/cli.js";
+import { collect, startProcess, until } from "../../../helpers/cli.js";
 import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { deskTest } from "../desk.js";
 
@@ -40,9 +40,3 @@ it.skipIf(ON_WINDOWS)(
     expect(await ended).toEqual([0, null]);
   },
 );
-
-it("--ready-fd has to be open", async () => {
-  const grant = ["--grant", "mcp=https://mcp.example/mcp"];
-  const { code, stderr } = await runProcess(["broker", "--listen", "127.0.0.1:0", ...grant, "--ready-fd", "200"]);
-  expect([code, stderr]).toEqual([2, expect.stringContaining("error: --ready-fd 200 cannot be written: EBADF")]);
-});

@@ -67,7 +67,7 @@ describe("broker", () => {
     expect(stderr()).not.toContain(new URL(url).pathname);
     expect(await me.run(["broker", "--listen", "127.0.0.1:0", "--grant", `mcp=${desk.url}`])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("hint: add --ready-file <file> or --ready-fd <fd>"),
+      stderr: expect.stringContaining("hint: add --ready-file <file>"),
     });
   });
 

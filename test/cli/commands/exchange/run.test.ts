@@ -58,21 +58,14 @@ it.for<[string, string[], number, RegExp]>([
   ["an audience that the issuer does not serve", ["--audience", "other"], 6, /invalid_target/],
   ["scopes that the token does not have", ["--audience", API, "--scope", "c"], 6, /invalid_scope/],
   ["neither an audience nor a resource", [], 2, /--audience or --resource is required/],
-  ["an unknown type", ["--audience", API, "--requested-token-type", "paper"], 2, /"paper" is not a token type/],
+  ["an unknown type", ["--audience", API, "--subject-token-type", "paper"], 2, /"paper" is not a token type/],
   [
     "the type of a subject token that is not given",
     ["--audience", API, "--subject-token-type", "jwt"],
     2,
     /--subject-token-type needs a subject token/,
   ],
-  ["the type of an actor token alone", ["--audience", API, "--actor-token-type", "jwt"], 2, /needs --actor-token-file/],
   ["a subject token file that is absent", ["--audience", API, "--subject-token-file", "/nowhere"], 8, /\/nowhere/],
-  [
-    "two secrets on standard input",
-    ["--audience", API, "--subject-token-file", "-", "--actor-token-file", "-"],
-    2,
-    /--subject-token-file - and --actor-token-file -/,
-  ],
 ])("exits for %s, with nothing on standard output", async ([_what, flags, exit, words], { exchange }) => {
   const { code, stdout, stderr } = await exchange(...flags);
   expect([code, stdout, stderr]).toEqual([exit, "", expect.stringMatching(words)]);
@@ -95,9 +88,9 @@ it("puts a token that is no access token in no header", async () => {
   const exchange = "urn:ietf:params:oauth:grant-type:token-exchange";
   issuer.metadata["grant_types_supported"] = ["authorization_code", "refresh_token", exchange];
   await new AgentClient({ store: fileStore(home), login }).login(mcp.url);
-  issuer.tokenAnswer = { token_type: "N_A", issued_token_type: `${TYPE}saml2` };
+  issuer.tokenAnswer = { token_type: "N_A", issued_token_type: `${TYPE}jwt` };
   const run = (format: string) =>
-    runCli(["exchange", mcp.url, "--audience", API, "--requested-token-type", "saml2", "--format", format], {
+    runCli(["exchange", mcp.url, "--audience", API, "--format", format], {
       env: { AGENTAUTH_HOME: home },
     });
   for (const format of ["header", "headers-json"]) {
@@ -105,11 +98,11 @@ it("puts a token that is no access token in no header", async () => {
     expect([code, stdout, stderr]).toEqual([
       2,
       "",
-      'error: the token is not an access token but "saml2", and cannot be sent in a header\nhint: use --format raw, or json\n',
+      'error: the token is not an access token but "jwt", and cannot be sent in a header\nhint: use --format raw, or json\n',
     ]);
   }
   const json = JSON.parse((await run("json")).stdout);
-  expect(json).toMatchObject({ token_type: "N_A", issued_token_type: `${TYPE}saml2` });
+  expect(json).toMatchObject({ token_type: "N_A", issued_token_type: `${TYPE}jwt` });
   expect((await run("raw")).stdout).toMatch(/^access-as-\d+\n$/);
   expect((await run("env")).stdout).toMatch(/^AGENTAUTH_TOKEN=access-as-\d+\n$/);
 });

@@ -24,7 +24,7 @@ function start(command: readonly string[], signals: EventEmitter = process, more
     throw new Error(`ended with ${code}`);
   };
   const own: AcquiredProcess = { stdin, stdout, stderr, env: process.env, release() {}, exit };
-  const handover: Handover = { variable: () => ["X", "x"], mask: true, secrets: () => [], ...more };
+  const handover: Handover = { variable: () => ["X", "x"], secrets: () => [], ...more };
   const io = createMemoryIo();
   const result = runChild(command, handover, { io, signals: processSignals(signals as typeof process) }, own);
   return { out: collect(stdout), err: io.err, result };
