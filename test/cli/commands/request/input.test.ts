@@ -64,7 +64,6 @@ describe("a request by its flags", () => {
     ["a GET with a body", { method: "get", data: "x" }, "no body"],
     ["a file that is not there", { data: "@/nowhere/at/all" }, "ENOENT"],
     ["a folder for a file", { data: "@/" }, "EISDIR"],
-    ["two readers of standard input", { data: "-", clientSecretFile: "-" }, "standard input"],
     ["a header without a colon", { header: ["Accept"] }, "name: value"],
     ["a header without a name", { header: [": x"] }, "name: value"],
     ["a blank before the colon", { header: ["Accept : x"] }, "name: value"],
