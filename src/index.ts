@@ -53,7 +53,7 @@ export type {
 export type { ExchangeOptions } from "./oauth/agent-exchange.js";
 export type { AgentRequestInit } from "./oauth/agent-fetch.js";
 export type { AgentHealth, LoginException, LoginStatus } from "./oauth/agent-inspection.js";
-export type { DiscoveryReport, IdpOptions, StatusOptions } from "./oauth/agent-options.js";
+export type { DiscoveryReport, IdpOptions, StatusOptions, StoredGrants } from "./oauth/agent-options.js";
 export type { AgentUser } from "./oauth/agent-tokens.js";
 export type { ClientKey, PreRegisteredClient, SigningAlgorithm } from "./oauth/client/client-auth.js";
 export type { IssuerQuestion } from "./oauth/client/issuer-binding.js";

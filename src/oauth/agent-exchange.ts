@@ -15,7 +15,7 @@ import { type ExchangedToken, type ExchangeRequest, exchangeTokens } from "./tok
 import type { TokenCall } from "./token/token.js";
 
 /**
- * Options of `agent.exchange`: an {@link ExchangeRequest} whose subject token defaults to the server's own access
+ * Options of `agent.exchange`: a request of RFC 8693 whose subject token defaults to the server's own access
  * token.
  */
 export interface ExchangeOptions extends Omit<ExchangeRequest, "subjectToken"> {

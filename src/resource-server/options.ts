@@ -68,8 +68,13 @@ export interface ResourceServerOptions extends Pick<TransportOptions, "fetch" | 
    * `fetch`. Without it an address is checked as it is written.
    */
   network?: Network | undefined;
-  /** Checks to disable. `allowPrivateNetwork`: a public issuer may have its keys on this machine or in a private network. */
-  policy?: { allowPrivateNetwork?: boolean | undefined } | undefined;
+  /** Checks to disable. */
+  policy?:
+    | {
+        /** Allows a public issuer to have its keys on this machine or in a private network. Default false. */
+        allowPrivateNetwork?: boolean | undefined;
+      }
+    | undefined;
   /** Milliseconds for each request to an issuer; with a second attempt it may take twice as long. Default 5,000. */
   timeoutMs?: number | undefined;
   /** The name of the program, for `User-Agent`. */
