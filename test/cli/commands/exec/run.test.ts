@@ -362,7 +362,11 @@ describe.skipIf(ON_WINDOWS)("exec --broker", () => {
     ["the same name again", [...grant, ...grant], '--broker names "mcp" twice'],
     ["a grant without a URL", ["--broker", "mcp"], '--broker "mcp" is not <name>=<url>'],
     ["a server that is none", ["--broker", "mcp=x"], '--broker: grants.mcp.server "x" is not a URL'],
-    ["an address that is none", [...grant, "--listen", "x"], "is none of unix:<path>, systemd:<name> and 127.0.0.1:<port>"],
+    [
+      "an address that is none",
+      [...grant, "--listen", "x"],
+      "is none of unix:<path>, systemd:<name> and 127.0.0.1:<port>",
+    ],
     ["an address of others", [...grant, "--listen", "0.0.0.0:80"], "is not an address of this machine alone"],
     ["no broker for --listen", ["https://mcp.example/mcp", "--listen", "unix:/a"], "--listen is for a broker"],
   ])("starts nothing with %s", async ([_what, words, message]) => {
