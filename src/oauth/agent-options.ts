@@ -43,7 +43,7 @@ export interface StoredGrants {
   read(
     recipe: string,
     stored: Pick<ClientRecord, "clientId" | "clientSecret">,
-  ): Promise<{ client?: PreRegisteredClient | undefined; grant: MachineGrant }>;
+  ): Promise<Required<Pick<AgentClientOptions, "grant">> & Pick<AgentClientOptions, "client">>;
 }
 
 /** How an `AgentClient` works. */
