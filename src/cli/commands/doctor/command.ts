@@ -14,6 +14,7 @@ function declareDoctor({ root, run }: Registry): void {
     .argument("[mcp_url]", "URL of an MCP server to check: its issuer, and the login there");
   addFlags(command, "Network:", [["--online", "Check the service too: one small list, and its clock"]]);
   addFlags(command, "Settings:", [
+    ["--all", "Print the settings by default too, not only those that are set"],
     ["--account <id>", "Account to list with --online"],
     ["--domain <id>", "Domain to list with --online"],
     ["--pool <id>", "Pool to list with --online"],
@@ -25,7 +26,8 @@ function declareDoctor({ root, run }: Registry): void {
 Read-only and offline, unless --online or an MCP server is given. Each request is sent once
 with a timeout of 10 seconds, unless --retries or --timeout is given.
 If logins are sealed with a key in the keychain, doctor reads that key, unless --no-input is given.
-The output contains no secret and can be pasted into a bug report.
+The output contains no secret and can be pasted into a bug report. What it warns of and
+what failed is printed last.
 
 Exit code: 0 if no check failed; 2 if a setting or this machine is wrong; else 8 if the
 store cannot be used; else 5 if only online checks failed.

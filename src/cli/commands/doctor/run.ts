@@ -22,14 +22,14 @@ const CHECKS: CheckList<Subject> = [
   ["store", LOGIN_CHECKS],
 ];
 
-/** `doctor`: every check and every setting; the exit code is that of the most severe failure. */
+/** `doctor`: every check, and the settings; the exit code is that of the most severe failure. */
 export async function runDoctor(options: DoctorFlags, context: CommandContext): Promise<number> {
   const { io, redactor, now } = context;
   const subject = subjectOf(options, context);
   hideSecrets(options, context);
   const { results, exitCode } = await runChecks(CHECKS, subject, context.signal);
   const platform = `${process.platform} ${process.arch} ${release()}`;
-  const settings = settingRows(subject, options);
+  const settings = settingRows(subject, options).filter(({ source }) => options.all || source !== "default");
   const report = redactReport(
     { version: VERSION, node: process.version, platform, checks: results, settings },
     redactor,

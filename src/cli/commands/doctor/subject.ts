@@ -20,6 +20,8 @@ import { fetchOnce, type ServiceReply } from "./service-reply.js";
 export interface DoctorFlags extends AgentFlags, OutputFlags {
   url?: string;
   online?: boolean;
+  /** Whether the settings by default are reported too. */
+  all?: boolean;
 }
 
 /** What the checks of a run look at. */

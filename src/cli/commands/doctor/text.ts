@@ -16,7 +16,7 @@ export interface DoctorReport {
   platform: string;
   /** In the order in which they were made. */
   checks: CheckResult[];
-  /** Every effective setting. */
+  /** The settings that a flag, a variable or a profile sets; with `--all` those by default too. */
   settings: SettingRow[];
 }
 
@@ -30,7 +30,8 @@ export function redactReport(report: DoctorReport, redactor: Pick<Redactor, "red
 }
 
 /**
- * The report as text: one line per check with its hint below, then the settings. Everything in it is escaped.
+ * The report as text: the checks without a problem, the settings, and last what it warns of and what failed, which then is
+ * what a terminal still shows. Each check is a line with its hint below. Everything in it is escaped.
  *
  * @param columns the width of the terminal; without it lines are not wrapped
  */
@@ -40,8 +41,19 @@ export async function doctorText(
   columns = Number.POSITIVE_INFINITY,
 ): Promise<string> {
   const head = `agentauth ${report.version}, Node ${report.node}, ${report.platform}`;
-  const checks = checkLines(report.checks, colors, columns);
-  return `${wrap(head, columns).join("\n")}\n\n${checks}\n${await settingLines(report.settings, colors, columns)}`;
+  const lines = (...states: CheckState[]) => {
+    const found = report.checks.filter(({ state }) => states.includes(state));
+    return checkLines(found, longestWidth(report.checks.map(({ name }) => name)), colors, columns);
+  };
+  const settings = report.settings.length === 0 ? "" : await settingLines(report.settings, colors, columns);
+  const parts = [
+    `${wrap(head, columns).join("\n")}\n`,
+    lines("ok", "skipped"),
+    settings,
+    lines("warning"),
+    lines("failed"),
+  ];
+  return parts.filter((part) => part !== "").join("\n");
 }
 
 /** With less room than this beside the name, the finding goes below it. */
@@ -49,14 +61,18 @@ const LEAST_ROOM = 30;
 
 const STATE_WIDTH = "warning".length;
 
-function checkLines(checks: readonly CheckResult[], colors: OutStream["colors"], columns: number): string {
+function checkLines(
+  checks: readonly CheckResult[],
+  width: number,
+  colors: OutStream["colors"],
+  columns: number,
+): string {
   const paint: Record<CheckState, (text: string) => string> = {
     ok: colors.green,
     warning: colors.yellow,
     failed: colors.red,
     skipped: colors.dim,
   };
-  const width = longestWidth(checks.map(({ name }) => name));
   const beside = STATE_WIDTH + 2 + width + 2;
   const isBeside = columns - beside >= LEAST_ROOM;
   const indent = " ".repeat(isBeside ? beside : 2);

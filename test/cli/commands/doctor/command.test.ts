@@ -24,7 +24,7 @@ function run(args: readonly string[] = [], env: RunOptions["env"] = {}) {
 }
 
 async function report(args: readonly string[] = [], env: RunOptions["env"] = {}) {
-  const { code, stdout } = await run(["--json", ...args], env);
+  const { code, stdout } = await run(["--json", "--all", ...args], env);
   const { checks, settings } = JSON.parse(stdout) as DoctorReport;
   return {
     code,
@@ -75,7 +75,7 @@ describe("doctor", () => {
     ["of colors off", [], { FORCE_COLOR: "0", TERM: "xterm" }],
     ["of a dumb terminal", [], { TERM: "dumb", AGENTAUTH_ERRORS: "text" }],
   ])("names every setting that is in force, and where it is from: %s", async (_what, args, env) => {
-    const { stdout } = await run(["--json", ...args], env);
+    const { stdout } = await run(["--json", "--all", ...args], env);
     const { settings } = JSON.parse(stdout) as DoctorReport;
     expect(settings.map(({ name, value, source }) => fixedText(`${name} = ${value} (${source})`))).toMatchSnapshot();
   });

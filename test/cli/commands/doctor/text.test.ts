@@ -56,6 +56,17 @@ describe("what doctor says", () => {
     expect(await doctorText({ ...report, checks: [] }, colors)).toMatchSnapshot("no check");
   });
 
+  it("has last what failed, and before it what it warns of", async () => {
+    const states = ["failed", "ok", "warning", "skipped", "failed", "warning"] as const;
+    const checks = states.map((state, at) => ({ name: `check ${at}`, state, found: "x" }));
+    const text = await doctorText({ ...REPORT, checks }, colors);
+    const order = text.match(/check \d|SETTING/g);
+    const [settings, warnings, failures] = ["SETTING", ["check 2", "check 5"], ["check 0", "check 4"]];
+    expect(order).toEqual(["check 1", "check 3", settings, ...warnings, ...failures]);
+    expect(text.endsWith("failed   check 4  x\n")).toBe(true);
+    expect(await doctorText({ ...REPORT, settings: [] }, colors)).not.toContain("SETTING");
+  });
+
   it("is never broken in a pipe", async () => {
     const lines = (await doctorText(REPORT, colors)).split("\n");
     expect(lines).toContain(`warning  settings file  ${REPORT.checks[1]?.found}`);
