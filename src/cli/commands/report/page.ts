@@ -22,7 +22,7 @@ details{margin-top:.35rem}summary{cursor:pointer;color:var(--bar)}
 table{width:100%;border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
 th,td{padding:.3rem .5rem .3rem 0;text-align:left;font-weight:400;vertical-align:baseline;overflow-wrap:anywhere}
 thead th{font-size:.8rem;color:var(--dim)}tr+tr>*,tbody>tr>*{border-top:1px solid var(--line)}
-.bars{table-layout:fixed}.bars td:nth-child(2){width:34%}.bars .n,.bars thead th+th{width:4.4rem;text-align:right}
+.bars{table-layout:fixed}.bars td:nth-child(2){width:34%}.bars .n,.bars thead th:nth-child(n+3){width:4.4rem;text-align:right}
 .bars svg{display:block;width:100%}.bar{fill:var(--bar)}
 @media print{.examples::details-content{content-visibility:visible}}
 `;
