@@ -90,6 +90,13 @@ interface ListRequest<Sorting extends OpenSorting> {
   requestPage(call: PageCall<Sorting>): Promise<{ response: Response }>;
 }
 
+/** The names of {@link ListOptions}. */
+const LIST_OPTIONS: OptionNames<ListOptions<OpenSorting>> = {
+  ...{ pageSize: true, sort: true, limit: true, concurrency: true, offset: true, maxPages: true, strict: true },
+  ...{ onDrift: true, onSortingIgnored: true, onEnd: true, signal: true, headers: true },
+  ...{ timeoutMs: true, maxRetries: true },
+};
+
 /**
  * The client of the management interface (`{base_url}/api/v1`): pools of a domain, domains of an account, devices of a
  * pool.
@@ -238,6 +245,7 @@ export class ManagementClient {
   ): Listing<T> {
     const [name, id] = parent;
     requireId(name, id);
+    checkOptionNames(options, LIST_OPTIONS, "a list");
     const headers = callHeaders(options);
     const checks = strictChecksOf(options.strict);
     const fetchPage: FetchPage<T> = async (offset, signal) => {

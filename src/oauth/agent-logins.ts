@@ -2,7 +2,7 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { LoginRemedy } from "../remedy.js";
 import type { AgentContext } from "./agent-context.js";
 import { describeLogin, type LoginStatus } from "./agent-inspection.js";
-import { checkCall } from "./agent-options.js";
+import { checkCall, checkCallNames } from "./agent-options.js";
 import type { AgentTokens, AgentUserView } from "./agent-tokens.js";
 import { challengeOfRemedy } from "./discovery/resource-metadata.js";
 import type { GrantOptions, LoginOptions, TokenOptions } from "./grant/grant-requirements.js";
@@ -50,6 +50,7 @@ export class AgentLogins {
 
   /** Logs the user in, even if a valid token is stored. */
   async login(mcpUrl: string, options: LoginOptions = {}): Promise<AccessToken> {
+    checkCallNames(options, "login");
     checkCall(options);
     return this.#offerLogin(this.#login(this.#context.loginKey(mcpUrl), options));
   }
@@ -62,6 +63,7 @@ export class AgentLogins {
    * @throws `AgentAuthError` `bad_token_answer` for an id token that cannot be verified, and as {@link AgentClient.login}
    */
   async loginIdp(options: LoginOptions = {}): Promise<LoginStatus> {
+    checkCallNames(options, "login");
     const { clock, profile, options: own } = this.#context;
     return describeLogin(await this.#tokens.ofIdp.login.logIn(profile, options), clock.epoch(), own.store.location);
   }
@@ -135,6 +137,7 @@ export class AgentLogins {
    * @throws `AgentAuthError` `usage` for an unsafe `redirectUri` or `returnTo`, and as {@link AgentClient.login}
    */
   async startLogin(mcpUrl: string, options: StartLoginOptions): Promise<StartedLogin> {
+    checkCallNames(options, "startLogin");
     return startLogin(this.#context, mcpUrl, options);
   }
 
@@ -143,6 +146,7 @@ export class AgentLogins {
    * {@link AgentClient.handleCallback} finishes it.
    */
   async startIdpLogin(options: StartLoginOptions): Promise<StartedLogin> {
+    checkCallNames(options, "startLogin");
     const { context, issuer, options: wanted } = await this.#tokens.ofIdp.login.prepare(this.#context.profile, options);
     return startLogin(context, issuer, wanted);
   }
@@ -155,6 +159,7 @@ export class AgentLogins {
    * the issuer's own error such as `access_denied`, and as {@link AgentClient.login}
    */
   async handleCallback(callback: Request | URL | string, options: CallbackOptions = {}): Promise<CallbackResult> {
+    checkCallNames(options, "handleCallback");
     checkCall(options);
     const { saved, signal = new AbortController().signal } = options;
     const cookie = options.cookie ?? (callback instanceof Request ? (callback.headers.get("cookie") ?? "") : "");

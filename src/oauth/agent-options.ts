@@ -200,6 +200,8 @@ function checkOptions(options: AgentClientOptions): void {
     throw new TypeError("loginTimeoutMs must be a number of milliseconds above 0");
   if (loginSecrets(options).some((secret) => secret.length < 32))
     throw new TypeError("loginSecret must have at least 32 characters");
+  if (client !== undefined) checkOptionNames(client, CLIENT, "client");
+  if (typeof options.idp === "object") checkOptionNames(options.idp, IDP, "idp");
   const distinctIssuers = new Set([options.issuer, client?.issuer, grant?.issuer].filter((one) => one !== undefined));
   if (distinctIssuers.size > 1)
     throw new TypeError("issuer, client.issuer and grant.issuer must be the same where they are set");
@@ -227,6 +229,15 @@ const POLICY: OptionNames<SecurityPolicy> = {
   sameOriginEndpoints: true,
 };
 
+const CLIENT: OptionNames<PreRegisteredClient> = {
+  clientId: true,
+  clientSecret: true,
+  privateKey: true,
+  authMethod: true,
+  issuer: true,
+};
+const IDP: OptionNames<IdpOptions> = { issuer: true, clientId: true, clientSecret: true, scope: true };
+
 function checkPolicy(policy: SecurityPolicy = {}): void {
   checkOptionNames(policy, POLICY, "policy");
   const { acceptTokenType } = policy;
@@ -252,6 +263,29 @@ export function loginSecrets({ loginSecret = [] }: AgentClientOptions): readonly
 /** The one issuer that the options name. */
 export function expectedIssuer({ issuer, client, grant }: AgentClientOptions): string | undefined {
   return issuer ?? client?.issuer ?? grant?.issuer;
+}
+
+/** The names of the options of the calls of a client. */
+const CALLS = {
+  token: { scope: true, minTtl: true, forceRefresh: true, login: true, signal: true },
+  login: { scope: true, authorizationParams: true, challenge: true, signal: true },
+  startLogin: { redirectUri: true, returnTo: true, scope: true, authorizationParams: true, signal: true },
+  handleCallback: { saved: true, cookie: true, signal: true },
+  exchange: {
+    ...{ subjectToken: true, subjectTokenType: true, actorToken: true, actorTokenType: true, audience: true },
+    ...{ resource: true, scope: true, requestedTokenType: true, login: true, signal: true },
+  },
+  status: { all: true, onUnusable: true, signal: true },
+  disconnect: { account: true, signal: true },
+  disconnectAll: { tenant: true, profile: true, signal: true },
+  authProvider: { scope: true, signal: true },
+  for: { tenant: true, user: true },
+  call: { signal: true },
+} as const;
+
+/** Rejects an option that a call does not have. @throws `TypeError` that names the nearest one */
+export function checkCallNames(options: object, call: keyof typeof CALLS): void {
+  checkOptionNames(options, CALLS[call], call === "call" ? "the call" : `${call}()`);
 }
 
 /**

@@ -25,6 +25,7 @@ import { AgentLogins } from "./agent-logins.js";
 import {
   type AgentClientOptions,
   checkCall,
+  checkCallNames,
   checkedOptions,
   type DiscoveryReport,
   type StatusOptions,
@@ -91,6 +92,7 @@ export class AgentClient extends AgentLogins {
    * const { value } = await mine.token("https://mcp.example/mcp");
    */
   for(user: AgentUser): AgentClient {
+    checkCallNames(user, "for");
     // The constructor takes it without telling its callers.
     return new AgentClient(this.#view.users.view(user) as never);
   }
@@ -102,6 +104,7 @@ export class AgentClient extends AgentLogins {
    * `unavailable` if a peer did not answer
    */
   async token(mcpUrl: string, options: TokenOptions = {}): Promise<AccessToken> {
+    checkCallNames(options, "token");
     checkCall(options);
     const grant = this.#tokens.get(this.#context.key(mcpUrl), options);
     return new AccessToken(await AgentLogins.offerLogin(this, grant));
@@ -114,6 +117,7 @@ export class AgentClient extends AgentLogins {
    * @throws `AgentAuthError` with the issuer's own code, `bad_token_answer`, and as {@link AgentClient.token}
    */
   async exchange(mcpUrl: string, options: ExchangeOptions): Promise<ExchangedToken> {
+    checkCallNames(options, "exchange");
     checkCall(options);
     return AgentLogins.offerLogin(this, this.#tokens.exchange(this.#context.key(mcpUrl), options));
   }
@@ -139,6 +143,7 @@ export class AgentClient extends AgentLogins {
    * new StreamableHTTPClientTransport(url, { authProvider: agent.authProvider(url) });
    */
   authProvider(mcpUrl: string | URL, options: ProviderOptions = {}): McpAuthProvider {
+    checkCallNames(options, "authProvider");
     checkCall(options);
     const context: SdkTokenContext = {
       ...this.#fetchContext(),
@@ -169,6 +174,7 @@ export class AgentClient extends AgentLogins {
    * @throws `AgentAuthError` of class `unavailable` if the server does not answer, `not_found` if nothing is at the address
    */
   async requiresLogin(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<boolean> {
+    checkCallNames(options, "call");
     checkCall(options);
     return this.#tokens.requiresLogin(this.#context.key(mcpUrl), mcpUrl, options);
   }
@@ -183,6 +189,7 @@ export class AgentClient extends AgentLogins {
    * @returns what was removed, the login itself first; empty if none is stored
    */
   async logoutIdp(options: Pick<TokenOptions, "signal"> = {}): Promise<IdpLogout[]> {
+    checkCallNames(options, "call");
     return logoutIdp(this.#view, options);
   }
 
@@ -195,6 +202,7 @@ export class AgentClient extends AgentLogins {
    * @returns whether there was a login, and what the issuer did
    */
   async disconnect(mcpUrl: string, options: DisconnectOptions = {}): Promise<{ removed: boolean } & RemoteLogout> {
+    checkCallNames(options, "disconnect");
     return disconnect(this.#view, mcpUrl, options);
   }
 
@@ -205,6 +213,7 @@ export class AgentClient extends AgentLogins {
    * @throws `AgentAuthError` class `store` for a login that cannot be read, after the others are ended
    */
   async disconnectAll(options: DisconnectAllOptions = {}): Promise<DisconnectSummary> {
+    checkCallNames(options, "disconnectAll");
     return disconnectAll(this.#view, options);
   }
 
@@ -225,6 +234,7 @@ export class AgentClient extends AgentLogins {
    * closed. It asks the store and sends nothing to an issuer.
    */
   async health(options: Pick<TokenOptions, "signal"> = {}): Promise<AgentHealth> {
+    checkCallNames(options, "call");
     return checkHealth(this.#context, options);
   }
 
@@ -247,6 +257,7 @@ export class AgentClient extends AgentLogins {
    * @param options `onUnusable` is called for stored logins that cannot be read, of any profile
    */
   async status(mcpUrl?: string, options: StatusOptions = {}): Promise<LoginStatus[]> {
+    checkCallNames(options, "status");
     return listLogins(this.#view, mcpUrl, options);
   }
 
@@ -261,11 +272,13 @@ export class AgentClient extends AgentLogins {
 
   /** Runs discovery and reports every request, also on failure. Does not log in or register a client. */
   async discover(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<DiscoveryReport> {
+    checkCallNames(options, "call");
     return reportDiscovery(this.#context, mcpUrl, options.signal);
   }
 
   /** Introspects the stored token at its issuer (RFC 7662). */
   async introspect(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<Introspection> {
+    checkCallNames(options, "call");
     return introspectStored(this.#view, mcpUrl, options);
   }
 }

@@ -1,5 +1,6 @@
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
+import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { AgentClient } from "./agent.js";
 import { retryRevocations } from "./agent-disconnect.js";
 import type { AgentUsers } from "./agent-tokens.js";
@@ -72,6 +73,11 @@ const SPREAD_MS = 2000;
 const PATIENCE_MS = 15 * 60_000;
 const RETRY_MS = 30_000;
 
+const OPTIONS: OptionNames<KeepAliveOptions> = {
+  ...{ every: true, jitter: true, concurrency: true, perIssuer: true, tenants: true, once: true, signal: true },
+  ...{ onResult: true, onStoreFailure: true },
+};
+
 /**
  * Keeps unused logins alive, whose refresh tokens would expire otherwise: each is refreshed once in a time, by
  * whichever of the workers that share the store comes first. A login that was refreshed for a use is left alone for that
@@ -87,6 +93,7 @@ const RETRY_MS = 30_000;
  * await keepAlive(agents, { every: "24h", signal });
  */
 export async function keepAlive(agent: AgentClient, options: KeepAliveOptions): Promise<KeepAliveReport> {
+  checkOptionNames(options, OPTIONS, "keepAlive");
   const keeper = new Keeper(AgentClient.usersOf(agent), options);
   for (;;) {
     try {

@@ -2,6 +2,7 @@ import { parseBaseUrl } from "../http/address.js";
 import { classifyHost, type Network } from "../http/address-class.js";
 import { type Clock, systemClock } from "../http/deadline.js";
 import { isScopeToken } from "../http/oauth-syntax.js";
+import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import type { TransportOptions } from "../http/transport.js";
 import { quote, type Secret } from "../redact.js";
 import type { ResourceServerEvent } from "./refusal.js";
@@ -107,6 +108,16 @@ export interface ResourceServerSettings
   readonly proofClock: Pick<Clock, "epoch">;
 }
 
+const OPTIONS: OptionNames<ResourceServerOptions> = {
+  ...{ resource: true, authorizationServers: true, requiredScopes: true, scopesSupported: true, metadata: true },
+  ...{ audience: true, tokens: true, introspection: true, algorithms: true, typ: true, dpop: true, dpopNonces: true },
+  ...{ clockSkewSeconds: true, keyTtlSeconds: true, tokenCacheSeconds: true, log: true, network: true, policy: true },
+  ...{ timeoutMs: true, userAgent: true, clock: true, fetch: true, random: true },
+};
+const INTROSPECTION: OptionNames<IntrospectionOptions> = {
+  ...{ issuer: true, clientId: true, clientSecret: true, authenticate: true, cacheTtlSeconds: true },
+};
+
 /** Every algorithm whose keys a server may publish. `none` and the symmetric ones must never be among them. */
 const ALGORITHMS: readonly string[] = [
   ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
@@ -119,7 +130,11 @@ const ALGORITHMS: readonly string[] = [
  *
  * @throws TypeError
  */
-export function checkAddresses({ resource, authorizationServers }: ResourceServerOptions): void {
+export function checkAddresses(options: ResourceServerOptions): void {
+  checkOptionNames(options, OPTIONS, "createResourceServer");
+  if (options.introspection !== undefined) checkOptionNames(options.introspection, INTROSPECTION, "introspection");
+  if (options.policy !== undefined) checkOptionNames(options.policy, { allowPrivateNetwork: true }, "policy");
+  const { resource, authorizationServers } = options;
   parseBaseUrl(resource ?? "", "resource");
   const { href, origin } = new URL(resource);
   if (resource !== href && resource !== origin) {
