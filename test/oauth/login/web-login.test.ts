@@ -31,6 +31,12 @@ function ofFolder(folder: string) {
   return [{ store: fileStore(folder) }, { store: fileStore(folder) }];
 }
 
+/** What a callback needs of a login that has begun. */
+const callbackOptions = ({ saved, cookie }: { saved?: string | undefined; cookie?: string | undefined }) => ({
+  saved,
+  cookie,
+});
+
 describe.each(FORMS)("a login of a web app, %s", (name, open) => {
   async function start() {
     const scene = await startScene();
@@ -73,7 +79,7 @@ describe.each(FORMS)("a login of a web app, %s", (name, open) => {
     const early = await browse(first(), mcp.url);
     const late = await browse(first(), mcp.url);
     await clock.sleep(10 * MINUTE - 1, SIGNAL);
-    expect((await second().handleCallback(early.request, early)).done).toBeDefined();
+    expect((await second().handleCallback(early.request, callbackOptions(early))).done).toBeDefined();
     await clock.sleep(1, SIGNAL);
     const { request, saved } = late;
     expect(await heldError(second().handleCallback(request, { saved }))).toMatchObject({ code: "login_not_found" });
@@ -99,10 +105,12 @@ describe.each(FORMS)("a login of a web app, %s", (name, open) => {
     expect(again.state).not.toBe(state);
     expect(new URL(redirect).searchParams.get("scope")).toBe("tools");
     const rejected = await visit({ ...again, url: redirect });
-    expect(await heldError(first().handleCallback(rejected.request, again))).toMatchObject({ code: "invalid_scope" });
+    expect(await heldError(first().handleCallback(rejected.request, callbackOptions(again)))).toMatchObject({
+      code: "invalid_scope",
+    });
     issuer.callback = {};
     const third = await browse(first(), mcp.url, { scope: "tools" });
-    expect((await first().handleCallback(third.request, third)).done).toBeDefined();
+    expect((await first().handleCallback(third.request, callbackOptions(third))).done).toBeDefined();
   });
 
   it("is finished after the second request, with the page to return to", async () => {
@@ -115,7 +123,7 @@ describe.each(FORMS)("a login of a web app, %s", (name, open) => {
     if (!("state" in again)) throw new Error("no second request");
     issuer.callback = {};
     const accepted = await visit({ ...again, url: redirect });
-    const { done } = await first().handleCallback(accepted.request, again);
+    const { done } = await first().handleCallback(accepted.request, callbackOptions(again));
     expect(done?.returnTo).toBe("https://app.example/inbox");
   });
 
@@ -178,7 +186,9 @@ describe("startLogin", () => {
     const { done } = await agent({ loginSecret: [SECRET, older] }).handleCallback(request, { saved });
     expect(done).toBeDefined();
     const next = await browse(agent({ loginSecret: [SECRET, older] }), mcp.url);
-    expect((await agent({ loginSecret: SECRET }).handleCallback(next.request, next)).done).toBeDefined();
+    expect(
+      (await agent({ loginSecret: SECRET }).handleCallback(next.request, callbackOptions(next))).done,
+    ).toBeDefined();
   });
 
   it("shows no secret in what it returns", async () => {
