@@ -21,6 +21,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   "cli/commands/mcp/hosts/entry.ts": "the package.json of npx",
   "cli/main.ts": "the help beside the program",
   "cli/clients/mcp-hosts/settings-file.ts": "the settings of MCP hosts",
+  "cli/commands/sandbox/run.ts": "the options that --options names",
   "cli/commands/broker/run.ts": "the policy that --config names",
   "cli/commands/exec/stdio.ts": "pipes of the command",
   "cli/commands/request/input.ts": "the file that --data names",

@@ -18,6 +18,7 @@ import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { AgentAuthError } from "../errors.js";
 import { codeOf } from "../platform/files.js";
+import { sharingFolder } from "../platform/shell.js";
 import { quote, shellWord } from "../redact.js";
 import { checkPrivateFolder, makePrivateFolder } from "../store/private/private-file.js";
 import { storeError } from "../store/store-error.js";
@@ -119,7 +120,7 @@ function shareFolder(folder: string, group: number): void {
       throw storeError(
         `the folder ${folder} is not open to the group ${group} alone`,
         undefined,
-        `chgrp ${group} ${path} && chmod 710 ${path}`,
+        sharingFolder(path, group),
       );
   });
 }

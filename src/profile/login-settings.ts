@@ -364,7 +364,7 @@ function flagsOfParameter(parameter: FlowOption): string {
   return loginSettings()
     .filter((row) => row.parameter === parameter)
     .map(({ name }) => flagOf(name))
-    .join(" and ");
+    .join(", ");
 }
 
 /** The flag of an option as it is typed: `--page-size` for `pageSize`. */

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { AgentAuthError, messageOf, usageError } from "../errors.js";
+import { AgentAuthError, usageError } from "../errors.js";
 import { parseUrl } from "../http/address.js";
 import { checkOptionNames } from "../http/public-class.js";
 import type { JsonObject } from "../http/strict-json.js";
@@ -133,15 +133,11 @@ function hostRefused(host: string): AgentAuthError {
  * Checks the names of the members of an options file; their values are checked as those of {@link startSandbox}.
  *
  * @param from the file, for messages
- * @throws AgentAuthError `usage`
+ * @throws TypeError that names the nearest member
  */
 export function checkFileOptions(given: JsonObject, from: string): SandboxFileOptions {
   const { now: _, mcpServer: __, signal: ___, ...known } = { ...OAUTH_READERS, ...READERS };
-  try {
-    checkOptionNames(given, known, from);
-  } catch (error) {
-    throw usageError(messageOf(error), "agentauth schema sandbox-options", error);
-  }
+  checkOptionNames(given, known, from);
   return given;
 }
 

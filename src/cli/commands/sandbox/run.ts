@@ -206,7 +206,11 @@ async function givenOptions({ options: path, ...flags }: SandboxCommandOptions):
     throw usageError(`${from} cannot be read: ${messageOf(error)}`, "agentauth schema sandbox-options", error);
   }
   if (!isJsonObject(content)) throw usageError(`${from} is not a JSON object`, "agentauth schema sandbox-options");
-  return { ...checkFileOptions(content, from), ...given };
+  try {
+    return { ...checkFileOptions(content, from), ...given };
+  } catch (error) {
+    throw error instanceof TypeError ? usageError(error.message, "agentauth schema sandbox-options", error) : error;
+  }
 }
 
 /** What is printed of a sandbox: its public address, where it has one. */
