@@ -5,6 +5,12 @@ const LIST = ["devices", "list", "--pool", "pool_x", "--base-url", "https://agen
 
 describe("a wrong command line ends with exit 2, says what is wrong, and prints no data", () => {
   it.each<[string, string[], string, string]>([
+    [
+      "a setting of a login at another command",
+      ["mcp", "tools", "https://mcp.example/mcp", "--allow-private-network"],
+      "unknown option '--allow-private-network'",
+      "a login stores it: agentauth login https://mcp.example/mcp --allow-private-network",
+    ],
     ["an unknown flag", [...LIST, "--lmit", "3"], "unknown option '--lmit'", "did you mean --limit?"],
     [
       "an unknown flag like none",

@@ -40,9 +40,10 @@ describe("settings that are changed at once", () => {
 });
 
 describe("in a working folder", () => {
-  it("a relative AGENTAUTH_HOME is resolved", async ({ run }) => {
-    const { stdout } = await run(["config", "path"], { env: { AGENTAUTH_HOME: "relative" }, cwd: "/" });
-    expect(stdout).toBe("/relative/config.json\n");
+  it("a relative AGENTAUTH_HOME is refused", async ({ run }) => {
+    const { code, stdout, stderr } = await run(["config", "path"], { env: { AGENTAUTH_HOME: "relative" }, cwd: "/" });
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain('AGENTAUTH_HOME "relative"');
   });
 
   it("a relative path of a token file is stored as an absolute one, which works in every other folder", async ({

@@ -1,6 +1,7 @@
 import type { CommanderError } from "commander";
 import { AgentAuthError } from "../../errors.js";
 import { suggest } from "../../http/suggest.js";
+import { flagOf, loginSettings } from "../../profile/login-settings.js";
 import { quote, shellWord } from "../../redact.js";
 import { secretFlagError } from "./secret-flags.js";
 
@@ -58,19 +59,33 @@ export function usageErrorOf(error: ParserError): AgentAuthError {
   return new AgentAuthError("usage", problem.message, {
     class: "usage",
     hint:
-      problem.suggestion === undefined
+      (flag && loginFlagHint(error, flag)) ??
+      (problem.suggestion === undefined
         ? `${seeHelp(error.command)}${isLikeId(flag) ? "; an argument that begins with - comes after --" : ""}`
-        : `did you mean ${problem.suggestion}?`,
+        : `did you mean ${problem.suggestion}?`),
     // Its message repeats what was typed.
     ...(flag === undefined && { cause: error }),
   });
 }
 
+/** The hint for a setting of a login at a command that uses what the login stored. */
+function loginFlagHint({ command, args = [] }: ParserError, flag: string): string | undefined {
+  const setting = loginSettings().find(({ name }) => flagOf(name) === flag);
+  const url = urlIn(args);
+  if (setting === undefined || url === undefined || command === "agentauth login") return undefined;
+  const value = setting.value === undefined ? "" : ` ${setting.value}`;
+  return `a login stores it: agentauth login ${shellWord(url)} ${flag}${value}`;
+}
+
+/** The URL among the arguments, unless its query or user may have a secret. */
+function urlIn(args: readonly string[]): string | undefined {
+  return args.find((one) => /^https?:[^?#@]+$/.test(one));
+}
+
 function wordOfOthers({ command = "", args = [] }: ParserError, word: string): string | undefined {
   const typed = [...command.split(" ").slice(1), word].join(" ");
   const name = [`${typed} ${args[1]}`, typed].find((one) => Object.hasOwn(WORDS_OF_OTHERS, one)) ?? "";
-  // The query of a URL may have a secret.
-  const url = args.find((one) => /^https?:[^?#@]+$/.test(one));
+  const url = urlIn(args);
   const suggestion = WORDS_OF_OTHERS[name];
   return url === undefined ? suggestion : suggestion?.replace("<mcp_url>", () => shellWord(url));
 }
