@@ -43,7 +43,7 @@ describe("in a working folder", () => {
   it("a relative AGENTAUTH_HOME is refused", async ({ run }) => {
     const { code, stdout, stderr } = await run(["config", "path"], { env: { AGENTAUTH_HOME: "relative" }, cwd: "/" });
     expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toContain('AGENTAUTH_HOME "relative"');
+    expect(stderr).toContain('AGENTAUTH_HOME is "relative"');
   });
 
   it("a relative path of a token file is stored as an absolute one, which works in every other folder", async ({
