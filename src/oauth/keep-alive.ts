@@ -41,6 +41,8 @@ export interface KeepAliveOptions {
   onResult?: ((result: KeepAliveResult) => void) | undefined;
   /** Called when the store does not answer; the logins are read again later. */
   onStoreFailure?: ((error: AgentAuthError) => void) | undefined;
+  /** Called with the number of logins that were due and have not been refreshed, when it changes. */
+  onOverdue?: ((count: number) => void) | undefined;
 }
 
 /** What became of one login. */
@@ -75,7 +77,7 @@ const RETRY_MS = 30_000;
 
 const OPTIONS: OptionNames<KeepAliveOptions> = {
   ...{ every: true, jitter: true, concurrency: true, perIssuer: true, tenants: true, once: true, signal: true },
-  ...{ onResult: true, onStoreFailure: true },
+  ...{ onResult: true, onOverdue: true, onStoreFailure: true },
 };
 
 /**
@@ -120,6 +122,8 @@ class Keeper {
   /** When the newest refresh that was planned had its turn. */
   #lastAt = 0;
   #gapMs = 0;
+  /** The logins that were due at the start of a pass, or failed since, until they are refreshed. */
+  readonly #overdue = new Set<string>();
 
   constructor(users: AgentUsers, options: KeepAliveOptions) {
     const { every, jitter = 0.5, concurrency = CONCURRENCY, perIssuer = PER_ISSUER, signal } = options;
@@ -170,6 +174,9 @@ class Keeper {
     }
     this.#gapMs = gapMsFor(logins, this.#rhythm);
     plan.sort((one, other) => one.due - other.due);
+    this.#overdue.clear();
+    for (const one of plan) if (one.due <= start) this.#overdue.add(nameOf(one));
+    this.#options.onOverdue?.(this.#overdue.size);
     for (const one of plan) {
       one.at = Math.max(one.due, start, this.#lastAt + this.#gapMs);
       this.#lastAt = one.at;
@@ -217,7 +224,7 @@ class Keeper {
     try {
       await this.#loads.during(due.issuer, async () => {
         const grant = await context.options.store.read(due.key);
-        if (grant === undefined || isDone(grant, due, this.#clock.epoch())) return;
+        if (grant === undefined || isDone(grant, due, this.#clock.epoch())) return this.#setOverdue(due, false);
         // Without the signal: an issuer may have obeyed what is in flight.
         if (await ofUser.keepAlive(grant)) this.#count(due, "refreshed");
       });
@@ -227,10 +234,22 @@ class Keeper {
     }
   }
 
+  #setOverdue(login: Pick<Due, "tenant" | "key">, isOverdue: boolean): void {
+    const before = this.#overdue.size;
+    if (isOverdue) this.#overdue.add(nameOf(login));
+    else this.#overdue.delete(nameOf(login));
+    if (this.#overdue.size !== before) this.#options.onOverdue?.(this.#overdue.size);
+  }
+
   #count({ tenant, key, issuer }: Due, outcome: KeepAliveResult["outcome"], error?: AgentAuthError): void {
     this.report[outcome]++;
+    this.#setOverdue({ tenant, key }, outcome === "failed");
     const { profile, server, account } = key;
     const login = { tenant: tenant ?? null, profile, server, account: account ?? null, issuer };
     this.#options.onResult?.({ ...login, outcome, ...(error && { error }) });
   }
+}
+
+function nameOf({ tenant, key }: Pick<Due, "tenant" | "key">): string {
+  return JSON.stringify([tenant, key.profile, key.server, key.account]);
 }

@@ -27,7 +27,8 @@ it("warns of a login that its issuer has ended, and exits with 5 where it does n
   const once = ["store", "keep-alive", "--once", "--every", "1h"];
   faults.add({ kind: "status", status: 503, path: "token", times: 1 });
   const failed = await me.run(once);
-  expect(failed.code).toBe(5);
+  expect(failed.code).toBe(7);
+  expect(failed.stderr).toContain("warning: 1 login is overdue: it was not refreshed");
   expect(failed.stderr).toMatch(/warning: the login at \S+ \(profile "default"\) was not refreshed: /);
   // The issuer takes the second refresh for theft, since the answer to the first one was lost.
   faults.add({ kind: "reset-after", path: "token", times: 1 });
@@ -42,7 +43,7 @@ it("warns once of an issuer that does not answer, whoever is logged in there", a
   const args = ["store", "keep-alive", "--once", "--every", "10s", "--concurrency", "1", "-o", "json"];
   const failures = async (...flags: string[]) => {
     const { code, stdout, stderr } = await me.run([...args, "--retries", "0", ...flags]);
-    expect([code, JSON.parse(stdout)]).toEqual([5, { refreshed: 0, needs_login: 0, failed: 3 }]);
+    expect([code, JSON.parse(stdout)]).toEqual([7, { refreshed: 0, needs_login: 0, failed: 3 }]);
     const told = stderr.match(/^(?:warning: )?the login at .* was not refreshed: /gm) ?? [];
     return told.map((line) => line.startsWith("warning: "));
   };

@@ -79,7 +79,7 @@ The time (default: 24h) must be shorter than an issuer keeps an unused refresh t
 each login is refreshed by one of them, and one that is killed is replaced by the others. A login that was refreshed within the
 time is left alone. SIGTERM ends it when the refreshes in flight have ended.
 
-With --once it exits with 5 if a login could not be refreshed. Run it about ten times in --every.
+With --once it exits with 7 if logins stayed overdue. Run it about ten times in --every.
 
 Examples:
   $ agentauth store keep-alive --every 24h

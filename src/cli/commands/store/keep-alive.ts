@@ -20,7 +20,7 @@ export interface KeepAliveFlags
 /** What `store keep-alive -o json` prints at its end. */
 export interface KeepAliveRow extends KeepAliveReport {}
 
-/** `store keep-alive`: until a signal, or once; exit code 5 if a single run could not refresh all that it should. */
+/** `store keep-alive`: until a signal, or once; exit code 7 if a single run left logins overdue. */
 export async function runKeepAlive(
   { tenant, ...options }: KeepAliveFlags,
   context: CommandContext,
@@ -45,20 +45,36 @@ export async function runKeepAlive(
     signals.on("SIGHUP", stop(EXIT_CODES.hungUp)),
   ];
   const { every = "24h", concurrency, once } = options;
+  let overdue = 0;
+  const timer = setInterval(() => {
+    if (overdue > 0) io.warn(overdueText(overdue));
+  }, 60_000);
   try {
     if (!once) io.say(`keeping the logins in ${location} alive: each is refreshed once in ${every}`);
     const report: KeepAliveRow = await keepAlive(agent, {
       ...{ every, concurrency, once, signal: end.signal },
       ...(tenant && { tenants: () => tenant }),
       onResult: resultLogger(context),
+      onOverdue: (count) => {
+        overdue = count;
+      },
       onStoreFailure: ({ message }) => io.warn(`${message}; the logins are read again later`),
     });
     await printResult(report, options, context);
-    return once && report.failed > 0 && exitCode === EXIT_CODES.ok ? EXIT_CODES.unavailable : exitCode;
+    if (!once || overdue === 0 || exitCode !== EXIT_CODES.ok) return exitCode;
+    io.warn(overdueText(overdue));
+    return EXIT_CODES.partial;
   } finally {
+    clearInterval(timer);
     for (const remove of removals) remove();
     own.release();
   }
+}
+
+function overdueText(count: number): string {
+  return count === 1
+    ? "1 login is overdue: it was not refreshed"
+    : `${count} logins are overdue: they were not refreshed`;
 }
 
 /** One warning for each login that has ended, and for each issuer that begins to fail. */
