@@ -36,7 +36,6 @@ describe("an option that a public call does not have", () => {
     ],
     ["of exchange", () => agent.exchange(MCP, misspelt({ audiences: "a" })), /did you mean audience\?/],
     ["of startLogin", () => agent.startLogin(MCP, misspelt({ redirectUrl: "x" })), /did you mean redirectUri\?/],
-    ["of handleCallback", () => agent.handleCallback(MCP, misspelt({ save: "x" })), /did you mean saved\?/],
     ["of status", () => agent.status(MCP, misspelt({ every: true })), /status\(\) has no option "every"/],
     ["of disconnect", () => agent.disconnect(MCP, misspelt({ acount: "a" })), /did you mean account\?/],
     ["of disconnectAll", () => agent.disconnectAll(misspelt({ tennant: "a" })), /did you mean tenant\?/],

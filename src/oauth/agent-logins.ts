@@ -159,7 +159,6 @@ export class AgentLogins {
    * the issuer's own error such as `access_denied`, and as {@link AgentClient.login}
    */
   async handleCallback(callback: Request | URL | string, options: CallbackOptions = {}): Promise<CallbackResult> {
-    checkCallNames(options, "handleCallback");
     checkCall(options);
     const { saved, signal = new AbortController().signal } = options;
     const cookie = options.cookie ?? (callback instanceof Request ? (callback.headers.get("cookie") ?? "") : "");

@@ -270,7 +270,6 @@ const CALLS = {
   token: { scope: true, minTtl: true, forceRefresh: true, login: true, signal: true },
   login: { scope: true, authorizationParams: true, challenge: true, signal: true },
   startLogin: { redirectUri: true, returnTo: true, scope: true, authorizationParams: true, signal: true },
-  handleCallback: { saved: true, cookie: true, signal: true },
   exchange: {
     ...{ subjectToken: true, subjectTokenType: true, actorToken: true, actorTokenType: true, audience: true },
     ...{ resource: true, scope: true, requestedTokenType: true, login: true, signal: true },
