@@ -83,7 +83,7 @@ export function pathOfInherited(fd: number, listen: string): string {
   return path;
 }
 
-/** Lets a group use a socket, whose folder nobody else can change. */
+/** Lets a group use a socket, whose folder no other user can change. */
 export function shareSocket(path: string, group: number): void {
   lchownSync(path, -1, group);
   chmodSync(path, 0o660);

@@ -17,7 +17,7 @@ async function settingsIn(page: Page): Promise<string> {
   return /^ *\[credential "https:\/\/mcp\.example"\]\n( .*\n)+/m.exec(text)?.[0] ?? "";
 }
 
-/** The program as the help tells git to start it, below git's own helper that stores what git got. */
+/** The program as the help tells git to start it, below git's own helper that stores the credentials that it receives. */
 async function gitSettings(
   url: string,
   { page = "help", omitted = "" }: { page?: Page; omitted?: string | RegExp } = {},

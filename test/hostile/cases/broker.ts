@@ -74,8 +74,8 @@ async function exchange(url: string, { method = "GET", headers = {}, body }: Sen
   const sent = httpRequest({ host: hostname, port, path: url.slice(origin.length), method, headers });
   sent.end(body);
   const [message] = await once(sent, "response");
-  const { date: _, ...told } = { ...message.headers, ...message.trailers };
-  let text = `${message.statusCode} ${message.statusMessage} ${JSON.stringify(told)} `;
+  const { date: _, ...received } = { ...message.headers, ...message.trailers };
+  let text = `${message.statusCode} ${message.statusMessage} ${JSON.stringify(received)} `;
   for await (const part of message) text += part;
   return { status: message.statusCode, text };
 }
@@ -343,7 +343,7 @@ export const broker: readonly HostileCase[] = [
     result: "each is answered: those that wait, by the next broker",
     outcome: "ok",
     seconds: 60,
-    impossible: process.platform === "linux" ? undefined : "only Linux tells the path of a socket that is passed",
+    impossible: process.platform === "linux" ? undefined : "only Linux reports the path of a socket that is passed",
     async drive(kit) {
       const socketPath = join(kit.folder, "a.sock");
       const run = kit.start(["broker", "--listen", "systemd:agent", "--grant", `mcp=${kit.mcp.url}`], {
