@@ -1,4 +1,5 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
@@ -34,6 +35,8 @@ const MAX_CONNECTIONS = 4096;
 /** A body of a known length up to this is read first, so that it can be sent again with another token. */
 const MAX_REPEATED = 1024 * 1024;
 const DEFAULT_GRACE_MS = 10_000;
+/** A request that a client has just sent on an idle connection is lost where the connection is closed at once. */
+const LAST_REQUEST_MS = 1_000;
 
 /** How a broker listens. */
 export interface ListenOptions {
@@ -98,11 +101,7 @@ async function open(
   server.on("request", (request, response) => {
     response.shouldKeepAlive &&= !isClosing;
     responses.add(response);
-    response.once("close", () => {
-      responses.delete(response);
-      // Its connection is idle then, and nothing else is to come.
-      if (isClosing) setImmediate(() => server.closeIdleConnections());
-    });
+    response.once("close", () => responses.delete(response));
     request.on("error", () => undefined);
     response.on("error", () => undefined);
     const path = pathBehind(prefix, request, hosts);
@@ -130,13 +129,18 @@ async function open(
       isClosing = true;
       // A client that sends again sends to the next broker, which accepts from now on.
       for (const response of responses) if (!response.headersSent) response.shouldKeepAlive = false;
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeIdleConnections();
-      const timer = setTimeout(() => {
+      const closed = once(server, "close");
+      // The one of HTTP would close idle connections at once.
+      process.getBuiltinModule("node:net").Server.prototype.close.call(server);
+      const idle = setInterval(() => server.closeIdleConnections(), Math.min(graceMs, LAST_REQUEST_MS));
+      const end = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
       }, graceMs);
       await closed;
-      clearTimeout(timer);
+      clearInterval(idle);
+      clearTimeout(end);
+      // Ends its own timer.
+      server.close();
     },
   };
 }

@@ -93,6 +93,7 @@ async function sendTo({
   ...options
 }: {
   socketPath?: string;
+  agent?: Agent;
   host?: string;
   port?: number;
   path: string;
@@ -755,6 +756,18 @@ describe("at its end the listener", () => {
     let text = "";
     for await (const part of response) text += part;
     expect(text).toBe("data: 1\n\ndata: 2\n\n");
+    await closed;
+  });
+
+  it("serves the request that a client sends on an idle connection just then, and ends the connection with it", async () => {
+    const made = await start();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const url = new URL(`${made.tcp}/mcp`);
+    const send = () => sendTo({ agent, host: url.hostname, port: Number(url.port), path: url.pathname });
+    await send();
+    const closed = made.close(3_600_000);
+    const { status, headers } = await send();
+    expect([status, headers["connection"]]).toEqual([200, "close"]);
     await closed;
   });
 
