@@ -51,7 +51,6 @@ export type {
   IdpLogout,
 } from "./oauth/agent-disconnect.js";
 export type { ExchangeOptions } from "./oauth/agent-exchange.js";
-export type { AgentRequestInit } from "./oauth/agent-fetch.js";
 export type { AgentHealth, LoginException, LoginStatus } from "./oauth/agent-inspection.js";
 export type { DiscoveryReport, IdpOptions, StatusOptions, StoredGrants } from "./oauth/agent-options.js";
 export type { AgentUser } from "./oauth/agent-tokens.js";
@@ -60,6 +59,7 @@ export type { IssuerQuestion } from "./oauth/client/issuer-binding.js";
 export type { SecurityPolicy } from "./oauth/discovery/overrides.js";
 export type { DpopPolicy } from "./oauth/dpop/dpop.js";
 export type { LoginOptions, TokenOptions } from "./oauth/grant/grant-requirements.js";
+export type { AgentRequestInit } from "./oauth/grant/token-fetch.js";
 export type { Progress, Step, TraceEntry } from "./oauth/http/trace.js";
 export { type KeepAliveOptions, type KeepAliveReport, type KeepAliveResult, keepAlive } from "./oauth/keep-alive.js";
 export type {

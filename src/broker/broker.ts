@@ -7,7 +7,7 @@ import type { RpcMessage } from "../mcp/json-rpc.js";
 import { ParamHeaders } from "../mcp/param-headers.js";
 import type { ToolPolicy } from "../mcp/tool-policy.js";
 import type { AgentClient } from "../oauth/agent.js";
-import type { AgentRequestInit } from "../oauth/agent-fetch.js";
+import type { AgentRequestInit } from "../oauth/grant/token-fetch.js";
 import { bearerChallenge } from "../oauth/model/challenge.js";
 import { createEvents, elapsedMs } from "../telemetry/emit.js";
 import type { AgentEvent, EventFields } from "../telemetry/events.js";

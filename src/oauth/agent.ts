@@ -11,7 +11,6 @@ import {
   retryRevocations,
 } from "./agent-disconnect.js";
 import type { ExchangeOptions } from "./agent-exchange.js";
-import { type AgentRequestInit, type FetchContext, fetchWithToken } from "./agent-fetch.js";
 import {
   type AgentHealth,
   checkHealth,
@@ -33,6 +32,7 @@ import {
 import { type AgentTokens, type AgentUser, AgentUsers, AgentUserView } from "./agent-tokens.js";
 import { requestChallenge } from "./discovery/challenge-request.js";
 import type { TokenOptions } from "./grant/grant-requirements.js";
+import { type AgentRequestInit, type FetchContext, fetchWithToken } from "./grant/token-fetch.js";
 import { SdkProvider, type SdkTokenContext, SdkTokenSource } from "./mcp-sdk/sdk-provider.js";
 import type { McpAuthProvider, McpOAuthClientProvider, ProviderOptions } from "./mcp-sdk/types.js";
 import type { ConnectionPage, ConnectionQuery } from "./model/connection.js";

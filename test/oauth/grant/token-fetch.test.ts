@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { GrantStore } from "../../src/oauth/model/grant-store.js";
-import { type Scene, startScene } from "../helpers/issuer.js";
-import { asHint, loginAt } from "../helpers/remedy.js";
-import { until } from "../helpers/server.js";
-import { heldError } from "../helpers/told.js";
+import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
+import { type Scene, startScene } from "../../helpers/issuer.js";
+import { asHint, loginAt } from "../../helpers/remedy.js";
+import { until } from "../../helpers/server.js";
+import { heldError } from "../../helpers/told.js";
 
 const TOKEN = "/pool/token";
 const SIGNAL = new AbortController().signal;

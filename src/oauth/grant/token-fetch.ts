@@ -1,18 +1,18 @@
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import { isRepeatable } from "../http/body-content.js";
-import { discardBody } from "../http/buffered-response.js";
-import { HttpHeaders } from "../http/http-headers.js";
-import { HttpRequest, normalizeMethod } from "../http/http-request.js";
-import { isSessionUnknown } from "../http/lost-session.js";
-import { isRequest, isResponse } from "../http/own-fetch.js";
-import { redirectTarget } from "../http/redirect.js";
-import { quote, type Secret } from "../redact.js";
-import { noResourceMetadata } from "./discovery/resource-metadata.js";
-import { proverFor } from "./dpop/dpop.js";
-import { chooseRecovery, recoverToken, type ServerTokens } from "./grant/rejected-token.js";
-import type { Nonces, Prover } from "./http/http.js";
-import { bearerChallenge } from "./model/challenge.js";
-import type { Grant } from "./model/grant.js";
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { isRepeatable } from "../../http/body-content.js";
+import { discardBody } from "../../http/buffered-response.js";
+import { HttpHeaders } from "../../http/http-headers.js";
+import { HttpRequest, normalizeMethod } from "../../http/http-request.js";
+import { isSessionUnknown } from "../../http/lost-session.js";
+import { isRequest, isResponse } from "../../http/own-fetch.js";
+import { redirectTarget } from "../../http/redirect.js";
+import { quote, type Secret } from "../../redact.js";
+import { noResourceMetadata } from "../discovery/resource-metadata.js";
+import { proverFor } from "../dpop/dpop.js";
+import type { Nonces, Prover } from "../http/http.js";
+import { bearerChallenge } from "../model/challenge.js";
+import type { Grant } from "../model/grant.js";
+import { chooseRecovery, recoverToken, type ServerTokens } from "./rejected-token.js";
 
 /** What `AgentClient.fetch` takes beside the options of `fetch`. */
 export interface AgentRequestInit extends RequestInit {
