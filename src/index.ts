@@ -43,17 +43,17 @@ export type { AddressClass, Exemptions, Network, NetworkConnection } from "./htt
 export type { HttpEvent } from "./http/buffered-response.js";
 export type { Clock } from "./http/deadline.js";
 export type { CallLimits, Logger, TransportOptions } from "./http/transport.js";
+export type { AgentHealth, LoginException, LoginStatus } from "./oauth/agent.js";
 export { AgentClient, type AgentClientOptions } from "./oauth/agent.js";
+export type { DiscoveryReport, IdpOptions, StatusOptions, StoredGrants } from "./oauth/agent-options.js";
 export type {
+  AgentUser,
   DisconnectAllOptions,
   DisconnectOptions,
   DisconnectSummary,
+  ExchangeOptions,
   IdpLogout,
-} from "./oauth/agent-disconnect.js";
-export type { ExchangeOptions } from "./oauth/agent-exchange.js";
-export type { AgentHealth, LoginException, LoginStatus } from "./oauth/agent-inspection.js";
-export type { DiscoveryReport, IdpOptions, StatusOptions, StoredGrants } from "./oauth/agent-options.js";
-export type { AgentUser } from "./oauth/agent-tokens.js";
+} from "./oauth/agent-tokens.js";
 export type { ClientKey, PreRegisteredClient, SigningAlgorithm } from "./oauth/client/client-auth.js";
 export type { IssuerQuestion } from "./oauth/client/issuer-binding.js";
 export type { SecurityPolicy } from "./oauth/discovery/overrides.js";

@@ -1,44 +1,61 @@
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { bindingPrototype, bindMethods } from "../http/public-class.js";
-import type { AgentContext } from "./agent-context.js";
-import {
-  type DisconnectAllOptions,
-  type DisconnectOptions,
-  type DisconnectSummary,
-  disconnect,
-  disconnectAll,
-  type IdpLogout,
-  logoutIdp,
-  retryRevocations,
-} from "./agent-disconnect.js";
-import type { ExchangeOptions } from "./agent-exchange.js";
-import {
-  type AgentHealth,
-  checkHealth,
-  introspectStored,
-  type LoginStatus,
-  listConnections,
-  listLogins,
-  reportDiscovery,
-} from "./agent-inspection.js";
-import { AgentLogins } from "./agent-logins.js";
+import type { LoginRemedy } from "../remedy.js";
 import {
   type AgentClientOptions,
+  type AgentContext,
   checkCall,
   checkCallNames,
   checkedOptions,
   type DiscoveryReport,
   type StatusOptions,
 } from "./agent-options.js";
-import { type AgentTokens, type AgentUser, AgentUsers, AgentUserView } from "./agent-tokens.js";
+import {
+  type AgentTokens,
+  type AgentUser,
+  AgentUsers,
+  AgentUserView,
+  type DisconnectAllOptions,
+  type DisconnectOptions,
+  type DisconnectSummary,
+  disconnect,
+  disconnectAll,
+  type ExchangeOptions,
+  type IdpLogout,
+  logoutIdp,
+  retryRevocations,
+} from "./agent-tokens.js";
 import { requestChallenge } from "./discovery/challenge-request.js";
-import type { TokenOptions } from "./grant/grant-requirements.js";
+import { discover } from "./discovery/discovery.js";
+import { challengeOfRemedy } from "./discovery/resource-metadata.js";
+import { type GrantOptions, type LoginOptions, loginRequired, type TokenOptions } from "./grant/grant-requirements.js";
 import { type AgentRequestInit, type FetchContext, fetchWithToken } from "./grant/token-fetch.js";
+import type { TraceEntry } from "./http/trace.js";
+import { type LoginContext, withParams } from "./login/login-context.js";
+import { beginDevice, finishDevice, finishInSession, grantKeyFor } from "./login/login-flow.js";
+import type { LoginSession } from "./login/login-method.js";
+import { type Preparation, planLogin, preferredRedirect, prepareLogin } from "./login/login-plan.js";
+import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
+import {
+  type CallbackOptions,
+  type CallbackResult,
+  checkRedirectUri,
+  checkReturnTo,
+  type LoginStart,
+  readQueryParameters,
+  type StartedLogin,
+  type StartLoginOptions,
+} from "./login/web-app.js";
+import { finishWithCallback, storeWebLogin, takeWebLogin } from "./login/web-login.js";
+import { GRANT_STRATEGIES, type GrantFlag, noStoredTokenError } from "./machine/grant-strategies.js";
 import { SdkProvider, type SdkTokenContext, SdkTokenSource } from "./mcp-sdk/sdk-provider.js";
 import type { McpAuthProvider, McpOAuthClientProvider, ProviderOptions } from "./mcp-sdk/types.js";
 import type { ConnectionPage, ConnectionQuery } from "./model/connection.js";
-import { AccessToken } from "./model/grant.js";
+import { AccessToken, type Grant, type GrantKey, hasExpired } from "./model/grant.js";
+import { withReservation } from "./model/grant-store.js";
+import { IDP_ACCOUNT, machineGrantOf } from "./model/machine-grant.js";
 import type { ExchangedToken } from "./token/exchange.js";
-import type { Introspection } from "./token/introspection.js";
+import { type Introspection, introspect } from "./token/introspection.js";
 import type { RemoteLogout } from "./token/revocation.js";
 
 export type { AgentClientOptions } from "./agent-options.js";
@@ -54,7 +71,7 @@ const CLOSE_GRACE_MS = 30_000;
  * const agent = new AgentClient({ store: memoryStore(), login });
  * const { value } = await agent.token("https://mcp.example/mcp");
  */
-export class AgentClient extends AgentLogins {
+export class AgentClient {
   readonly #context: AgentContext;
   readonly #tokens: AgentTokens;
   readonly #view: AgentUserView;
@@ -72,7 +89,6 @@ export class AgentClient extends AgentLogins {
   constructor(given: AgentClientOptions | AgentUserView) {
     const isOfUser = given instanceof AgentUserView;
     const view = isOfUser ? given : new AgentUsers(checkedOptions(given)).own();
-    super(view);
     if (isOfUser) Object.setPrototypeOf(this, userPrototype());
     else bindMethods(this, AgentClient.prototype);
     this.#context = view.context;
@@ -107,7 +123,7 @@ export class AgentClient extends AgentLogins {
     checkCallNames(options, "token");
     checkCall(options);
     const grant = this.#tokens.get(this.#context.key(mcpUrl), options);
-    return new AccessToken(await AgentLogins.offerLogin(this, grant));
+    return new AccessToken(await this.#offerLogin(grant));
   }
 
   /**
@@ -119,7 +135,7 @@ export class AgentClient extends AgentLogins {
   async exchange(mcpUrl: string, options: ExchangeOptions): Promise<ExchangedToken> {
     checkCallNames(options, "exchange");
     checkCall(options);
-    return AgentLogins.offerLogin(this, this.#tokens.exchange(this.#context.key(mcpUrl), options));
+    return this.#offerLogin(this.#tokens.exchange(this.#context.key(mcpUrl), options));
   }
 
   /**
@@ -132,7 +148,7 @@ export class AgentClient extends AgentLogins {
    * @throws `TypeError` for an address that is not below the option `server`
    */
   fetch(input: string | URL | Request, init: AgentRequestInit = {}): Promise<Response> {
-    return AgentLogins.offerLogin(this, fetchWithToken(this.#fetchContext(), input, init));
+    return this.#offerLogin(fetchWithToken(this.#fetchContext(), input, init));
   }
 
   /**
@@ -150,7 +166,7 @@ export class AgentClient extends AgentLogins {
       clock: this.#context.clock,
       challenge: async (url, signal) =>
         (await requestChallenge(this.#context.loginContext(this.#context.key(url), undefined), url, signal)).challenge,
-      offerLogin: (work) => AgentLogins.offerLogin(this, work),
+      offerLogin: (work) => this.#offerLogin(work),
     };
     const { server } = this.#context.key(String(mcpUrl));
     return new SdkProvider(new SdkTokenSource(context, String(mcpUrl), options), server);
@@ -179,8 +195,129 @@ export class AgentClient extends AgentLogins {
     return this.#tokens.requiresLogin(this.#context.key(mcpUrl), mcpUrl, options);
   }
 
-  #fetchContext(): FetchContext {
-    return this.#tokens.fetchContext((url) => this.#context.key(url));
+  /** Logs the user in, even if a valid token is stored. */
+  async login(mcpUrl: string, options: LoginOptions = {}): Promise<AccessToken> {
+    checkCallNames(options, "login");
+    checkCall(options);
+    return this.#offerLogin(this.#login(this.#context.loginKey(mcpUrl), options));
+  }
+
+  /**
+   * Logs the user in at the company's identity provider, which the option `idp` names, even if a login is stored. Servers
+   * whose issuers take its assertions then need no login: {@link AgentClient.token} gets their tokens without the user.
+   *
+   * @returns the login, as `status` lists it
+   * @throws `AgentAuthError` `bad_token_answer` for an id token that cannot be verified, and as {@link AgentClient.login}
+   */
+  async loginIdp(options: LoginOptions = {}): Promise<LoginStatus> {
+    checkCallNames(options, "login");
+    const { clock, profile, options: own } = this.#context;
+    return describeLogin(await this.#tokens.ofIdp.login.logIn(profile, options), clock.epoch(), own.store.location);
+  }
+
+  /**
+   * The first half of a login in two steps: everything up to the address that the user opens. The result holds secrets:
+   * store it as securely as a token until {@link AgentClient.finishLogin}.
+   *
+   * @param redirectUri where the callback will be received; a function gets the redirect address of an earlier
+   * registration, if there is one, for servers that accept no other
+   */
+  async beginLogin(
+    mcpUrl: string,
+    redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
+    options: LoginOptions = {},
+  ): Promise<PreparedLogin> {
+    return beginBrowserLogin(this.#context, mcpUrl, redirectUri, options);
+  }
+
+  /** As {@link AgentClient.beginLogin}, at the company's identity provider: {@link AgentClient.loginIdp} in two steps. */
+  async beginIdpLogin(
+    redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
+    options: LoginOptions = {},
+  ): Promise<PreparedLogin> {
+    const { context, issuer, options: wanted } = await this.#tokens.ofIdp.login.prepare(this.#context.profile, options);
+    return beginBrowserLogin(context, issuer, redirectUri, wanted);
+  }
+
+  /**
+   * The first half of a login on another device in two steps (RFC 8628): requests the code that the user enters. The
+   * result holds a secret: store it as securely as a token until {@link AgentClient.finishDeviceLogin}.
+   *
+   * @throws `AgentAuthError` `no_device_flow`
+   */
+  async beginDeviceLogin(mcpUrl: string, options: LoginOptions = {}): Promise<PreparedDeviceLogin> {
+    return beginDeviceLogin(this.#context, mcpUrl, options);
+  }
+
+  /** As {@link AgentClient.beginDeviceLogin}, at the company's identity provider. */
+  async beginIdpDeviceLogin(options: LoginOptions = {}): Promise<PreparedDeviceLogin> {
+    const { context, issuer, options: wanted } = await this.#tokens.ofIdp.login.prepare(this.#context.profile, options);
+    return beginDeviceLogin(context, issuer, wanted);
+  }
+
+  /** The second half: polls the issuer at its interval until the user has entered the code, and stores the grant. */
+  async finishDeviceLogin(
+    login: PreparedDeviceLogin,
+    options: Pick<TokenOptions, "signal"> = {},
+  ): Promise<AccessToken> {
+    const signal = options.signal ?? new AbortController().signal;
+    return new AccessToken(await finishDevice(this.#contextOf(login), login, signal));
+  }
+
+  /**
+   * The second half: waits for the callback in a session that is open at the redirect address, and stores the grant for
+   * the account that the login began with, even if this client is for another account.
+   */
+  async finishLogin(
+    login: PreparedLogin,
+    session: LoginSession,
+    options: Pick<TokenOptions, "signal"> = {},
+  ): Promise<AccessToken> {
+    const signal = options.signal ?? new AbortController().signal;
+    return new AccessToken(await finishInSession(() => this.#contextOf(login), login, session, signal));
+  }
+
+  /**
+   * Starts a login in a web app: redirect the browser to `url` with the header `Set-Cookie: cookie`. The callback may
+   * reach another process with the same store, or the same `loginSecret`, and has to within ten minutes.
+   *
+   * @throws `AgentAuthError` `usage` for an unsafe `redirectUri` or `returnTo`, and as {@link AgentClient.login}
+   */
+  async startLogin(mcpUrl: string, options: StartLoginOptions): Promise<StartedLogin> {
+    checkCallNames(options, "startLogin");
+    return startLogin(this.#context, mcpUrl, options);
+  }
+
+  /**
+   * As {@link AgentClient.startLogin}, at the company's identity provider: {@link AgentClient.loginIdp} in a web app.
+   * {@link AgentClient.handleCallback} finishes it.
+   */
+  async startIdpLogin(options: StartLoginOptions): Promise<StartedLogin> {
+    checkCallNames(options, "startLogin");
+    const { context, issuer, options: wanted } = await this.#tokens.ofIdp.login.prepare(this.#context.profile, options);
+    return startLogin(context, issuer, wanted);
+  }
+
+  /**
+   * Finishes a login in a web app with the request, or the address, of the callback. Each login is finished once, by the
+   * browser, the profile and the account that it started with.
+   *
+   * @throws `AgentAuthError` `state_mismatch`, `browser_mismatch`, `login_not_found`, `bad_saved_login`, `iss_mismatch`,
+   * the issuer's own error such as `access_denied`, and as {@link AgentClient.login}
+   */
+  async handleCallback(callback: Request | URL | string, options: CallbackOptions = {}): Promise<CallbackResult> {
+    checkCall(options);
+    const { saved, signal = new AbortController().signal } = options;
+    const cookie = options.cookie ?? (callback instanceof Request ? (callback.headers.get("cookie") ?? "") : "");
+    const parameters = readQueryParameters(callback);
+    const webLogins = this.#context.webLogins();
+    const { login, returnTo } = await takeWebLogin(webLogins, parameters, { saved, cookie });
+    const { server } = login;
+    const result = await finishWithCallback(this.#contextOf(login), login, parameters, signal);
+    if (!("again" in result)) return { done: { server, returnTo, token: new AccessToken(result) } };
+    // The issuer refused scopes that were added: once more without them.
+    const { url: redirect, ...again } = await storeWebLogin(webLogins, { login: result.again, returnTo });
+    return { redirect, ...again };
   }
 
   /**
@@ -235,7 +372,20 @@ export class AgentClient extends AgentLogins {
    */
   async health(options: Pick<TokenOptions, "signal"> = {}): Promise<AgentHealth> {
     checkCallNames(options, "call");
-    return checkHealth(this.#context, options);
+    checkCall(options);
+    const { store } = this.#context.options;
+    const closed = this.#context.pending.isClosed ? ["the client is closed"] : [];
+    const report = { storedIn: store.location, risks: [] };
+    try {
+      const health = (await store.health?.({ signal: options.signal })) ?? { errors: [], risks: [] };
+      // A store that cannot say how it is can be read, or cannot.
+      if (store.health === undefined) await store.read({ profile: "health", server: "https://health.invalid/" });
+      const errors = [...closed, ...health.errors];
+      return { ...report, risks: [...health.risks], errors, ready: errors.length === 0 };
+    } catch (error) {
+      if (!isAgentAuthError(error) || error.class === "aborted") throw error;
+      return { ...report, errors: [...closed, error.message], ready: false };
+    }
   }
 
   /**
@@ -258,7 +408,17 @@ export class AgentClient extends AgentLogins {
    */
   async status(mcpUrl?: string, options: StatusOptions = {}): Promise<LoginStatus[]> {
     checkCallNames(options, "status");
-    return listLogins(this.#view, mcpUrl, options);
+    checkCall(options);
+    const { clock, profile, options: own } = this.#context;
+    if (this.#view.isOfUser && options.all) throw new TypeError("a client of one user lists no others: leave out all");
+    const { store, loginHint } = own;
+    const key = mcpUrl === undefined ? undefined : this.#context.key(mcpUrl);
+    // A login that cannot be read is an error if it is the requested one.
+    if (key) await store.read(key);
+    const grants = await store.list({ server: key?.server, ...(!options.all && { profile }) }, options.onUnusable);
+    return grants
+      .filter(({ account }) => !key || account === loginHint || !loginHint)
+      .map((grant) => describeLogin(grant, clock.epoch(), store.location));
   }
 
   /**
@@ -267,19 +427,88 @@ export class AgentClient extends AgentLogins {
    * @throws `AgentAuthError` `usage` for a wrong limit, state or cursor
    */
   async connections(query: Omit<ConnectionQuery, "tenant" | "profile"> = {}): Promise<ConnectionPage> {
-    return listConnections(this.#context, query);
+    const { profile, options } = this.#context;
+    for await (const page of options.store.connections({ ...query, tenant: undefined, profile })) return page;
+    return { items: [], cursor: undefined };
   }
 
   /** Runs discovery and reports every request, also on failure. Does not log in or register a client. */
   async discover(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<DiscoveryReport> {
     checkCallNames(options, "call");
-    return reportDiscovery(this.#context, mcpUrl, options.signal);
+    const trace: TraceEntry[] = [];
+    try {
+      const key = this.#context.key(mcpUrl);
+      // Discovery works without a readable store.
+      const remembered = await this.#context.options.store.read(key).catch(() => undefined);
+      const login = this.#context.loginContext(key, remembered, (entry) => trace.push(entry));
+      return { found: await discover(login, mcpUrl, undefined, options.signal), trace, error: undefined };
+    } catch (error) {
+      if (!isAgentAuthError(error)) throw error;
+      return { found: undefined, trace, error };
+    }
   }
 
   /** Introspects the stored token at its issuer (RFC 7662). */
   async introspect(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<Introspection> {
     checkCallNames(options, "call");
-    return introspectStored(this.#view, mcpUrl, options);
+    checkCall(options);
+    const tokens = this.#tokens;
+    const key = this.#context.key(mcpUrl);
+    const grant = await tokens.find(key);
+    if (!grant) throw tokens.ofMachine ? noStoredTokenError(key.server) : loginRequired(key, "not logged in");
+    this.#context.requireIssuer(grant.issuer, grant.server);
+    const { client, privateKey, http } = (await tokens.clientOf(grant)).context.callOf(grant);
+    return introspect({ ...grant, client }, http, options.signal, privateKey);
+  }
+
+  #fetchContext(): FetchContext {
+    return this.#tokens.fetchContext((url) => this.#context.key(url));
+  }
+
+  /** The context that finishes a login, at a server or at the identity provider. */
+  #contextOf(login: PreparedLogin | PreparedDeviceLogin): LoginContext {
+    const { account } = login;
+    return account === IDP_ACCOUNT
+      ? this.#tokens.ofIdp.login.contextOf(this.#context.profile, login)
+      : this.#context.contextOf(login);
+  }
+
+  async #login(key: GrantKey, options: BeginOptions): Promise<AccessToken> {
+    const seen = await this.#context.options.store.read(key);
+    return new AccessToken(await this.#tokens.ofUser.login(key, { ...options, seen, explicit: true }));
+  }
+
+  /** The result, or its error with a function that begins the login that is its remedy, if the client has a way to. */
+  async #offerLogin<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      const { login: method, grant, store, loginSecret } = this.#context.options;
+      const mayStart = method !== undefined || loginSecret !== undefined || store.shortLived !== undefined;
+      const remedy = isAgentAuthError(error) ? error.remedy : undefined;
+      // Not enumerable: the remedy stays data for logs, copies and comparisons.
+      if (grant === undefined && mayStart && remedy?.action === "login" && remedy.start === undefined)
+        Object.defineProperty(remedy, "start", { value: this.#starterOf(remedy) });
+      throw error;
+    }
+  }
+
+  #starterOf(remedy: LoginRemedy): LoginStart {
+    const { server, account, idp } = remedy;
+    const challenge = challengeOfRemedy(remedy);
+    const start = async (options: Partial<StartLoginOptions> = {}): Promise<unknown> => {
+      const { redirectUri, signal, scope = remedy.scope } = options;
+      const authorizationParams = { ...remedy.authorizationParams, ...options.authorizationParams };
+      if (redirectUri !== undefined) {
+        const wanted = { ...options, redirectUri, scope, authorizationParams };
+        return idp ? this.startIdpLogin(wanted) : startLogin(this.#context, server, { ...wanted, challenge });
+      }
+      if (this.#context.options.login === undefined) throw redirectRequiredError();
+      const wanted = { scope, signal, authorizationParams };
+      const key = { profile: this.#context.profile, server, account };
+      return idp ? this.loginIdp(wanted) : this.#login(key, { ...wanted, challenge });
+    };
+    return start as LoginStart;
   }
 }
 
@@ -291,3 +520,164 @@ function userPrototype(): object {
 }
 
 let ofUsers: object | undefined;
+
+type BeginOptions = LoginOptions & Pick<GrantOptions, "challenge">;
+
+/** Prepares a login in a browser; its redirect address may depend on that of an earlier registration. */
+async function beginBrowserLogin(
+  agent: AgentContext,
+  mcpUrl: string,
+  redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
+  options: BeginOptions,
+): Promise<PreparedLogin> {
+  const { context, preparation } = await prepareTwoStepLogin(agent, mcpUrl, "browser", options);
+  const preferred = await preferredRedirect(context, preparation.found.issuer);
+  return withReservation(context.store, grantKeyFor(context, preparation.found.server), async () => {
+    const address = typeof redirectUri === "string" ? redirectUri : await redirectUri(preferred);
+    return prepareLogin(context, { ...preparation, redirectUri: address });
+  });
+}
+
+/** Prepares a login on another device. */
+async function beginDeviceLogin(
+  agent: AgentContext,
+  mcpUrl: string,
+  options: BeginOptions,
+): Promise<PreparedDeviceLogin> {
+  const { context, preparation } = await prepareTwoStepLogin(agent, mcpUrl, "device", options);
+  return withReservation(context.store, grantKeyFor(context, preparation.found.server), () =>
+    beginDevice(context, preparation),
+  );
+}
+
+/** Prepares a login in a web app, and stores it until its callback. */
+async function startLogin(
+  agent: AgentContext,
+  mcpUrl: string,
+  options: StartLoginOptions & Pick<BeginOptions, "challenge">,
+): Promise<StartedLogin> {
+  const redirectUri = checkRedirectUri(options.redirectUri);
+  const returnTo = checkReturnTo(options.returnTo, redirectUri);
+  const login = await beginBrowserLogin(agent, mcpUrl, redirectUri.href, options);
+  return storeWebLogin(agent.webLogins(), { login, returnTo });
+}
+
+function redirectRequiredError(): AgentAuthError {
+  const message = "redirectUri is required: a client without a login method can only start logins in a web app";
+  const hint = "call start({ redirectUri }), or set the option login of the client";
+  return new AgentAuthError("usage", message, { class: "usage", hint });
+}
+
+/** Everything of a login in two steps before the user is needed. */
+async function prepareTwoStepLogin(
+  agent: AgentContext,
+  mcpUrl: string,
+  flow: LoginContext["flow"],
+  options: BeginOptions,
+): Promise<{ context: LoginContext; preparation: Preparation }> {
+  checkCall(options);
+  const { store, login: method } = agent.options;
+  const key = agent.loginKey(mcpUrl);
+  const requested = withParams(agent.loginContext(key, await store.read(key)), options);
+  const signal = options.signal ?? new AbortController().signal;
+  const { challenge, scope } = options;
+  return planLogin(requested, { mcpUrl, challenge, scope, flow, method, signal });
+}
+
+/** Whether a client can do its work. */
+export interface AgentHealth {
+  /** Whether there are no errors. */
+  ready: boolean;
+  /** Where the logins are stored, without credentials. */
+  storedIn: string;
+  /** Why the client cannot work: the store does not answer or must not be used, or the client is closed. */
+  errors: string[];
+  /** Why logins may be lost although they were stored. */
+  risks: string[];
+}
+
+/** A stored login as `status` shows it, without secrets. */
+export interface LoginStatus {
+  /** The profile that it belongs to. */
+  profile: string;
+  /** The MCP server, canonical. */
+  server: string;
+  /** The account that the login requested; null if none was named. */
+  account: string | null;
+  /** How it gets tokens: by a login of the user at the server (`sign-in`) or at an identity provider (`idp`), or by a machine grant. */
+  grant: "sign-in" | "idp" | GrantFlag;
+  /** The type of its tokens: `DPoP` tokens are bound to a key that is stored with them. */
+  token_type: "Bearer" | "DPoP";
+  /** The `resource` parameter; `none` if none is sent. */
+  resource: string;
+  /** The authorization server. */
+  issuer: string;
+  /** The options that the login was made with and that stay in force for it, such as `acceptTokenType`. */
+  exceptions: readonly LoginException[];
+  /** The client that the tokens were issued to. */
+  client_id: string;
+  /** The scopes granted, separated by blanks; null if unknown. */
+  scope: string | null;
+  /** RFC 3339; null if the issuer did not say. */
+  expires_at: string | null;
+  /** RFC 3339. */
+  signed_in_at: string;
+  /** `expired` if the token has expired, or if the issuer rejected the grant (`reason`) and a new login is required. */
+  state: "valid" | "expired";
+  /** Whether it can be refreshed without a login. */
+  refreshable: boolean;
+  /** RFC 3339 if the response to the last refresh was lost, so that the token is used until it expires; else null. */
+  refresh_lost_at: string | null;
+  /** Why the issuer rejected it; null if it did not. */
+  reason: string | null;
+  /** Where it is stored. */
+  stored_in: string;
+}
+
+/** A grant without its secrets. */
+export function describeLogin(grant: Grant, now: number, location: string): LoginStatus {
+  const { expiresAt, scope, refreshToken } = grant.tokens;
+  const machine = machineGrantOf(grant.account);
+  return {
+    profile: grant.profile,
+    server: grant.server,
+    account: grant.account ?? null,
+    grant: machine ? GRANT_STRATEGIES[machine].flag : grant.account === IDP_ACCOUNT ? "idp" : "sign-in",
+    token_type: grant.proofKey === undefined ? "Bearer" : "DPoP",
+    resource: grant.resource,
+    issuer: grant.issuer,
+    exceptions: exceptionsOf(grant),
+    client_id: grant.client.clientId,
+    scope: scope ?? null,
+    expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
+    signed_in_at: new Date(grant.signedInAt).toISOString(),
+    state: grant.retired || hasExpired(grant.tokens, now) ? "expired" : "valid",
+    // A machine uses its own credential.
+    refreshable: (refreshToken !== undefined || machine !== undefined) && !grant.retired,
+    refresh_lost_at: grant.lostRefresh === undefined ? null : new Date(grant.lostRefresh.at).toISOString(),
+    reason: grant.retired?.reason ?? null,
+    stored_in: location,
+  };
+}
+
+/** An option that a login was made with and that stays in force for its issuer: an exception of this one server. */
+export interface LoginException {
+  /** The option of `AgentClient`, such as `acceptTokenType`. */
+  option: string;
+  /** Its value; absent for an option that is only set. */
+  value?: string;
+}
+
+/** The exceptions that are stored with a login. */
+export function exceptionsOf(grant: Grant): LoginException[] {
+  const { overrides, acceptedTokenType, authorizationParams = {}, resource, issuer, namedIssuer } = grant;
+  const exceptionOf = (option: string) => (option === "resource" ? { option, value: resource } : { option });
+  return [
+    ...overrides.map(exceptionOf),
+    ...(acceptedTokenType === undefined ? [] : [{ option: "acceptTokenType", value: acceptedTokenType }]),
+    ...Object.entries(authorizationParams).map(([name, value]) => {
+      return { option: "authorizationParams", value: `${name}=${value}` };
+    }),
+    ...(namedIssuer === undefined ? [] : [{ option: "issuer", value: issuer }]),
+  ];
+}

@@ -2,8 +2,8 @@ import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { AgentClient } from "./agent.js";
-import { retryRevocations } from "./agent-disconnect.js";
 import type { AgentUsers } from "./agent-tokens.js";
+import { retryRevocations } from "./agent-tokens.js";
 import { IssuerLoads } from "./issuer-pauses.js";
 import {
   canBeKept,

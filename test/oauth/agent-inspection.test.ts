@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
-import { describeLogin, exceptionsOf } from "../../src/oauth/agent-inspection.js";
+import { describeLogin, exceptionsOf } from "../../src/oauth/agent.js";
 import { Secret } from "../../src/redact.js";
 import { memoryStore } from "../../src/store/memory.js";
 import { madeGrant } from "../helpers/grant.js";

@@ -1,5 +1,5 @@
 import type { AgentAuthError } from "../../errors.js";
-import type { LoginStatus } from "../../oauth/agent-inspection.js";
+import type { LoginStatus } from "../../oauth/agent.js";
 import { IDP_ACCOUNT } from "../../oauth/model/machine-grant.js";
 import { flagText } from "../flags/flag-name.js";
 import type { CommandContext } from "../runtime/context.js";

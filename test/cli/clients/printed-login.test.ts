@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { printedLogin, printedPendingLogin, warnOfUnusable } from "../../../src/cli/clients/printed-login.js";
 import { AgentAuthError } from "../../../src/errors.js";
-import { describeLogin } from "../../../src/oauth/agent-inspection.js";
+import { describeLogin } from "../../../src/oauth/agent.js";
 import type { StoredLogin } from "../../../src/oauth/login/login-codec.js";
 import { Secret } from "../../../src/redact.js";
 import { madeGrant } from "../../helpers/grant.js";

@@ -1,7 +1,6 @@
 import { type AgentAuthError, usageError } from "../../../errors.js";
 import { parseUrl } from "../../../http/address.js";
-import type { AgentClient } from "../../../oauth/agent.js";
-import type { LoginStatus } from "../../../oauth/agent-inspection.js";
+import type { AgentClient, LoginStatus } from "../../../oauth/agent.js";
 import { isLoginNotRequired } from "../../../oauth/discovery/challenge-request.js";
 import { knownIssuer } from "../../../oauth/model/authorization-params.js";
 import type { AccessToken } from "../../../oauth/model/grant.js";

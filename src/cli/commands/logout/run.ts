@@ -1,6 +1,5 @@
 import { AgentAuthError, isAgentAuthError, usageError } from "../../../errors.js";
-import type { AgentClient } from "../../../oauth/agent.js";
-import type { LoginStatus } from "../../../oauth/agent-inspection.js";
+import type { AgentClient, LoginStatus } from "../../../oauth/agent.js";
 import { escapeText, shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { warnOfUnusable } from "../../clients/printed-login.js";

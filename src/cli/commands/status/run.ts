@@ -1,5 +1,5 @@
 import type { AgentAuthError } from "../../../errors.js";
-import { describeLogin } from "../../../oauth/agent-inspection.js";
+import { describeLogin } from "../../../oauth/agent.js";
 import type { Connection } from "../../../oauth/model/connection.js";
 import { readUsable } from "../../../oauth/model/grant-summary.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
