@@ -1,5 +1,4 @@
 import { AgentAuthError, abortedError, isAgentAuthError, withHint } from "../errors.js";
-import type { Clock } from "../http/deadline.js";
 import { Lru } from "../http/lru.js";
 import { SingleFlight } from "../http/single-flight.js";
 import { quote, Secret } from "../redact.js";
@@ -151,19 +150,8 @@ export class AgentTokens {
 
   /** Exchanges the token of a server, or one from elsewhere, by the client of the login there or of the options. */
   exchange(key: GrantKey, options: ExchangeOptions): Promise<ExchangedToken> {
-    const { context } = this;
     this.#exchanges ??= new ExchangeCache();
-    return this.#exchanges.get(key.server, options, {
-      clock: context.clock,
-      grant: (requested) => this.get(key, requested),
-      callOf: async (grant) => (await this.clientOf(grant)).context.callOf(grant),
-      client: async (signal) => {
-        const grant = await this.find(key);
-        if (!grant) return callForClient(context.loginContext(key, undefined), key.server, signal);
-        context.requireIssuer(grant.issuer, grant.server);
-        return (await this.clientOf(grant)).context.callOf(grant);
-      },
-    });
+    return this.#exchanges.get(this, key, options);
   }
 
   /**
@@ -332,17 +320,6 @@ export interface ExchangeOptions extends Omit<ExchangeRequest, "subjectToken"> {
   signal?: AbortSignal | undefined;
 }
 
-/** What an exchange needs from its agent. */
-interface ExchangeContext {
-  clock: Pick<Clock, "epoch">;
-  /** The server's own grant, ready for use. */
-  grant(options: Pick<ExchangeOptions, "login" | "signal">): Promise<Grant>;
-  /** The client at the server's issuer, for a token from elsewhere; undefined if no client is known. */
-  client(signal: AbortSignal | undefined): Promise<ClientCall | undefined>;
-  /** A request by the client of a grant. */
-  callOf(grant: Grant): Promise<ClientCall>;
-}
-
 /** A cached token is not returned if it expires within this time. */
 const MARGIN_MS = 60_000;
 const MAX_CACHED = 256;
@@ -353,23 +330,27 @@ class ExchangeCache {
   readonly #inFlight = new SingleFlight<ExchangedToken>();
 
   /** @throws as `exchangeTokens`, and `login_required` if no client is known */
-  async get(server: string, options: ExchangeOptions, context: ExchangeContext): Promise<ExchangedToken> {
+  async get(agent: AgentTokens, key: GrantKey, options: ExchangeOptions): Promise<ExchangedToken> {
+    const { context } = agent;
     const { subjectToken, login, signal, ...rest } = options;
-    const grant = subjectToken === undefined ? await context.grant({ login, signal }) : undefined;
-    const call = await (grant ? context.callOf(grant) : context.client(signal));
-    if (call === undefined) throw noClientError(server);
+    const grant = await (subjectToken === undefined ? agent.get(key, { login, signal }) : agent.find(key));
+    if (grant && subjectToken !== undefined) context.requireIssuer(grant.issuer, grant.server);
+    const call = grant
+      ? (await agent.clientOf(grant)).context.callOf(grant)
+      : await callForClient(context.loginContext(key, undefined), key.server, signal);
+    if (call === undefined) throw noClientError(key.server);
     if (call.exchanges === false) throw notListedError(call.issuer);
-    const subject = grant ? grant.tokens.accessToken : subjectToken;
+    const subject = subjectToken ?? grant?.tokens.accessToken;
     const request: ExchangeRequest = { ...rest, subjectToken: subject ?? "" };
-    const key = await cacheKeyOf(call, request);
-    const cached = this.#cached.get(key);
+    const name = await cacheKeyOf(call, request);
+    const cached = this.#cached.get(name);
     if (cached?.expiresAt !== undefined && cached.expiresAt.getTime() - MARGIN_MS > context.clock.epoch())
       return cached;
-    this.#cached.delete(key);
+    this.#cached.delete(name);
     const work = (within: AbortSignal) =>
       exchangeTokens({ ...call, signal: within }, request).catch(rethrowWithExchangeHint);
-    const token = await this.#inFlight.run(key, work, signal);
-    this.#put(key, token);
+    const token = await this.#inFlight.run(name, work, signal);
+    this.#put(name, token);
     return token;
   }
 
