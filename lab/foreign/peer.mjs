@@ -3,10 +3,17 @@
 //   name     how it is selected and printed
 //   quick    whether it is part of every run of .ci/run
 //   start    starts it, and returns where it is: { url, version, tool, says, revoked, close }; throws NotHere where this
-//            machine cannot have it. It loads its packages itself: the runner reads every peer, on the oldest Node
+//            machine cannot have it. It loads its packages itself: the runner reads every peer, on the oldest Node.
+//            With `isBalanced`, requests of the package leave by its own `fetch`, which knows the cookies of a balancer;
+//            the MCP SDK's does not
 //   browse   what the user does in the browser, if that is more than to follow redirects; gets a Browser and the address
-import { readFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 export const folder = dirname(fileURLToPath(import.meta.url));
@@ -24,4 +31,82 @@ export function versionOf(name) {
 export async function listen(server) {
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   return `http://127.0.0.1:${server.address().port}`;
+}
+
+/** A port of this machine that was free a moment ago. */
+export async function freePort() {
+  const server = createServer();
+  const port = new URL(await listen(server)).port;
+  await new Promise((resolve) => server.close(resolve));
+  return Number(port);
+}
+
+/** Starts a program that prints where it is as one line of JSON. Returns that, and how to end it. */
+export async function startPrinting([program, ...words], env = {}) {
+  const child = spawn(program, words, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit"] });
+  const line = once(createInterface({ input: child.stdout }), "line");
+  const ended = once(child, "exit").then(([code]) => {
+    throw new Error(`${words.at(-1)} ended with ${code}`);
+  });
+  const [text] = await Promise.race([line, ended]);
+  ended.catch(() => {});
+  return { ...JSON.parse(text), close: () => end(child) };
+}
+
+/**
+ * Starts a program of Debian that listens on a port, with files in a folder of its own.
+ *
+ * @param program its name; `debian` is its package, where that has another name
+ * @param files what is written into the folder, by name, once the folder is known
+ * @param words its arguments, once the folder is known
+ */
+export async function startProgram({ program, debian = program, port, files = () => ({}), words, env = {} }) {
+  requireProgram(program, debian);
+  const work = mkdtempSync(join(tmpdir(), "agentauth-foreign-"));
+  for (const [name, text] of Object.entries(files(work))) writeFileSync(join(work, name), text);
+  const child = spawn(program, words(work), {
+    env: { ...process.env, PATH: PROGRAMS, ...env },
+    cwd: work,
+    // Standard output is the line that the runner reads.
+    stdio: ["ignore", 2, 2],
+  });
+  const state = { hasEnded: false };
+  child.on("exit", () => {
+    state.hasEnded = true;
+  });
+  while (!(await isListening(port))) {
+    if (state.hasEnded) throw new Error(`${program} ended with ${child.exitCode ?? child.signalCode}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  const close = async () => {
+    if (!state.hasEnded) await end(child);
+    rmSync(work, { recursive: true, force: true });
+  };
+  return { close };
+}
+
+const PROGRAMS = `${process.env.PATH}:/usr/sbin:/sbin`;
+
+/** The first version that a program prints, with `-v` or as said. */
+export function programVersion(program, word = "-v") {
+  const { stdout, stderr } = spawnSync(program, [word], { encoding: "utf8", env: { ...process.env, PATH: PROGRAMS } });
+  return /\d+\.\d+(\.\d+)?/.exec(`${stdout}${stderr}`)?.[0];
+}
+
+function requireProgram(program, debian) {
+  const { error } = spawnSync(program, ["-v"], { stdio: "ignore", env: { ...process.env, PATH: PROGRAMS } });
+  if (error?.code === "ENOENT") throw new NotHere(`${program} is missing: apt-get install ${debian}`);
+}
+
+function isListening(port) {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => socket.destroy() && resolve(true));
+    socket.on("error", () => resolve(false));
+  });
+}
+
+async function end(child) {
+  const exited = once(child, "exit");
+  child.kill();
+  await exited;
 }

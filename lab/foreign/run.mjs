@@ -143,8 +143,9 @@ async function byCommands({ url, tool, says, revoked = null }, home, check) {
   check("no token after it", after.status === 4 && after.stdout === "", after.output);
 }
 
-async function byPackage({ url, tool, says, revoked = null }, home, check) {
-  const { stdout, output } = await capture(process.execPath, [join(folder, "package-user.mjs"), url, tool], home);
+async function byPackage({ url, tool, says, revoked = null, isBalanced = false }, home, check) {
+  const words = [join(folder, "package-user.mjs"), url, tool, ...(isBalanced ? ["balanced"] : [])];
+  const { stdout, output } = await capture(process.execPath, words, home);
   const lines = stdout.split("\n").filter(Boolean);
   const steps = Object.fromEntries(lines.map((line) => JSON.parse(line)).map(({ step, result }) => [step, result]));
   check("login", steps.login === url, output);

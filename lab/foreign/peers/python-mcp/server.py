@@ -1,9 +1,11 @@
 """An MCP server of the official SDK that is its own authorization server; prints its address and version as JSON."""
 
+import asyncio
 import importlib.metadata
 import json
 import secrets
 import socket
+import sys
 import time
 
 import uvicorn
@@ -18,6 +20,8 @@ from mcp.server.auth.provider import (
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
 from mcp.server.fastmcp import FastMCP
 from mcp.shared.auth import OAuthToken
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 
 class Provider(OAuthAuthorizationServerProvider):
@@ -75,25 +79,55 @@ class Provider(OAuthAuthorizationServerProvider):
         return OAuthToken(access_token=access, refresh_token=refresh, expires_in=3600, scope=" ".join(scopes))
 
 
-listener = socket.create_server(("127.0.0.1", 0))
-origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
-server = FastMCP(
-    "python-mcp",
-    auth_server_provider=Provider(),
-    auth=AuthSettings(
-        issuer_url=origin,
-        resource_server_url=f"{origin}/mcp",
-        client_registration_options=ClientRegistrationOptions(enabled=True),
-        revocation_options=RevocationOptions(enabled=True),
-    ),
-)
+def listen():
+    listener = socket.create_server(("127.0.0.1", 0))
+    return listener, f"127.0.0.1:{listener.getsockname()[1]}"
 
 
-@server.tool()
-def whoami() -> str:
-    """The user of the token"""
-    return "subject carol" if get_access_token() else "unknown"
+def create_server(origin, **settings):
+    server = FastMCP(
+        "python-mcp",
+        auth_server_provider=provider,
+        auth=AuthSettings(
+            issuer_url=origin,
+            resource_server_url=f"{origin}/mcp",
+            client_registration_options=ClientRegistrationOptions(enabled=True),
+            revocation_options=RevocationOptions(enabled=True),
+        ),
+        **settings,
+    )
+
+    @server.tool()
+    def whoami() -> str:
+        """The user of the token"""
+        return "subject carol" if get_access_token() else "unknown"
+
+    return server
 
 
-print(json.dumps({"url": f"{origin}/mcp", "version": importlib.metadata.version("mcp")}), flush=True)
-uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="warning")).run(sockets=[listener])
+def mount(server):
+    """A web application with the server at a path of its own; the authorization server is at its root."""
+    app = server.streamable_http_app()
+    routes = [Mount("/mcp", app=app), *(route for route in app.routes if route.path != "/")]
+    return Starlette(routes=routes, lifespan=lambda _: server.session_manager.run())
+
+
+async def serve(apps):
+    """Each at a listener; they share what the provider knows, and no session."""
+    servers = [uvicorn.Server(uvicorn.Config(app, log_level="warning")) for app, _ in apps]
+    await asyncio.gather(*(one.serve(sockets=[listener]) for one, (_, listener) in zip(servers, apps)))
+
+
+provider = Provider()
+said = {"version": importlib.metadata.version("mcp"), "starlette": importlib.metadata.version("starlette")}
+if len(sys.argv) > 1:
+    origin = sys.argv[1]
+    listeners = [listen(), listen()]
+    apps = [(mount(create_server(origin, streamable_http_path="/")), listener) for listener, _ in listeners]
+    said["nodes"] = [address for _, address in listeners]
+else:
+    listener, address = listen()
+    origin = f"http://{address}"
+    apps = [(create_server(origin).streamable_http_app(), listener)]
+print(json.dumps({"url": f"{origin}/mcp", **said}), flush=True)
+asyncio.run(serve(apps))
