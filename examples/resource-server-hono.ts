@@ -4,7 +4,7 @@
 //     npx tsx examples/resource-server-hono.ts
 import { serve } from "@hono/node-server";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
-import { type Admission, createResourceServer } from "agentauth/resource-server";
+import { type AuthInfo, createResourceServer } from "agentauth/resource-server";
 import { Hono } from "hono";
 
 const {
@@ -27,11 +27,9 @@ const mcp = createMcpHandler(({ authInfo }) => {
   return made;
 });
 
-const app = new Hono<{ Variables: { auth: Admission } }>();
+const app = new Hono<{ Variables: { auth: AuthInfo } }>();
 app.use(server.hono());
-app.all(new URL(resource).pathname, (context) =>
-  mcp.fetch(context.req.raw, { authInfo: context.get("auth").authInfo }),
-);
+app.all(new URL(resource).pathname, (context) => mcp.fetch(context.req.raw, { authInfo: context.get("auth") }));
 
 const { port } = new URL(resource);
 serve({ fetch: app.fetch, hostname: "127.0.0.1", port: Number(port) }, () => console.log(`listening at ${resource}`));

@@ -24,7 +24,7 @@ export interface HonoContext {
   header(name: string, value: string): void;
 }
 
-/** A middleware for Hono: it sets `auth` to the {@link Admission}. */
+/** A middleware for Hono: it sets `auth` to the MCP SDK's {@link AuthInfo}, which `@hono/mcp` reads, and `verified`. */
 export type HonoMiddleware = (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined>;
 
 /** The part of a request of Node's `http`, Express or Connect that the middleware uses. */
@@ -120,7 +120,8 @@ export function createHono(authenticator: Authenticator, scopes: Scopes<Request>
   return async (context, next) => {
     const result = await admit(authenticator, context.req.raw, scopes);
     if (result.response) return result.response;
-    context.set("auth", result.admission);
+    context.set("auth", result.admission.authInfo);
+    context.set("verified", result.admission.verified);
     await next();
     for (const [name, value] of result.headers) context.header(name, value);
     return undefined;

@@ -41,7 +41,7 @@ export interface ResourceServer {
   protect(handler: ProtectedHandler, options?: { scopes?: Scopes<Request> }): (request: Request) => Promise<Response>;
   /** The same for Express, Connect and Node's `http`; the token is in `request.auth`, where the MCP SDK reads it. */
   middleware<R extends NodeRequest = NodeRequest>(options?: { scopes?: Scopes<R> }): NodeMiddleware<R>;
-  /** The same for Hono; the token is in `context.get("auth")`. */
+  /** The same for Hono; `auth` of the context is the MCP SDK's `AuthInfo`, and `verified` the token. */
   hono(options?: { scopes?: Scopes<Request> }): HonoMiddleware;
   /** The metadata document (RFC 9728 section 2). */
   metadata(): ResourceMetadataDocument;

@@ -9,7 +9,7 @@ import { createRequire } from "node:module";
 import { getRequestListener } from "@hono/node-server";
 import { Hono, type MiddlewareHandler } from "hono";
 import { describe, expect } from "vitest";
-import type { Admission, AuthInfo } from "../../src/resource-server/index.js";
+import type { AuthInfo, VerifiedToken } from "../../src/resource-server/index.js";
 import { listening } from "./listening.js";
 import { holderTest } from "./proofs.js";
 import { pass, type Server } from "./support.js";
@@ -37,10 +37,10 @@ const SERVERS: Record<string, (server: Server) => RequestListener> = {
     return app;
   },
   Hono(server) {
-    const app = new Hono<{ Variables: { auth: Admission } }>();
-    const guard: MiddlewareHandler<{ Variables: { auth: Admission } }> = server.hono();
+    const app = new Hono<{ Variables: { verified: VerifiedToken } }>();
+    const guard: MiddlewareHandler<{ Variables: { verified: VerifiedToken } }> = server.hono();
     app.use("/mcp/*", guard);
-    app.all("/mcp", (context) => context.json(context.get("auth").verified.clientId));
+    app.all("/mcp", (context) => context.json(context.get("verified").clientId));
     return getRequestListener(app.fetch);
   },
   "a protected handler"(server) {

@@ -4,7 +4,7 @@ import { inspect } from "node:util";
 import { Hono, type MiddlewareHandler } from "hono";
 import { describe, expect } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
-import type { Admission, AuthInfo } from "../../src/resource-server/index.js";
+import type { AuthInfo, VerifiedToken } from "../../src/resource-server/index.js";
 import { listening } from "./listening.js";
 import { ASKED, it, METADATA_URL, outcome, REFUSED, RESOURCE, type Signer } from "./support.js";
 
@@ -173,18 +173,20 @@ describe("the middleware on Express", () => {
   });
 });
 
+type Variables = { auth: AuthInfo; verified: VerifiedToken };
+
 describe("Hono", () => {
   it("takes the middleware as one of its own", async ({ signer }) => {
-    const app = new Hono<{ Variables: { auth: Admission } }>();
-    const guard: MiddlewareHandler<{ Variables: { auth: Admission } }> = signer.server().hono({ scopes: ["mcp"] });
+    const app = new Hono<{ Variables: Variables }>();
+    const guard: MiddlewareHandler<{ Variables: Variables }> = signer.server().hono({ scopes: ["mcp"] });
     app.use("/mcp", guard);
     app.use("/.well-known/*", guard);
-    app.all("/mcp", (context) => context.json(context.get("auth").verified.subject));
+    app.all("/mcp", (context) => context.json([context.get("verified").subject, context.get("auth").clientId]));
     const ask = (token?: string) =>
       app.request(RESOURCE, { headers: token === undefined ? {} : { authorization: `Bearer ${token}` } });
     expect(outcome(await ask())[0]).toBe(401);
     expect(outcome(await ask(await signer.sign({ scope: "" })))[0]).toBe(403);
-    expect(await (await ask(await signer.sign())).json()).toBe("alice");
+    expect(await (await ask(await signer.sign())).json()).toEqual(["alice", "agent"]);
     expect(await (await app.request(METADATA_URL)).json()).toMatchObject({ resource: RESOURCE });
   });
 
