@@ -38,7 +38,7 @@ export interface VerifiedToken {
   readonly expiresAt: Date;
   /** Who issued it: one of the configured issuers. */
   readonly issuer: string;
-  /** The audience: this server, and perhaps others. */
+  /** The audience: this server, and perhaps others; empty where `allowMissingAudience` accepted a token without. */
   readonly audience: readonly string[];
   /** All its claims, or those of the introspection response. */
   readonly claims: Readonly<TokenClaims>;
@@ -70,6 +70,8 @@ export interface ClaimRules {
   now: number;
   /** Seconds that clocks may differ. */
   skew: number;
+  /** Whether a token without `aud` is for this server. */
+  allowMissingAudience: boolean;
 }
 
 /** A token whose claims meet the rules. */
@@ -88,11 +90,11 @@ const THUMBPRINT = /^[\w-]{43}$/;
 export function checkClaims(
   token: string,
   claims: Readonly<Record<string, unknown>>,
-  { issuer, audiences, now, skew }: ClaimRules,
+  { issuer, audiences, now, skew, allowMissingAudience }: ClaimRules,
 ): CheckedToken {
   const { iss, aud, sub, client_id, azp } = claims;
   if (iss !== issuer) throw new TokenRefusal("issuer", `iss ${quote(iss)} must be ${quote(issuer)}`);
-  const audience = readAudience(aud, audiences);
+  const audience = aud === undefined && allowMissingAudience ? [] : readAudience(aud, audiences);
   const expiresAt = new Date(readExpiry(claims, now, skew) * 1000);
   const [subject, clientId] = [readText("sub", sub), readText("client_id", client_id ?? azp)];
   const scopes = readTokenScopes(claims);

@@ -24,7 +24,7 @@ export interface Issuer {
 const MAX_BYTES = 256 * 1024;
 const ATTEMPTS = 2;
 
-/** An issuer over HTTP: every address is from its metadata, and checked before anything is sent to it. */
+/** An issuer over HTTP: every address is from the options or its metadata, and checked before anything is sent to it. */
 export function httpIssuer(issuer: string, options: ResourceServerOptions, keyTtlSeconds: number): Issuer {
   const connection = connectIssuer(issuer, options);
   const headers = { "user-agent": userAgent(options.userAgent), "accept-encoding": "identity", accept: JSON_TYPE };
@@ -39,15 +39,19 @@ export function httpIssuer(issuer: string, options: ResourceServerOptions, keyTt
     const { document, url } = await metadata.get(signal);
     return checkAddress(document[field], field, url, { bounds: await connection.bounds() });
   };
+  const { jwksUris, introspection } = options;
   return {
     issuer,
-    keys: async (signal) => strictObject(requireOk(await read(await endpoint("jwks_uri", signal), signal))),
+    async keys(signal) {
+      const url = jwksUris?.[issuer] ?? (await endpoint("jwks_uri", signal));
+      return strictObject(requireOk(await read(url, signal)));
+    },
     async introspect(token, signal) {
       const form = new URLSearchParams({ token, token_type_hint: "access_token" });
       const requestHeaders = new Headers(headers);
-      await authenticate(options.introspection, { headers: requestHeaders, form });
+      await authenticate(introspection, { headers: requestHeaders, form });
       requestHeaders.set("content-type", "application/x-www-form-urlencoded");
-      const url = await endpoint("introspection_endpoint", signal);
+      const url = introspection?.endpoint ?? (await endpoint("introspection_endpoint", signal));
       const request = new Request(url, { method: "POST", headers: requestHeaders, body: form.toString() });
       return strictObject(requireOk(requireUncompressed(await connection.send(request, signal))));
     },

@@ -43,7 +43,11 @@ export function loadVerifier(): ReturnType<typeof importVerifier> {
 /** The keys of an issuer, read when they are first needed. */
 export function keysOf(
   issuer: Issuer,
-  { keyTtlSeconds, clock }: Pick<ResourceServerSettings, "keyTtlSeconds" | "clock">,
+  {
+    keyTtlSeconds,
+    staleKeysSeconds,
+    clock,
+  }: Pick<ResourceServerSettings, "keyTtlSeconds" | "staleKeysSeconds" | "clock">,
 ): Keys {
   const read = async (signal: AbortSignal) => {
     const [document, { createLocalJWKSet }] = await Promise.all([issuer.keys(signal), import("jose/jwks/local")]);
@@ -55,7 +59,8 @@ export function keysOf(
       throw unusableKeyError(message, cause);
     }
   };
-  return { cache: new RefreshingCache({ read, ttl: keyTtlSeconds * 1000, clock }), missing: undefined };
+  const [ttl, staleMs] = [keyTtlSeconds * 1000, staleKeysSeconds * 1000];
+  return { cache: new RefreshingCache({ read, ttl, staleMs, clock }), missing: undefined };
 }
 
 /** Whether a token says of itself that it is a JWT, signed or encrypted. */

@@ -19,6 +19,13 @@ export interface IntrospectionOptions {
   authenticate?: ((request: { headers: Headers; form: URLSearchParams }) => void | Promise<void>) | undefined;
   /** Seconds for which a response is cached, never beyond the expiry of the token; 0 disables the cache. Default 30. */
   cacheTtlSeconds?: number | undefined;
+  /** The introspection endpoint, for an issuer whose metadata has none. Default the one of the metadata. */
+  endpoint?: string | undefined;
+  /**
+   * Accepts responses without `aud`: for an issuer that issues tokens for this server alone and never names it, such as
+   * Doorkeeper. Any token of it is then accepted, so that no other server may use it. Default false.
+   */
+  allowMissingAudience?: boolean | undefined;
 }
 
 /** How a resource server verifies tokens. */
@@ -58,6 +65,13 @@ export interface ResourceServerOptions extends Pick<TransportOptions, "fetch" | 
   /** Seconds for which an issuer's keys and metadata are used. Default 600. */
   keyTtlSeconds?: number | undefined;
   /**
+   * Seconds for which keys are used beyond `keyTtlSeconds` while they cannot be read again, so that the server outlives a
+   * failure of its issuer; a key that the issuer removes then is accepted for as long. Default 0.
+   */
+  staleKeysSeconds?: number | undefined;
+  /** The addresses of the keys, by issuer, for those whose metadata have none. Default those of the metadata. */
+  jwksUris?: Readonly<Record<string, string>> | undefined;
+  /**
    * Seconds for which the signature of a token need not be checked again, at most 60; 0 checks it at each request. All
    * other rules apply to each request, and keys that were read again apply at once. Default 60.
    */
@@ -88,7 +102,7 @@ export interface ResourceServerOptions extends Pick<TransportOptions, "fetch" | 
 type Checked = Pick<
   ResourceServerOptions,
   | ("resource" | "requiredScopes" | "tokens" | "dpop" | "dpopNonces" | "clock" | "log")
-  | ("clockSkewSeconds" | "keyTtlSeconds" | "tokenCacheSeconds")
+  | ("clockSkewSeconds" | "keyTtlSeconds" | "staleKeysSeconds" | "tokenCacheSeconds")
 >;
 
 /** {@link ResourceServerOptions}, checked and with defaults. */
@@ -104,6 +118,8 @@ export interface ResourceServerSettings
   readonly introspectedBy: string | undefined;
   /** Seconds for which the response of an introspection is cached. */
   readonly cacheTtlSeconds: number;
+  /** Whether the response of an introspection may lack `aud`. */
+  readonly allowMissingAudience: boolean;
   /** The clock for the times in proofs. */
   readonly proofClock: Pick<Clock, "epoch">;
 }
@@ -111,11 +127,21 @@ export interface ResourceServerSettings
 const OPTIONS: OptionNames<ResourceServerOptions> = {
   ...{ resource: true, authorizationServers: true, requiredScopes: true, scopesSupported: true, metadata: true },
   ...{ audience: true, tokens: true, introspection: true, algorithms: true, typ: true, dpop: true, dpopNonces: true },
-  ...{ clockSkewSeconds: true, keyTtlSeconds: true, tokenCacheSeconds: true, log: true, network: true, policy: true },
-  ...{ timeoutMs: true, userAgent: true, clock: true, fetch: true, random: true },
+  ...{ clockSkewSeconds: true, keyTtlSeconds: true, staleKeysSeconds: true, jwksUris: true, tokenCacheSeconds: true },
+  ...{
+    log: true,
+    network: true,
+    policy: true,
+    timeoutMs: true,
+    userAgent: true,
+    clock: true,
+    fetch: true,
+    random: true,
+  },
 };
 const INTROSPECTION: OptionNames<IntrospectionOptions> = {
-  ...{ issuer: true, clientId: true, clientSecret: true, authenticate: true, cacheTtlSeconds: true },
+  ...{ issuer: true, clientId: true, clientSecret: true, authenticate: true, cacheTtlSeconds: true, endpoint: true },
+  allowMissingAudience: true,
 };
 
 /** Every algorithm whose keys a server may publish. `none` and the symmetric ones must never be among them. */
@@ -149,6 +175,13 @@ export function checkAddresses(options: ResourceServerOptions): void {
       throw new TypeError(`authorizationServers ${quote(issuer)} is an address where nothing is ever sent`);
     }
   }
+  if (options.introspection?.endpoint !== undefined)
+    parseBaseUrl(options.introspection.endpoint, "introspection.endpoint");
+  for (const [issuer, url] of Object.entries(options.jwksUris ?? {})) {
+    parseBaseUrl(url, "jwksUris");
+    if (authorizationServers.includes(issuer)) continue;
+    throw new TypeError(`jwksUris ${quote(issuer)} must be one of the authorizationServers`);
+  }
 }
 
 /** Checks the options and adds defaults. @throws TypeError */
@@ -176,7 +209,9 @@ export function readResourceServerSettings(options: ResourceServerOptions): Reso
     dpopNonces: options.dpopNonces ?? false,
     clockSkewSeconds: readSeconds("clockSkewSeconds", options.clockSkewSeconds, 60, 600),
     cacheTtlSeconds: readSeconds("introspection.cacheTtlSeconds", introspection?.cacheTtlSeconds, 30, 3600),
+    allowMissingAudience: introspection?.allowMissingAudience === true,
     keyTtlSeconds: readSeconds("keyTtlSeconds", options.keyTtlSeconds, 600, 86_400),
+    staleKeysSeconds: readSeconds("staleKeysSeconds", options.staleKeysSeconds, 0, 86_400),
     tokenCacheSeconds: readSeconds("tokenCacheSeconds", options.tokenCacheSeconds, 60, 60),
     clock,
     proofClock: clock,

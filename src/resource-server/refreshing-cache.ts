@@ -8,6 +8,8 @@ export interface RefreshingCacheOptions<T> {
   read: (signal: AbortSignal) => Promise<T>;
   /** Milliseconds. */
   ttl: number;
+  /** Milliseconds for which a value is used beyond `ttl` while it cannot be read again. Default 0. */
+  staleMs?: number;
   clock: Pick<Clock, "now">;
 }
 
@@ -31,6 +33,11 @@ export class RefreshingCache<T> {
     return this.#value?.value;
   }
 
+  /** When the cached value was read, on the clock's `now()`; undefined before the first read. */
+  get readAt(): number | undefined {
+    return this.#value?.readAt;
+  }
+
   /** Seconds until {@link refresh} reads again, at least one. */
   get cooldown(): number {
     return Math.max(1, Math.ceil((this.#lastAt + REFRESH_INTERVAL_MS - this.#options.clock.now()) / 1000));
@@ -38,7 +45,7 @@ export class RefreshingCache<T> {
 
   /** The cached value while it is valid, else a new one. @throws the error of reading it, which is cached for five seconds */
   async get(signal: AbortSignal | undefined): Promise<T> {
-    const { ttl, clock } = this.#options;
+    const { ttl, staleMs = 0, clock } = this.#options;
     const now = clock.now();
     const cached = this.#value;
     if (cached && now - cached.readAt < ttl) {
@@ -46,8 +53,17 @@ export class RefreshingCache<T> {
       if (now - cached.readAt > ttl / 2 && this.#mayReadAgain(now)) void this.#read(undefined).catch(() => undefined);
       return cached.value;
     }
-    if (this.#failure && now - this.#failure.at < FAILURE_MS) throw this.#failure.error;
-    return this.#read(signal);
+    const stale = cached && now - cached.readAt < ttl + staleMs ? cached : undefined;
+    if (this.#failure && now - this.#failure.at < FAILURE_MS) {
+      if (stale) return stale.value;
+      throw this.#failure.error;
+    }
+    if (!stale) return this.#read(signal);
+    // Only a failure of the issuer: who aborted gets no value.
+    return this.#read(signal).catch((error: unknown) => {
+      if (this.#failure?.error !== error) throw error;
+      return stale.value;
+    });
   }
 
   /**

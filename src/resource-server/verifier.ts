@@ -54,9 +54,10 @@ export function createTokenVerifier(
   const introspectingIssuer = issuers.find(({ issuer }) => issuer === settings.introspectedBy);
   const introspect = introspectingIssuer && createIntrospect(introspectingIssuer, settings);
 
-  const rulesOf = (issuer: string): ClaimRules => {
-    const { audiences, clockSkewSeconds: skew, clock } = settings;
-    return { issuer, audiences, now: clock.epoch() / 1000, skew };
+  const rulesOf = (issuer: string, isIntrospected = false): ClaimRules => {
+    const { audiences, clockSkewSeconds: skew, clock, allowMissingAudience } = settings;
+    const now = clock.epoch() / 1000;
+    return { issuer, audiences, now, skew, allowMissingAudience: isIntrospected && allowMissingAudience };
   };
   const signed = new TokenCache<SignedClaims>(MAX_SIGNED);
   const verifyJwt = async (
@@ -72,7 +73,10 @@ export function createTokenVerifier(
       throw new TokenRefusal("issuer", `iss ${quote(issuer)} is not an accepted issuer`);
     const keySet = await verifySignature(token, header, keys, signal, before).catch((error: unknown) => {
       // The key of an expired token does not matter: its client must not wait for the keys.
-      if (isAgentAuthError(error) && error.code === "unknown_key") checkClaims(token, claims, rulesOf(issuer));
+      if (isAgentAuthError(error) && error.code === "unknown_key") {
+        checkClaims(token, claims, rulesOf(issuer));
+        requireNewer(claims["iat"], keys.cache.readAt, settings, error.message);
+      }
       return asUnavailable(issuer)(error);
     });
     return { issuer, claims: freeze(claims), keys, keySet };
@@ -95,12 +99,27 @@ export function createTokenVerifier(
     const isJwt = settings.tokens === "jwt" || (settings.tokens === "both" && looksLikeJwt(token));
     const jwt = known ?? (isJwt ? await verifyJwt(token, signal, before) : undefined);
     const { issuer, claims } = jwt ?? (await introspectToken(token, digest, signal));
-    const { verified, boundTo } = checkClaims(token, claims, rulesOf(issuer));
+    const { verified, boundTo } = checkClaims(token, claims, rulesOf(issuer, jwt === undefined));
     if (jwt && !known) signed.put(digest, jwt, settings.clock.now() + settings.tokenCacheSeconds * 1000);
     return { verified, isNonceOld: await dpop.check(digest, presented, boundTo) };
   };
   return (token, presented, signal) =>
     verify(token, presented, signal).catch((error: unknown) => report(error, token, settings));
+}
+
+/**
+ * Refuses a token of an unknown key that was issued before the keys were read: an issuer publishes a key before it signs
+ * with it, so that no later read would find it.
+ */
+function requireNewer(
+  iat: unknown,
+  readAt: number | undefined,
+  { clock, clockSkewSeconds }: ResourceServerSettings,
+  detail: string,
+): void {
+  if (typeof iat !== "number" || readAt === undefined) return;
+  const keysReadAt = (clock.epoch() - (clock.now() - readAt)) / 1000;
+  if (iat + clockSkewSeconds < keysReadAt) throw new TokenRefusal("key", detail);
 }
 
 /** Freezes claims, which the requests with a cached token share. */
@@ -148,6 +167,12 @@ function report(error: unknown, token: string, { log }: ResourceServerSettings):
 export type Introspect = (token: string, digest: string, signal: AbortSignal | undefined) => Promise<JsonObject>;
 
 const MAX_ENTRIES = 1000;
+/** Introspections in flight at most, so that a flood of tokens does not become one at the issuer. */
+const MAX_IN_FLIGHT = 100;
+/** For this long after the endpoint was down, tokens get its error without another request. */
+const DOWN_MS = 5000;
+/** Answers of what stands before an endpoint that is down; any other may be about one token. */
+const DOWN: readonly unknown[] = [undefined, 429, 502, 503, 504];
 /** A token that the issuer does not know yet may be valid in a moment. */
 const MAX_INACTIVE_S = 10;
 /** What issuers call an access token: by how it is used (RFC 6749 section 7.1), or by what it is. */
@@ -167,8 +192,26 @@ export function createIntrospect(
   const active = new TokenCache<JsonObject>(MAX_ENTRIES);
   const inactive = new TokenCache<string>(MAX_ENTRIES);
   const flights = new SingleFlight<JsonObject>();
+  const state = { inFlight: 0, down: undefined as { error: AgentAuthError; until: number } | undefined };
+  const send = async (token: string, signal: AbortSignal): Promise<JsonObject> => {
+    if (state.down && clock.now() < state.down.until) throw state.down.error;
+    if (state.inFlight >= MAX_IN_FLIGHT) {
+      const message = `${MAX_IN_FLIGHT} introspections are in flight`;
+      throw new AgentAuthError("rate_limited", message, { class: "unavailable", retryAfter: 1 });
+    }
+    state.inFlight += 1;
+    try {
+      return await issuer.introspect(token, signal);
+    } catch (error) {
+      if (isAgentAuthError(error) && error.class === "unavailable" && DOWN.includes(error.status))
+        state.down = { error, until: clock.now() + DOWN_MS };
+      throw error;
+    } finally {
+      state.inFlight -= 1;
+    }
+  };
   const requestIntrospection = async (token: string, digest: string, signal: AbortSignal): Promise<JsonObject> => {
-    const answer = await issuer.introspect(token, signal);
+    const answer = await send(token, signal);
     const now = clock.now();
     // Only `true` is active (RFC 7662 section 2.2).
     if (answer["active"] !== true) {

@@ -17,8 +17,10 @@ it("a thousand distinct bad tokens leave what is known of good ones as it is (V1
   const server = signer.server({ introspection: INTROSPECTION, fetch });
   await server.verify("good");
   const bad = Array.from({ length: 1000 }, (_, at) => `bad-${at}`);
-  const answers = await Promise.all(bad.map((token) => server.ask(token)));
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
+  for (let at = 0; at < 1000; at += 100) {
+    const answers = await Promise.all(bad.slice(at, at + 100).map((token) => server.ask(token)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
+  }
   await server.verify("good");
   expect(requested.toSorted()).toEqual(["good", ...bad].toSorted());
 }, 120_000);

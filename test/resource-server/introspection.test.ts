@@ -4,7 +4,7 @@ import { Secret } from "../../src/redact.js";
 import type { Seen } from "../helpers/peer.js";
 import { heldError } from "../helpers/told.js";
 import { createService } from "./introspection-service.js";
-import { it as base, countOf, INTROSPECTION, outcome, pass, REFUSED, startSigner } from "./support.js";
+import { it as base, countOf, INTROSPECTION, introspecting, outcome, pass, REFUSED, startSigner } from "./support.js";
 
 const it = base
   .extend({ options: { introspection: INTROSPECTION } })
@@ -146,6 +146,17 @@ describe("what an issuer says (V7, V8)", () => {
     expect(server.reasons()).toEqual(["claims"]);
   });
 
+  it("takes a token without an audience where the issuer has this server alone, and none of another", async ({
+    signer,
+  }) => {
+    const server = signer.server({ introspection: { ...INTROSPECTION, allowMissingAudience: true } });
+    const plain = { plain: signer.claims({ aud: undefined }), odd: signer.claims({ aud: "https://far.example" }) };
+    createService(signer, plain);
+    expect((await server.verify("plain")).audience).toEqual([]);
+    expect((await server.ask("odd")).status).toBe(401);
+    expect((await server.ask(await signer.sign({ aud: undefined }))).status).toBe(401);
+  });
+
   it("needs the scopes", async ({ server }) => {
     expect((await server.ask("good", { scopes: ["admin"] })).status).toBe(403);
   });
@@ -244,6 +255,38 @@ describe("what is remembered", () => {
     shown.push(JSON.stringify(server.log));
     expect(shown.join()).not.toContain(token);
     expect(shown.join()).not.toContain("pa:ss word");
+  });
+});
+
+describe("an endpoint that is down or slow", () => {
+  it.for([503, 429])("is left alone for five seconds after %d", async (status, { signer, server, requested }) => {
+    createService(signer, {}, { status, text: "" });
+    for (const token of ["one", "two", "three"]) expect((await server.ask(token)).status).toBe(503);
+    expect(requested()).toBe(2);
+    createService(signer, { good: signer.claims() });
+    await pass(signer, 5);
+    expect((await server.ask("good")).status).toBe(200);
+  });
+
+  it("is not down because of one token", async ({ signer, server }) => {
+    introspecting(signer, ({ body }) =>
+      body.includes("odd") ? { status: 500, text: "" } : { json: { active: true, ...signer.claims() } },
+    );
+    expect((await server.ask("odd")).status).toBe(503);
+    expect((await server.ask("good")).status).toBe(200);
+  });
+
+  it("gets a hundred requests at once at most", async ({ signer, server, requested }) => {
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    introspecting(signer, () => held.then(() => ({ json: { active: true, ...signer.claims() } })));
+    const answers = Array.from({ length: 101 }, (_, index) => server.ask(`token-${index}`));
+    expect((await Promise.any(answers)).status).toBe(503);
+    release();
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    expect([statuses.filter((status) => status === 200).length, requested()]).toEqual([100, 100]);
   });
 });
 

@@ -66,6 +66,18 @@ describe("options", () => {
     ["tokens that are kept for longer", { tokenCacheSeconds: 61 }, /^tokenCacheSeconds must be seconds from 0 to 60, /],
     ["keys that are kept for two days", { keyTtlSeconds: 86_401 }, /^keyTtlSeconds must be seconds from 0 to 86400, /],
     ["clocks that run backwards", { clockSkewSeconds: -1 }, /^clockSkewSeconds/],
+    ["stale keys for two days", { staleKeysSeconds: 172_800 }, /^staleKeysSeconds must be seconds from 0 to 86400, /],
+    ["keys on plain http", { jwksUris: { [ISSUER]: "http://as.example/jwks" } }, /^jwksUris/],
+    [
+      "keys of somebody else",
+      { jwksUris: { "https://x.example": ISSUER } },
+      /^jwksUris "https:\/\/x\.example" must be/,
+    ],
+    [
+      "introspection on plain http",
+      { introspection: { ...INTROSPECTION, endpoint: "http://as.example/introspect" } },
+      /^introspection\.endpoint/,
+    ],
     ["keys that are kept for ever", { keyTtlSeconds: Number.POSITIVE_INFINITY }, /^keyTtlSeconds/],
     [
       "answers that are kept for a day",

@@ -148,6 +148,17 @@ describe("an issuer that is down (V12)", () => {
     await expectUnavailable(server, token);
   });
 
+  it("goes unnoticed for staleKeysSeconds more, and not after", async ({ signer, breakOff }) => {
+    const server = signer.server({ staleKeysSeconds: 300 });
+    const token = await signer.sign({ exp: signer.clock.epoch() / 1000 + 7200 });
+    expect((await server.ask(token)).status).toBe(200);
+    breakOff("/jwks");
+    await pass(signer, 899);
+    for (let i = 0; i < 2; i++) expect((await server.ask(token)).status).toBe(200);
+    await pass(signer, 5);
+    await expectUnavailable(server, token);
+  });
+
   it("has its keys refreshed before they expire, once, while requests continue", async ({
     signer,
     server,
@@ -222,7 +233,7 @@ describe("a key that is not known (V12)", () => {
 
   it("is remembered alone, however many are named", async ({ server, signer }) => {
     await server.ask(await signer.sign());
-    const tokens = ["first", "second"].map((kid) => signer.sign({}, { kid }));
+    const tokens = ["first", "second"].map((kid) => signer.sign({ iat: undefined }, { kid }));
     const [first, second] = await Promise.all(tokens);
     await pass(signer, 60);
     expect((await server.ask(first)).status).toBe(401);
@@ -232,6 +243,18 @@ describe("a key that is not known (V12)", () => {
     expect((await server.ask(second)).status).toBe(401);
     await expectUnavailable(server, first ?? "", 60);
   });
+
+  it.for([{ kid: "another" }, { alg: "ES384" }])(
+    "is none for a token that is older than the keys: %j",
+    async (header, { signer, server }) => {
+      const [old, key] = [signer.claims()["iat"], await makeKey("key-1", header.alg ?? "ES256")];
+      await pass(signer, 62);
+      await server.ask(await signer.sign());
+      expect(outcome(await server.ask(await signer.sign({ iat: old }, header, key)))).toEqual([401, REFUSED]);
+      await expectUnavailable(server, await signer.sign({}, header, key), 60);
+      expect([server.reasons()[0], countOf(signer, "/jwks")]).toEqual(["key", 1]);
+    },
+  );
 
   it("is not looked for where the known one says no", async ({ server, signer }) => {
     await server.ask(await signer.sign());
@@ -283,6 +306,17 @@ describe("the documents of an issuer", () => {
     expect(server.reasons()).toEqual(["bad_envelope"]);
     const detail = `the keys of "${signer.issuer.issuer}" are no key set (RFC 7517 section 5)`;
     expect(server.log).toMatchObject([{ detail }]);
+  });
+
+  it("are not needed for addresses that the options have", async ({ signer }) => {
+    const { issuer, metadata, origin } = signer.issuer;
+    Object.assign(metadata, { jwks_uri: undefined, introspection_endpoint: undefined });
+    createService(signer, { opaque: signer.claims() });
+    const introspection = { ...INTROSPECTION, endpoint: `${origin}/pool/introspect` };
+    const server = signer.server({ introspection, jwksUris: { [issuer]: `${origin}/pool/jwks` } });
+    expect((await server.ask(await signer.sign())).status).toBe(200);
+    expect((await server.ask("opaque")).status).toBe(200);
+    expect(signer.issuer.requests.map(({ path }) => path)).toEqual(["/pool/jwks", "/pool/introspect"]);
   });
 
   it("are found at the addresses of RFC 8414 and OpenID Connect too", async () => {
