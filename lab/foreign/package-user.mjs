@@ -16,8 +16,7 @@ step("login", (await agent.login(address)).server);
 const first = await agent.token(address);
 step("token", first.value);
 const client = new Client({ name: "agentauth-foreign", version: "1.0.0" });
-const options =
-  balanced === undefined ? { authProvider: agent.oauthClientProvider(address) } : { fetch: agent.fetch };
+const options = balanced === undefined ? { authProvider: agent.oauthClientProvider(address) } : { fetch: agent.fetch };
 await client.connect(new StreamableHTTPClientTransport(new URL(address), options));
 step("list", (await client.listTools()).tools.map(({ name }) => name).join("\n"));
 step("call", JSON.stringify(await client.callTool({ name: tool, arguments: {} })));
