@@ -62,7 +62,7 @@ function install() {
   const installed = join(modules, ".package-lock.json");
   if (existsSync(installed) && statSync(installed).mtimeMs > statSync(join(folder, "package-lock.json")).mtimeMs)
     return;
-  const { status } = spawnSync("npm", ["ci", "--prefix", folder], { stdio: "inherit" });
+  const { status } = spawnSync("npm", ["ci", "--loglevel=error", "--prefix", folder], { stdio: "inherit" });
   if (status !== 0) process.exit(status ?? 1);
 }
 

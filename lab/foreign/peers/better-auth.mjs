@@ -1,6 +1,7 @@
 // better-auth with its MCP plugin: pages for login and consent, tokens as JWTs for the resource.
 import { createServer } from "node:http";
 import { listen, versionOf } from "../peer.mjs";
+import { answerMcpRequest } from "../servers.mjs";
 
 const USER = { email: "carol@peer.example", password: "a long password", name: "Carol" };
 
@@ -12,10 +13,6 @@ async function start() {
   const { toNodeHandler } = await import("better-auth/node");
   const { jwt } = await import("better-auth/plugins");
   const { mcp, requireMcpAuth } = await import("@better-auth/mcp");
-  const { McpServer } = await import("@modelcontextprotocol/sdk/server/mcp.js");
-  const { WebStandardStreamableHTTPServerTransport } = await import(
-    "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js"
-  );
   const server = createServer((request, response) => handle(request, response));
   const origin = await listen(server);
   const url = `${origin}/mcp`;
@@ -47,19 +44,7 @@ async function start() {
     ],
   });
   await auth.api.signUpEmail({ body: USER });
-  const answerMcp = requireMcpAuth(
-    auth,
-    async (request, claims) => {
-      const tools = new McpServer({ name: "better-auth", version: "1.0.0" });
-      tools.registerTool("whoami", { description: "The user of the token" }, async () => ({
-        content: [{ type: "text", text: `subject ${claims.sub}` }],
-      }));
-      const transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: undefined });
-      await tools.connect(transport);
-      return transport.handleRequest(request);
-    },
-    { resource: url },
-  );
+  const answerMcp = requireMcpAuth(auth, (request, claims) => answerMcpRequest(request, claims.sub), { resource: url });
   const pages = async (request) => {
     const { pathname } = new URL(request.url);
     if (pathname === "/mcp") return answerMcp(request);

@@ -16,8 +16,8 @@ async function start(name, createApp) {
   let url;
   const server = await startHttp((origin) => {
     url = `${origin}/mcp`;
-    const options = { resource: url, authorizationServers: [provider.issuer], requiredScopes: ["mcp"] };
-    return createApp(createResourceServer({ ...options, log: (event) => console.error(event) }), url, provider.issuer);
+    const options = { resource: url, authorizationServers: [provider.issuer], log: (event) => console.error(event) };
+    return createApp(createResourceServer(options), url, provider.issuer);
   });
   const version = `${versionOf(name)}, oidc-provider ${provider.version}`;
   const close = () => Promise.all([server.close(), provider.close()]);
