@@ -26,9 +26,14 @@ export async function checkIssuer() {
 
 /** Sends a refresh token to the token endpoint of a grant. */
 export async function refresh({ endpoints, client }, token) {
-  const secret = client.clientSecret?.reveal();
-  const body = new URLSearchParams({ grant_type: "refresh_token", client_id: client.clientId, refresh_token: token });
-  const authorization = `Basic ${btoa(`${client.clientId}:${secret}`)}`;
-  const headers = secret === undefined ? {} : { authorization };
+  const { clientId, clientSecret, authMethod } = client;
+  const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token: token });
+  const headers = {};
+  if (authMethod === "client_secret_basic")
+    headers.authorization = `Basic ${btoa(`${clientId}:${clientSecret.reveal()}`)}`;
+  else {
+    body.set("client_id", clientId);
+    if (clientSecret !== undefined) body.set("client_secret", clientSecret.reveal());
+  }
   return (await fetch(endpoints.token, { method: "POST", headers, body })).json();
 }
