@@ -57,11 +57,10 @@ describe("JSON with every digit", () => {
     expect(() => writeExactJson(loop)).toThrow(TypeError);
   });
 
-  it("is read and written in a time that grows with its length", () => {
+  // A time that grows with the square of the length would be minutes, and the limit of a test ends it.
+  it("is read and written where it has megabytes", () => {
     const text = JSON.stringify(['\\\\\\"'.repeat(300_000), Array(100_000).fill("0.12345678901234567890\n")]);
-    const begun = performance.now();
     const long = `[${text},${"12345678901234567890,".repeat(100_000)}1${"0".repeat(300)}]`;
     expect(writeExactJson(parseExactJson(long))).toBe(long);
-    expect(performance.now() - begun).toBeLessThan(5000);
   });
 });
