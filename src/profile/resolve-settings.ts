@@ -6,7 +6,7 @@ import { quote, shellWord } from "../redact.js";
 import { loginSettings, type ProfileLoginSetting } from "./login-settings.js";
 import { checkSetting, isEngine, type Profile, type StoreKind } from "./profile-settings.js";
 import { checkSandboxToken, readSandboxState } from "./sandbox-state.js";
-import { isReference, referencedSecret } from "./secrets.js";
+import { checkApiToken, isReference, referencedSecret } from "./secrets.js";
 import {
   type ApiTokenSetting,
   findHome,
@@ -93,7 +93,7 @@ export function resolveSettings(
     profile,
     isNewProfile: isUnknown && !isForeign && found !== undefined,
     baseUrl,
-    apiToken: withSandboxCheck(apiToken(ofService, baseUrl, env, fromService), baseUrl, home),
+    apiToken: checkedToken(apiToken(ofService, baseUrl, env, fromService), baseUrl, home),
     authHeader: firstSet([ofService.auth_header, fromService]),
     sorting: firstSet([ofService.sorting, fromService]),
     ...loginSettingsInForce(flags, env, entries, { nameOf, from }),
@@ -138,15 +138,19 @@ function parsedBaseUrl({ value, source }: Sourced): Sourced {
   return { value: parseBaseUrl(value, source), source };
 }
 
-/** A sandbox never gets the token of a real service, nor a real service that of a sandbox. */
-function withSandboxCheck(
+/** A token alone; a sandbox never gets that of a real service, nor a real service that of a sandbox. */
+function checkedToken(
   token: ApiTokenSetting | undefined,
   baseUrl: Sourced | undefined,
   home: string | undefined,
 ): ApiTokenSetting | undefined {
-  if (token === undefined || baseUrl === undefined) return token;
+  if (token === undefined) return token;
   const { source } = token;
-  return { ...token, read: () => checkSandboxToken({ value: token.read(), source }, baseUrl, home) };
+  const read = () => {
+    const value = checkApiToken(token.read(), source);
+    return baseUrl === undefined ? value : checkSandboxToken({ value, source }, baseUrl, home);
+  };
+  return { ...token, read };
 }
 
 interface Entries extends Profile {
@@ -186,7 +190,7 @@ function profileEntries(profile: Sourced, config: Config, home: string | undefin
 }
 
 function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from: string): ApiTokenSetting | undefined {
-  const inEnv = env["AGENTAUTH_API_TOKEN"];
+  const inEnv = env["AGENTAUTH_API_TOKEN"]?.replace(/[\r\n]+$/, "");
   if (inEnv) {
     const source = "AGENTAUTH_API_TOKEN";
     return isReference(inEnv) ? referencedSecret(inEnv, source, env) : { read: () => inEnv, source };

@@ -73,6 +73,22 @@ export function secretOrReferenced(text: string, from: string, env: Env): string
   return isReference(text) ? referencedSecret(text, from, env).read() : text;
 }
 
+/**
+ * An API token as it was given, without the end of its line.
+ *
+ * @throws `AgentAuthError` `usage`, with what is odd about it, for a value that is no token alone
+ */
+export function checkApiToken(given: string, source: string): string {
+  const token = given.replace(/[\r\n]+$/, "");
+  const why =
+    (token === "" && "is empty") ||
+    (/^bearer\s/i.test(token) && 'begins with "Bearer "') ||
+    (/^(["']).*\1$/s.test(token) && "is in quotes") ||
+    (!/^[\x21-\x7e]+$/.test(token) && "has a blank, a line break or a character that is not ASCII");
+  if (why === false) return token;
+  throw usageError(`the API token (${source}) ${why}`, "give the token alone");
+}
+
 /** The secret that a flag names: by a reference, or by the path of a file. */
 export function namedSecret(named: string, from: string, env: Env): string {
   return isReference(named) ? referencedSecret(named, from, env).read() : readSecretFile(named);

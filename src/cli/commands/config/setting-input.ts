@@ -4,7 +4,7 @@ import { Writable } from "node:stream";
 import { abortedError, usageError } from "../../../errors.js";
 import { untilAborted } from "../../../http/deadline.js";
 import type { Profile } from "../../../profile/profile-settings.js";
-import { isReference } from "../../../profile/secrets.js";
+import { checkApiToken, isReference } from "../../../profile/secrets.js";
 import { storingToken } from "../../../profile/service-settings.js";
 import { expandUserFolder } from "../../../profile/settings.js";
 import { storeToken } from "../../config/api-token.js";
@@ -70,10 +70,8 @@ async function readToken(mayPrompt: boolean, { io, redactor, signal, signals }: 
   const text = io.stdin.isTTY
     ? await readHiddenLine(io.stdin, () => signals.raise("SIGINT"), signal)
     : await io.stdin.text({ signal });
-  const token = text.replace(/\r?\n$/, "");
-  redactor.add(token);
-  if (/^[\x21-\x7e]+$/.test(token)) return token;
-  throw usageError("the text on stdin is not an API token: it is empty, or contains blanks or line breaks");
+  redactor.add(text.trim());
+  return checkApiToken(text, "from stdin");
 }
 
 /**

@@ -165,10 +165,41 @@ describe("an API token", () => {
     expect(reference(home)).toBe("env:MY_TOKEN");
   });
 
-  it.for(["", "\n", "two words", "two\nlines\n"])("is refused from stdin as %j", async (stdin, { home, run }) => {
-    const { code, stderr } = await run(["config", "set", "api_token", "-"], { stdin });
-    expect([code, stderr]).toEqual([2, expect.stringContaining("the text on stdin is not an API token")]);
+  it.for([
+    ["", "is empty"],
+    ["\n", "is empty"],
+    ["two words", "has a blank"],
+    ["two\nlines\n", "has a blank, a line break"],
+    [`"${TOKEN}"`, "is in quotes"],
+    [`'${TOKEN}'\n`, "is in quotes"],
+    [`Bearer ${TOKEN}`, 'begins with "Bearer "'],
+    [`${TOKEN}\u200b`, "not ASCII"],
+  ] as const)("that is %j is refused, and what is odd is named", async ([text, why], { bench, home, run }) => {
+    const set = await run(["config", "set", "api_token", "-"], { stdin: text });
+    expect([set.code, set.stderr]).toEqual([2, expect.stringContaining("the API token (from stdin) ")]);
+    expect(set.stderr).toContain(why);
     expect(existsSync(join(home, "tokens"))).toBe(false);
+    if (text.trim() === "") return;
+    const env = { MY_TOKEN: text };
+    for (const [value, source] of [
+      [text, "AGENTAUTH_API_TOKEN"],
+      ["env:MY_TOKEN", "AGENTAUTH_API_TOKEN, MY_TOKEN"],
+    ] as const) {
+      const { code, stderr } = await run(["devices", "list", "--pool", bench.sandbox.ids.pool], {
+        env: { ...env, AGENTAUTH_API_TOKEN: value },
+      });
+      expect([code, stderr]).toEqual([2, expect.stringContaining(`the API token (${source}) `)]);
+      expect(stderr).toContain(why);
+      expect(stderr).not.toContain(TOKEN);
+    }
+  });
+
+  it.for(["\n", "\r\n", "\n\n"])("is used without its end of line %j", async (end, { bench, run }) => {
+    const { apiToken, ids } = bench.sandbox;
+    for (const value of [`${apiToken}${end}`, `env:MY_TOKEN${end}`]) {
+      const env = { AGENTAUTH_API_TOKEN: value, MY_TOKEN: `${apiToken}${end}` };
+      expect((await run(["devices", "list", "--pool", ids.pool, "-o", "id"], { env })).code).toBe(0);
+    }
   });
 
   it.skipIf(ON_WINDOWS)(
