@@ -4,6 +4,7 @@ import { fileStore } from "../store/file/file.js";
 import { keyringStore } from "../store/keychain/keyring.js";
 import { memoryStore } from "../store/memory.js";
 import { type EngineHost, openEngine } from "./engine/open-engine.js";
+import { keptText } from "./settings-file.js";
 import type { StoreChoice } from "./store-choice.js";
 
 /** The store itself, in the home folder if it is in files; a fallback to another kind of store is reported once on `io`. */
@@ -14,6 +15,7 @@ export function openStore(
   host: EngineHost = {},
   keychainMs?: number,
 ): GrantStore {
+  const onEmptyFile = (path: string, kept: string) => io.warn(keptText(path, kept));
   switch (value) {
     case "redis":
     case "postgres":
@@ -21,12 +23,13 @@ export function openStore(
     case "memory":
       return memoryStore();
     case "file":
-      return fileStore(home());
+      return fileStore(home(), { onEmptyFile });
     case "keyring": {
       const folder = home();
       return keyringStore(folder, {
         fallback,
         timeoutMs: keychainMs,
+        onEmptyFile,
         // No other program may find our settings in its environment.
         env: withoutOurs(io.env),
         onFallback: (reason) =>

@@ -1,11 +1,18 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, withHint } from "../errors.js";
 import { isJsonObject, parseStrictJson, StrictJsonError } from "../http/strict-json.js";
 import { withoutByteOrderMark } from "../platform/files.js";
+import { moveAway } from "../platform/shell.js";
 import type { Env } from "../platform/system.js";
 import { quote } from "../redact.js";
-import { makePrivateFolder, readTrustedFile, writeTrustedFile } from "../store/private/private-file.js";
+import {
+  makePrivateFolder,
+  moveEmptyAway,
+  type OnEmptyFile,
+  readTrustedFile,
+  writeTrustedFile,
+} from "../store/private/private-file.js";
 import { checkSetting, isProfileKey, PROFILE_KEYS, type Profile } from "./profile-settings.js";
 import { readSandboxState } from "./sandbox-state.js";
 import { firstSet, type Sourced } from "./settings.js";
@@ -30,6 +37,11 @@ export function configPath(home: string): string {
   return join(home, "config.json");
 }
 
+/** What is said of a file that held nothing. */
+export function keptText(path: string, kept: string): string {
+  return `the file ${path} held nothing, and counts as missing: it is kept as ${kept}`;
+}
+
 /** The text of the settings file; undefined if there is none. @throws `AgentAuthError` `store_failed` if others can change it */
 export function readSettingsFile(home: string): SettingsFile | undefined {
   const path = configPath(home);
@@ -41,11 +53,13 @@ export function readSettingsFile(home: string): SettingsFile | undefined {
  * Reads the settings file; a missing one is an empty one, and so is that of a user without a folder. Anything in it that is not understood is an error that names
  * the location, since a setting that is silently ignored is a request sent to another server than intended.
  *
+ * @param onEmpty gets the path of a file that held nothing, and the name that it has now; default: such a file is an error
  * @throws `AgentAuthError` `usage`; `store_failed` if others can change it: nothing in it is believed then
  */
-export function readConfig(home: string | undefined): Config {
+export function readConfig(home: string | undefined, onEmpty?: OnEmptyFile): Config {
   const file = home === undefined ? undefined : readSettingsFile(home);
-  if (file === undefined) return { schema: 1, profile: "default", profiles: {} };
+  if (file === undefined || moveEmptyAway(file.path, file.text, onEmpty))
+    return { schema: 1, profile: "default", profiles: {} };
   const { path, text } = file;
   return checkConfig(parseSettings(withoutByteOrderMark(text, `the settings file ${path}`), path), file);
 }
@@ -63,7 +77,8 @@ function parseSettings(text: string, path: string): unknown {
     return parseStrictJson(text);
   } catch (cause) {
     const why = cause instanceof StrictJsonError ? cause.message : String(cause);
-    throw invalidFileError({ path, text }, `it is not valid JSON: ${why}`);
+    const error = invalidFileError({ path, text }, `it is not valid JSON: ${why}`);
+    throw /^\0*$/.test(text) ? withHint(error, `move it away: ${moveAway(path, `${path}.broken`)}`) : error;
   }
 }
 

@@ -1,4 +1,5 @@
-import { chmodSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { linesOf } from "../helpers/cli.js";
 import { ON_WINDOWS } from "../helpers/systems.js";
@@ -180,6 +181,26 @@ describe("agentauth login, status and logout", () => {
     expect(after.tokens.accessToken.reveal()).not.toBe(before.tokens.accessToken.reveal());
     expect(after.client.clientId).toBe(before.client.clientId);
     expect(me.requests().filter((request) => request.includes("/register"))).toHaveLength(1);
+  });
+
+  it("replaces what a crash of the system left of its files, and keeps it", async ({ me, url }) => {
+    await me.logIn();
+    const files = readdirSync(me.home, { recursive: true, encoding: "utf8" })
+      .filter((name) => /^(?:grants|clients)\b.*\.json$/.test(name))
+      .map((name) => join(me.home, name));
+    expect(files).toHaveLength(2);
+    for (const file of files) writeFileSync(file, "");
+    const token = await me.run(["token", url, "--no-login"]);
+    expect([token.code, token.stderr]).toEqual([4, expect.stringContaining(`hint: agentauth login ${url}`)]);
+    const { code, stderr } = await me.run(["login", url, ...LOGIN_FLAGS.slice(1)]);
+    expect(code).toBe(0);
+    for (const file of files) {
+      expect(token.stderr + stderr).toContain(
+        `the file ${file} held nothing, and counts as missing: it is kept as ${file}.broken`,
+      );
+      expect(existsSync(`${file}.broken`)).toBe(true);
+    }
+    expect((await me.run(["token", url, "--no-login"])).code).toBe(0);
   });
 
   it("reports by its exit code whether a login is stored", async ({ me, url }) => {

@@ -13,6 +13,7 @@ import {
   discardFile,
   listFolder,
   makePrivateFolder,
+  type OnEmptyFile,
   removeEmptyFolders,
   syncIfThere,
 } from "../private/private-file.js";
@@ -26,6 +27,7 @@ export interface FileGrantTools {
   /** Whether a text is to be sealed, and is not. */
   isUnsealed(text: string): boolean;
   seal(text: string, name: string): Promise<string>;
+  readonly onEmptyFile: OnEmptyFile | undefined;
 }
 
 /** Enough for most grants; the space for the rest of a larger one is allocated when it is saved. */
@@ -36,7 +38,7 @@ const MAX_FOLDER_TRIES = 10;
 /** Grants in private folders, one folder each: reading one costs the same whatever else is stored. */
 export function fileGrants(
   home: string,
-  { open, seal, isUnsealed }: FileGrantTools,
+  { open, seal, isUnsealed, onEmptyFile }: FileGrantTools,
 ): Pick<GrantStore, "read" | "reserve" | "save" | "remove" | "list" | "connections"> {
   const places = new GrantPlaces(home);
 
@@ -52,7 +54,8 @@ export function fileGrants(
     return grant;
   };
 
-  const find = (place: GrantPlace): Stored | undefined => (places.check(place) ? place.files.read() : undefined);
+  const find = (place: GrantPlace): Stored | undefined =>
+    places.check(place) ? place.files.read(onEmptyFile) : undefined;
 
   const read = async (key: GrantKey): Promise<Grant | undefined> => {
     const place = places.of(key);
@@ -99,7 +102,7 @@ export function fileGrants(
   };
 
   const readAt = async ({ id, files }: Pick<GrantPlace, "id" | "files">): Promise<Grant | undefined> => {
-    const stored = checkPrivateFolder(files.folder) ? files.read() : undefined;
+    const stored = checkPrivateFolder(files.folder) ? files.read(onEmptyFile) : undefined;
     return stored && (await decode({ id }, stored)).grant;
   };
 

@@ -33,6 +33,8 @@ import {
   discardFile,
   listFolder,
   makePrivateFolder,
+  moveEmptyAway,
+  type OnEmptyFile,
   readPrivateFile,
   readPublishedFile,
   removeFile,
@@ -49,6 +51,11 @@ import { type FileGrantTools, fileGrants, hashParts } from "./file-grants.js";
 export interface FileStoreOptions {
   /** Seals the files. Default: they are unsealed, and only their mode protects them. */
   cipher?: Cipher | undefined;
+  /**
+   * Called after a file that held nothing, as a crash of the system leaves it, was renamed: it counts as missing.
+   * Default: such a file is an error.
+   */
+  onEmptyFile?: OnEmptyFile | undefined;
 }
 
 const NAME = /^([0-9a-f]{40})\.json$/;
@@ -59,7 +66,7 @@ const BINDING_LEASE_MS = 10_000;
  *
  * @param folder is created by the first save
  */
-export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): GrantStore {
+export function fileStore(folder: string, { cipher, onEmptyFile }: FileStoreOptions = {}): GrantStore {
   const leases = new FileLeases(join(folder, "claims"));
   const lease: GrantStore["lease"] = (name, work, options) => leases.run(name, work, options);
   const tools: FileGrantTools = {
@@ -74,6 +81,7 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
     },
     isUnsealed: (text) => cipher !== undefined && !cipher.isSealed(text),
     seal: async (text, name) => (cipher ? cipher.seal(text, name) : text),
+    onEmptyFile,
   };
   const clients = recordFiles<ClientRecord>(join(folder, "clients"), tools, {
     kind: "client",
@@ -130,7 +138,11 @@ interface RecordForm<T> {
 }
 
 /** Sealed records in a private folder, each in a file that its id names. */
-function recordFiles<T>(folder: string, { open, seal }: FileGrantTools, { kind, encode, decode }: RecordForm<T>) {
+function recordFiles<T>(
+  folder: string,
+  { open, seal, onEmptyFile }: FileGrantTools,
+  { kind, encode, decode }: RecordForm<T>,
+) {
   const pathOf = (id: string) => join(folder, `${id}.json`);
   const ids = () => {
     checkPrivateFolders(folder);
@@ -140,7 +152,8 @@ function recordFiles<T>(folder: string, { open, seal }: FileGrantTools, { kind, 
     checkPrivateFolders(folder);
     const path = pathOf(id);
     const text = readPrivateFile(path);
-    return text === undefined ? undefined : open({ text, path }, `${kind}:${id}`, (plain) => decode(plain, id));
+    if (text === undefined || moveEmptyAway(path, text, onEmptyFile)) return undefined;
+    return open({ text, path }, `${kind}:${id}`, (plain) => decode(plain, id));
   };
   const write = async (id: string, record: T): Promise<void> => {
     checkPrivateFolders(folder);

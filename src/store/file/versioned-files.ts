@@ -4,6 +4,8 @@ import {
   attempt,
   discardFile,
   listFolder,
+  moveEmptyAway,
+  type OnEmptyFile,
   readPublishedFile,
   removeFile,
   syncIfThere,
@@ -34,13 +36,13 @@ export class VersionedFiles {
     this.folder = folder;
   }
 
-  /** The record; undefined when there is none. */
-  read(): Stored | undefined {
+  /** The record; undefined when there is none. @param onEmpty as {@link moveEmptyAway} has it */
+  read(onEmpty?: OnEmptyFile): Stored | undefined {
     for (let generation = this.generation(); generation !== undefined; generation = this.generation()) {
       const path = this.#path(generation);
       const text = readPublishedFile(path);
-      // A file that is gone was replaced after it was seen.
-      if (text !== undefined) return { generation, text, path };
+      // A file that is gone was replaced after it was seen, or renamed.
+      if (text !== undefined && !moveEmptyAway(path, text, onEmpty)) return { generation, text, path };
     }
     return undefined;
   }

@@ -5,7 +5,7 @@ import type { AgentAuthError } from "../../errors.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import type { GrantStore } from "../../oauth/model/grant-store.js";
 import { aesGcm, type Cipher, sealedWith } from "../file/cipher.js";
-import { fileStore } from "../file/file.js";
+import { type FileStoreOptions, fileStore } from "../file/file.js";
 import { KEY_BYTES } from "../seal/key-ring.js";
 import { CipherError } from "../seal/sealing.js";
 import { storeError } from "../store-error.js";
@@ -27,6 +27,8 @@ export interface KeyringStoreOptions {
   env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Called once, before the first write, with the reason why files are not sealed. */
   onFallback?: ((reason: string) => void) | undefined;
+  /** As that of the store in files. */
+  onEmptyFile?: FileStoreOptions["onEmptyFile"];
 }
 
 /**
@@ -53,6 +55,7 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
     return undefined;
   };
   const files = fileStore(folder, {
+    onEmptyFile: options.onEmptyFile,
     cipher: {
       isSealed: (text) => sealedWith(text) !== undefined,
       async seal(text, name) {

@@ -261,6 +261,30 @@ function hasForeignName(path: string, fd: number): boolean {
   return fstatSync(fd).nlink > 1 + temporary;
 }
 
+/** Gets the path of a file that held nothing, and the name that it has now. */
+export type OnEmptyFile = (path: string, kept: string) => void;
+
+/**
+ * Gives a file without a byte, or of NULs alone, another name: a crash of the system leaves such files.
+ *
+ * @param onEmpty without it, no file is renamed
+ * @returns whether the file counts as missing
+ */
+export function moveEmptyAway(path: string, text: string, onEmpty: OnEmptyFile | undefined): boolean {
+  if (onEmpty === undefined || !/^\0*$/.test(text)) return false;
+  const broken = `${path}.broken`;
+  const kept = linkStatOf(broken) === undefined ? broken : temporaryPath(broken).replace(/\.tmp$/, "");
+  try {
+    retryWhileBusy(() => renameSync(path, kept));
+  } catch (cause) {
+    // Another process was first.
+    if (codeOf(cause) === "ENOENT") return true;
+    throw storeError(`the file ${path} holds nothing, and cannot be renamed`, cause);
+  }
+  onEmpty(path, kept);
+  return true;
+}
+
 /** The advice for a file that another program uses. */
 export function inUse(cause: unknown): string | undefined {
   return isContention(cause)

@@ -281,6 +281,27 @@ describe("files that are broken", () => {
     expect(await store.save(madeGrant(), undefined)).toBe(true);
   });
 
+  it.each(["", "\0\0\0"])(
+    "renames one with the content %j where that is heard of, also beside an older one",
+    async (text) => {
+      const { home, path } = await storedGrant();
+      const heard: string[][] = [];
+      const store = fileStore(home, { onEmptyFile: (...paths) => heard.push(paths) });
+      const client = join(home, "clients", readdirSync(join(home, "clients"))[0] ?? "");
+      writeFileSync(client, text);
+      expect(await store.readClient(madeClient().issuer, FORM)).toBeUndefined();
+      expect(heard.splice(0)).toEqual([[client, `${client}.broken`]]);
+      for (const kept of [/\.json\.broken$/, /\.json\.broken\.[0-9a-f]+$/]) {
+        writeFileSync(path, text, { mode: 0o600 });
+        expect(await store.read(KEY)).toBeUndefined();
+        const [[from, to] = []] = heard.splice(0);
+        expect([from, to, readFileSync(to ?? "", "utf8")]).toEqual([path, expect.stringMatching(kept), text]);
+      }
+      expect(await store.list()).toHaveLength(1);
+      expect(await store.save(madeGrant(), undefined)).toBe(true);
+    },
+  );
+
   it("shows nothing of a broken file's content", async () => {
     const { store, path } = await storedGrant();
     const text = readFileSync(path, "utf8");

@@ -2,8 +2,16 @@ import { type AgentAuthError, usageError } from "../../../errors.js";
 import { suggestionHint } from "../../../http/suggest.js";
 import { changeConfig } from "../../../profile/change-config.js";
 import { checkSetting, isProfileKey, PROFILE_KEYS, type Profile } from "../../../profile/profile-settings.js";
-import { type Config, configPath, isProfileName, readConfig, SANDBOX_PROFILE } from "../../../profile/settings-file.js";
+import {
+  type Config,
+  configPath,
+  isProfileName,
+  keptText,
+  readConfig,
+  SANDBOX_PROFILE,
+} from "../../../profile/settings-file.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
+import type { OnEmptyFile } from "../../../store/private/private-file.js";
 import { removeOwnToken } from "../../config/api-token.js";
 import { type EffectiveSetting, effectiveSettings, settingsWithOrigin } from "../../config/effective.js";
 import { rowColumns } from "../../output/columns.js";
@@ -50,7 +58,7 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
 
   async set(options, context) {
     const key = requireKey(options.key);
-    const { name } = chosenProfile(options, context);
+    const { name } = chosenProfile(options, context, (path, kept) => context.io.warn(keptText(path, kept)));
     refuseSandbox(name);
     const home = context.home();
     const value = await valueToStore(key, name, options, context);
@@ -120,8 +128,12 @@ function unknownKey(key: string, keys: readonly string[]): AgentAuthError {
 }
 
 /** The profile that the flag, the environment or the settings file names; it may not exist yet. */
-function chosenProfile(options: ConfigOptions, context: CommandContext): { config: Config; name: string } {
-  const config = readConfig(context.home());
+function chosenProfile(
+  options: ConfigOptions,
+  context: CommandContext,
+  onEmpty?: OnEmptyFile,
+): { config: Config; name: string } {
+  const config = readConfig(context.home(), onEmpty);
   const name = options.profile || context.io.env["AGENTAUTH_PROFILE"] || config.profile;
   if (isProfileName(name)) return { config, name };
   const source = options.profile ? "--profile" : "AGENTAUTH_PROFILE";

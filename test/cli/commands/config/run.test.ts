@@ -127,7 +127,6 @@ describe("settings", () => {
     ],
     ["a newer schema", '{"schema": 2}', /schema is "2"; this version reads 1/],
     ["a list", "[]", /it must be a JSON object/],
-    ["nothing", "", /it ends too early \(line 1, column 1\)/],
     [
       "a profile of the sandbox's name",
       '{"profiles": {"sandbox": {}}}',
@@ -315,6 +314,23 @@ describe("settings that cannot be", () => {
     expect(stderr).toContain(message);
     expect(fixedText(stderr)).toMatchSnapshot();
   });
+
+  it.for(["", "\0\0"])(
+    "holds nothing (%j) is an error with its remedy, and is replaced by config set",
+    async (text, { home, run, writeSettings }) => {
+      const file = join(home, "config.json");
+      writeSettings(text);
+      const { code, stderr } = await run(["config", "list"]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining(`\nhint: move it away: mv ${file} ${file}.broken\n`)]);
+      const set = await run(["config", "set", "pool", "p"]);
+      expect(set).toMatchObject({
+        code: 0,
+        stderr: `warning: the file ${file} held nothing, and counts as missing: it is kept as ${file}.broken\npool is set in profile default\n`,
+      });
+      expect(readFileSync(`${file}.broken`, "utf8")).toBe(text);
+      expect((await run(["config", "get", "pool"])).stdout).toBe("p\n");
+    },
+  );
 
   it("read are an error of the store", async ({ home, run }) => {
     mkdirSync(join(home, "config.json"), { recursive: true });
