@@ -20,19 +20,21 @@ export interface Complaint {
   overrideValue?: string | undefined;
   /** What else helps, where no option disables the rule. */
   remedy?: Remedy | undefined;
+  /** The same in words. */
+  hint?: string | undefined;
 }
 
 /** The error for a peer that broke a rule: it names the field, the value, where it came from, the rule, the override. */
 export function refusalError(
   code: string,
-  { field, value, from, url, rule, override, overrideValue, remedy }: Complaint,
+  { field, value, from, url, rule, override, overrideValue, remedy, hint }: Complaint,
 ): AgentAuthError {
   const shown = value === undefined ? "" : ` ${quote(value)}`;
   const broken = value === undefined ? `is missing, and ${rule}` : rule;
   return new AgentAuthError(code, `${field}${shown} (from ${quote(from)}) ${broken}`, {
     class: "refused",
     url,
-    ...(override === undefined ? { remedy } : explainOverride(override, overrideValue)),
+    ...(override === undefined ? { remedy, hint } : explainOverride(override, overrideValue)),
   });
 }
 

@@ -54,7 +54,12 @@ export function wellKnownAddresses(mcpUrl: string): string[] {
  * @throws `AgentAuthError` `bad_resource_metadata`, `resource_mismatch`, `bad_address`, or a network error
  */
 export async function findResourceMetadata(discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {
-  const named = discovery.named.map((url) => checkNamed(url, discovery)).slice(0, MAX_NAMED);
+  let named: string[];
+  try {
+    named = discovery.named.map((url) => checkNamed(url, discovery)).slice(0, MAX_NAMED);
+  } catch (error) {
+    throw (await explainedByServer(error, discovery)) ?? error;
+  }
   const search = { ...discovery, named };
   let candidates = named.length > 0 ? named : wellKnownAddresses(discovery.mcpUrl);
   // A server that names an address without a document may still have one at the well-known address.
@@ -76,6 +81,17 @@ export async function findResourceMetadata(discovery: ResourceDiscovery): Promis
   }
   if (first !== undefined) throw first;
   return withoutIssuer;
+}
+
+/** The refusal of metadata on another origin, where the server's own document says that its address is another one. */
+async function explainedByServer(error: unknown, discovery: ResourceDiscovery): Promise<AgentAuthError | undefined> {
+  if (!isAgentAuthError(error) || error.remedy?.action !== "allow") return undefined;
+  if (error.remedy.option !== "allowCrossOriginMetadata" || discovery.isChosen) return undefined;
+  for (const url of wellKnownAddresses(discovery.mcpUrl)) {
+    const own: unknown = await readResourceDocument(url, { ...discovery, named: [] }).catch((reason: unknown) => reason);
+    if (isAgentAuthError(own) && own.remedy?.action === "login") return withHint(error, own.hint, own.remedy);
+  }
+  return undefined;
 }
 
 type TokenlessResponse = Pick<UnauthenticatedResponse, "status" | "challenge">;
@@ -196,17 +212,22 @@ function checkMetadata(document: Record<string, unknown>, url: string, discovery
   const complain = (field: string, value: unknown, rule: string) =>
     refusalError("bad_resource_metadata", { field, value, from: url, rule });
   const named = checkAddress(resource, "resource", url, policy);
-  const identityOnly = isIdentityOnly(url, discovery);
+  // A parent of the server (RFC 9728 section 3.3) is accepted only from the well-known addresses, which the origin controls:
+  // a server on a path of a shared host would otherwise get tokens that are valid for its neighbours.
+  const isOwn = wellKnownAddresses(mcpUrl).includes(new URL(url).href);
+  const identityOnly = policy.strictResource || !isOwn;
   const isAccepted = named === policy.acceptedResource && !policy.strictResource;
   if (!coversServer(new URL(named), new URL(mcpUrl), identityOnly && !isAccepted)) {
-    const isParent = !policy.strictResource && coversServer(new URL(named), new URL(mcpUrl), false);
+    const isAbove = coversServer(new URL(named), new URL(mcpUrl), false);
     const isPlain = [new URL(named).href, new URL(named).origin].includes(named);
     throw refusalError("resource_mismatch", {
       field: "resource",
       value: resource,
       from: url,
       rule: `must be ${mcpUrl}${alternativeText(identityOnly, policy)} (RFC 9728 section 3.3)`,
-      ...(isParent && isPlain && { override: "resource", overrideValue: named }),
+      ...(isAbove && isPlain && !policy.strictResource && { override: "resource", overrideValue: named }),
+      // What a server writes goes into a command that the user pastes.
+      ...(!isAbove && isOwn && /^https?:\/\/[\w.:/~-]{1,500}$/.test(named) && logInAt(named)),
     });
   }
   if (!Array.isArray(servers)) throw complain("authorization_servers", servers, AT_LEAST_ONE);
@@ -226,13 +247,8 @@ function checkMetadata(document: Record<string, unknown>, url: string, discovery
   };
 }
 
-/**
- * Whether a document must name exactly the requested server (RFC 9728 section 3.3). A parent of it is accepted
- * only from the well-known addresses, which the origin controls: a server on a path of a shared host would otherwise
- * get tokens that are valid for its neighbours.
- */
-function isIdentityOnly(url: string, { mcpUrl, policy }: ResourceDiscovery): boolean {
-  return policy.strictResource || !wellKnownAddresses(mcpUrl).includes(new URL(url).href);
+function logInAt(server: string): Required<Advice> {
+  return { hint: "log in at the address that the server calls itself by", remedy: { action: "login", server } };
 }
 
 /** Whether metadata describe a parent of the server, and are not at an address that the origin controls. */

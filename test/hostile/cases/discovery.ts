@@ -12,6 +12,8 @@ import {
 import type { Kit } from "../kit/kit.js";
 
 const PRM = "/.well-known/oauth-protected-resource/mcp";
+/** They may say that the server has another address. */
+const OWN_METADATA = [`mcp GET ${PRM}`, "mcp GET /.well-known/oauth-protected-resource"];
 const QUICK = { timeout: 4, retries: false } as const;
 
 /** A challenge with the right document and further parameters. */
@@ -199,7 +201,7 @@ const challenges: HostileCase[] = [
       "RFC 9728 section 7.3",
       "--allow-cross-origin-metadata",
     ],
-    requests: UP_TO_CHALLENGE,
+    requests: [...UP_TO_CHALLENGE, ...OWN_METADATA],
   },
   {
     id: "D3b",
@@ -210,7 +212,7 @@ const challenges: HostileCase[] = [
     arrange: challenge(
       (right, { elsewhere }) => `Bearer resource_metadata="${right}", resource_metadata="${elsewhere.origin}/x"`,
     ),
-    requests: UP_TO_CHALLENGE,
+    requests: [...UP_TO_CHALLENGE, ...OWN_METADATA],
   },
   refusedAddress(
     "D4a",

@@ -129,6 +129,17 @@ describe("where the resource metadata is looked for", () => {
     ]);
   });
 
+  it("reports where the server's own document says that it is, in place of the option for another origin", async () => {
+    const scene = await startScene();
+    const { mcp } = scene;
+    const own = "https://mcp.example/mcp";
+    mcp.challenge = `Bearer resource_metadata="https://mcp.example${mcp.wellKnown}"`;
+    mcp.routes[mcp.wellKnown] = { json: { ...mcp.metadata, resource: own } };
+    expect(await outcome(scene)).toMatchObject({ code: "bad_address", remedy: { action: "login", server: own } });
+    mcp.routes[mcp.wellKnown] = { json: { ...mcp.metadata, resource: `${own};$(x)` } };
+    expect(await outcome(scene)).toMatchObject({ remedy: { action: "allow", option: "allowCrossOriginMetadata" } });
+  });
+
   it("tries several named addresses in order: past one that is not there, past one that is wrong", async () => {
     const scene = await startScene();
     const { mcp } = scene;
