@@ -47,7 +47,7 @@ export class IdpTokens {
    *
    * @throws `AgentAuthError` `login_required` for a provider that the options name, and as discovery
    */
-  async managerFor(key: GrantKey, { challenge, signal }: GrantOptions): Promise<MachineTokenManager | undefined> {
+  async managerFor(key: GrantKey, { challenge, signal, login: mayLogIn }: GrantOptions): Promise<MachineTokenManager | undefined> {
     const { idp, client: preRegistered, store } = this.#agent.options;
     const name = JSON.stringify([key.profile, key.server]);
     const latest = this.#servers.get(name);
@@ -57,8 +57,14 @@ export class IdpTokens {
     const known = login && (await this.#derived(login, key));
     const found = known ? undefined : await this.#announcing(key, challenge, signal);
     if (known === undefined && found === undefined) return undefined;
-    const client = preRegistered === undefined ? this.#clientOf(key, known, found) : { client: preRegistered };
-    if (client === undefined) return undefined;
+    const client = preRegistered === undefined ? this.#clientOf(known, found) : { client: preRegistered };
+    if (client === undefined) {
+      const error = noClientError(key.server, found?.issuer.issuer);
+      const { login: method, onProgress } = this.#agent.options;
+      if (mayLogIn === false || method === undefined) throw error;
+      onProgress?.({ about: "login", text: `${error.message}: ${error.hint}` });
+      return undefined;
+    }
     if (login === undefined) {
       const issuer = typeof idp === "object" ? idp.issuer : "";
       throw loginRequired(idpKeyOf(key.profile, issuer), "not logged in at the identity provider");
@@ -121,7 +127,6 @@ export class IdpTokens {
 
   /** The client for an issuer: that of the stored tokens, else the metadata document. */
   #clientOf(
-    key: GrantKey,
     known: Grant | undefined,
     found: Discovered<IssuerMetadata> | undefined,
   ): ServerClient | undefined {
@@ -129,11 +134,9 @@ export class IdpTokens {
       const { clientId, source } = known.client;
       return { client: { clientId, issuer: known.issuer }, isDocument: source === "metadata-document" };
     }
-    const { clientMetadataUrl, onProgress } = this.#agent.options;
+    const { clientMetadataUrl } = this.#agent.options;
     if (found?.issuer.takesClientIdDocuments && clientMetadataUrl !== undefined && clientMetadataUrl !== "none")
       return { client: { clientId: clientMetadataUrl }, isDocument: true };
-    const what = `${quote(found?.issuer.issuer)} takes assertions of the identity provider for ${quote(key.server)}`;
-    onProgress?.({ about: "login", text: `${what}, but no client that it knows is named: set client.clientId` });
     return undefined;
   }
 
@@ -310,4 +313,11 @@ function ambiguousError(logins: readonly Grant[]): AgentAuthError {
   const message = `logins at several identity providers are stored in this profile: ${names}`;
   const hint = "use a profile for each of them";
   return new AgentAuthError("account_ambiguous", message, { class: "usage", hint });
+
+/** The error for an issuer that takes assertions of the identity provider, but only from clients that it knows. */
+function noClientError(server: string, issuer: string | undefined): AgentAuthError {
+  const message = `${quote(issuer)} takes assertions of the identity provider for ${quote(server)}, but no client that it knows is named`;
+  const hint = "set client.clientId and client.issuer";
+  const remedy = { action: "configure", option: "client", value: issuer } as const;
+  return new AgentAuthError("login_required", message, { class: "auth", hint, remedy });
 }

@@ -41,6 +41,12 @@ describe("agentauth login --idp", () => {
       expect.objectContaining({ signed_in: true, grant: "idp", client_id: "sandbox-desktop", refreshable: true }),
     ]);
     expect(login.stderr).toContain("agentauth token <mcp_url> needs no login");
+    const unnamed = await me.run(["mcp", "tools", url, "--no-login"]);
+    const flags = `--client-id <client_id> --issuer ${client.at(-1)}`;
+    expect([unnamed.code, unnamed.stderr]).toEqual([
+      4,
+      expect.stringContaining(`\nhint: name it: agentauth token ${url} ${flags}\n`),
+    ]);
     const first = await me.run(["token", url, "--no-login", ...client]);
     expect([first.code, first.stderr]).toEqual([0, ""]);
     expect(decodeJwt(first.stdout.trim())).toMatchObject({ sub: "alice", aud: url });

@@ -164,12 +164,14 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
   browser: () => "pass --browser a program and its arguments; the address is added as the last one",
   ca: () =>
     "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does; --use-system-ca trusts those of this system (Node 22.15 or later)",
-  client: (_error, { also }) => {
+  client: (_error, remedy) => {
+    if (remedy.value !== undefined)
+      return `name it: agentauth token <mcp_url> ${optionsOf(remedy).flat().map(wordOf).join(" ")}`;
     const more: Readonly<Record<string, string>> = {
       clientMetadataUrl: ", or --client-metadata-url <url>",
       clientName: "; where the issuer registers only clients with certain names, --client-name <name>",
     };
-    return `register a client with the issuer by hand, and give it with --client-id (secret in AGENTAUTH_CLIENT_SECRET)${more[also ?? ""] ?? ""}`;
+    return `register a client with the issuer by hand, and give it with --client-id (secret in AGENTAUTH_CLIENT_SECRET)${more[remedy.also ?? ""] ?? ""}`;
   },
   clientCertificate: () =>
     "--client-cert <file> gives a client certificate, --client-key <file> its key where that is in another file",

@@ -96,8 +96,9 @@ export function optionsOf(remedy: Remedy): string[][] {
     return [[flagText(option), ...words], ...also.map((one) => [flagText(one)])];
   }
   if (remedy.action !== "configure") return [];
-  if (remedy.option === "client") return [["--client-id", CLIENT_ID]];
   const { option, value } = remedy;
+  if (option === "client")
+    return [["--client-id", CLIENT_ID], ...(value === undefined ? [] : [["--issuer", urlToPaste(value)]])];
   return value === undefined ? [] : [[flagText(option), valueToPaste(option, value)]];
 }
 

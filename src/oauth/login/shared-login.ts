@@ -1,4 +1,4 @@
-import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError, withHint } from "../../errors.js";
+import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError, usageError, withHint } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import { Lru } from "../../http/lru.js";
 import { SingleFlight } from "../../http/single-flight.js";
@@ -170,7 +170,10 @@ function shareLogin(
   const { key, scope, seen, refused, explicit, signal } = request;
   const { profile, server, account } = key;
   const { method } = context;
-  if (method === undefined) throw loginRequired(key, "not logged in");
+  if (method === undefined) {
+    if (!explicit) throw loginRequired(key, "not logged in");
+    throw usageError("this client has no way to log a user in", "set its option login, or call startLogin()");
+  }
   const before = seen ?? refused;
   const about = withParams(context.loginContext(key, before), request);
   const login = refused ? { ...about, refusals: noteRefusal(refused, about.clock.epoch()).refusals } : about;

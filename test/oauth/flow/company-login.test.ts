@@ -70,8 +70,14 @@ describe("one login at the company's identity provider", () => {
     expect((await agentWith({ ...unnamed, onProgress }).token(server)).value).toMatch(/./);
     expect(user.opened).toHaveLength(3);
     expect(said).toEqual([
-      `"${machine.issuer}" takes assertions of the identity provider for "${server}", but no client that it knows is named: set client.clientId`,
+      `"${machine.issuer}" takes assertions of the identity provider for "${server}", but no client that it knows is named: set client.clientId and client.issuer`,
     ]);
+    await store.remove({ profile: "default", server });
+    const remedy = { action: "configure", option: "client", value: machine.issuer };
+    for (const changes of [{ login: undefined }, {}]) {
+      const error = await heldError(agentWith({ ...unnamed, ...changes }).token(server, { login: false }));
+      expect(error).toMatchObject({ code: "login_required", remedy });
+    }
   });
 
   it("must be named where the profile has several, or ends where its provider issues nothing more", async ({

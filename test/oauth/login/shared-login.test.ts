@@ -355,6 +355,14 @@ describe("accounts", () => {
     expect(await store.list()).toEqual([]);
   });
 
+  it("are not begun by login() without a way to do so, which says what is missing", async () => {
+    const { seat, mcp } = await desk(memoryStore);
+    const { agent } = seat({ login: undefined });
+    const hint = "set its option login, or call startLogin()";
+    expect(await heldError(agent.login(mcp.url))).toMatchObject({ code: "usage", hint });
+    expect(await heldError(agent.token(mcp.url))).toMatchObject({ code: "login_required" });
+  });
+
   it("do not stand in for one that is named and not logged in", async () => {
     const { seat, mcp } = await desk(memoryStore);
     await seat({ loginHint: "ann" }).agent.login(mcp.url);

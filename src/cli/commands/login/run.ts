@@ -121,7 +121,7 @@ async function reportIdpLogin(status: LoginStatus, options: TokenFlags, context:
   const finished: FinishedLogin = { signed_in: true, ...login };
   if (options.json || options.output === "json") await context.io.stdout.write(json(finished));
   const next = "agentauth token <mcp_url> needs no login where the issuer takes assertions of this identity provider";
-  const lasting = login.refreshable ? "" : `; without a refresh token, the next login is due at ${login.expires_at}`;
+  const lasting = login.refreshable ? "" : `; it comes without a refresh token: log in again at ${login.expires_at}`;
   context.io.say(`logged in at the identity provider ${escapeText(login.issuer)}: ${next}${lasting}`);
 }
 
@@ -154,9 +154,9 @@ function shortLived(
   const sent = login?.exceptions.map(({ value }) => value) ?? [];
   const isKnown = Object.entries(authorizationParams).some(([name, value]) => !sent.includes(`${name}=${value}`));
   const how = isKnown
-    ? `this issuer returns one to ${loginCommand({ action: "login", server, account, authorizationParams }, context.hintContext)}`
-    : "where the issuer returns one for a parameter of its own, --authorize-param <name=value> sends it";
-  return `; without a refresh token, the next login is due then: ${how}`;
+    ? `, or now for one: ${loginCommand({ action: "login", server, account, authorizationParams }, context.hintContext)}`
+    : "";
+  return `; it comes without a refresh token: log in again then${how}`;
 }
 
 /** Why a login stops after its first step without a flag: the user who must open the URL may not see it. */

@@ -24,7 +24,7 @@ describe("--authorize-param", () => {
     expect(plain).toMatchObject({
       code: 0,
       stderr: expect.stringMatching(
-        /; without a refresh token, the next login is due then: where the issuer returns one for a parameter of its own, --authorize-param <name=value> sends it$/m,
+        /; it comes without a refresh token: log in again then$/m,
       ),
     });
     // A repeated login needs the consent as well.

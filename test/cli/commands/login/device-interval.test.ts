@@ -52,7 +52,7 @@ it.each<[string, object, string]>([
   [
     "no refresh token",
     { refresh_token: undefined },
-    "; without a refresh token, the next login is due then: where the issuer returns one for a parameter of its own, --authorize-param <name=value> sends it",
+    "; it comes without a refresh token: log in again then",
   ],
   ["no refresh token and no end", { refresh_token: undefined, expires_in: undefined }, ""],
   ["a refresh token", {}, ""],
