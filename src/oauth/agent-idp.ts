@@ -47,7 +47,10 @@ export class IdpTokens {
    *
    * @throws `AgentAuthError` `login_required` for a provider that the options name, and as discovery
    */
-  async managerFor(key: GrantKey, { challenge, signal, login: mayLogIn }: GrantOptions): Promise<MachineTokenManager | undefined> {
+  async managerFor(
+    key: GrantKey,
+    { challenge, signal, login: mayLogIn }: GrantOptions,
+  ): Promise<MachineTokenManager | undefined> {
     const { idp, client: preRegistered, store } = this.#agent.options;
     const name = JSON.stringify([key.profile, key.server]);
     const latest = this.#servers.get(name);
@@ -126,10 +129,7 @@ export class IdpTokens {
   }
 
   /** The client for an issuer: that of the stored tokens, else the metadata document. */
-  #clientOf(
-    known: Grant | undefined,
-    found: Discovered<IssuerMetadata> | undefined,
-  ): ServerClient | undefined {
+  #clientOf(known: Grant | undefined, found: Discovered<IssuerMetadata> | undefined): ServerClient | undefined {
     if (known !== undefined) {
       const { clientId, source } = known.client;
       return { client: { clientId, issuer: known.issuer }, isDocument: source === "metadata-document" };

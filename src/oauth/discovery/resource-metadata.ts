@@ -88,7 +88,9 @@ async function explainedByServer(error: unknown, discovery: ResourceDiscovery): 
   if (!isAgentAuthError(error) || error.remedy?.action !== "allow") return undefined;
   if (error.remedy.option !== "allowCrossOriginMetadata" || discovery.isChosen) return undefined;
   for (const url of wellKnownAddresses(discovery.mcpUrl)) {
-    const own: unknown = await readResourceDocument(url, { ...discovery, named: [] }).catch((reason: unknown) => reason);
+    const own: unknown = await readResourceDocument(url, { ...discovery, named: [] }).catch(
+      (reason: unknown) => reason,
+    );
     if (isAgentAuthError(own) && own.remedy?.action === "login") return withHint(error, own.hint, own.remedy);
   }
   return undefined;
