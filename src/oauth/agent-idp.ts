@@ -313,6 +313,7 @@ function ambiguousError(logins: readonly Grant[]): AgentAuthError {
   const message = `logins at several identity providers are stored in this profile: ${names}`;
   const hint = "use a profile for each of them";
   return new AgentAuthError("account_ambiguous", message, { class: "usage", hint });
+}
 
 /** The error for an issuer that takes assertions of the identity provider, but only from clients that it knows. */
 function noClientError(server: string, issuer: string | undefined): AgentAuthError {
