@@ -18,7 +18,7 @@ const OUTPUTS = {
   introspection: ["../oauth/token/introspection.ts", "Introspection"],
   tool: ["commands/mcp/run.ts", "PrintedTool"],
   "host-server": ["commands/mcp/hosts/run.ts", "HostServer"],
-  doctor: ["commands/doctor/text.ts", "DoctorReport"],
+  doctor: ["commands/doctor/run.ts", "DoctorReport"],
   setting: ["config/effective.ts", "EffectiveSetting"],
   profile: ["commands/profile/run.ts", "ProfileRow"],
   "client-document": ["commands/client/document.ts", "ClientDocument"],

@@ -14,7 +14,7 @@ import type { Host, RunContext } from "./runtime/context.js";
 import type { CommandDeclaration } from "./runtime/declaration.js";
 import { SECRET_VARIABLES } from "./runtime/environment.js";
 import { EXIT_CODES, exitCodeOf } from "./runtime/exit-codes.js";
-import { addDiagnosis } from "./runtime/hints.js";
+import { cliHint } from "./runtime/hints.js";
 import { createPendingSaves } from "./runtime/pending-saves.js";
 import { hideSecretWords } from "./runtime/secret-flags.js";
 import { listenForSignals, processSignals, type SignalHandling } from "./runtime/signals.js";
@@ -116,7 +116,7 @@ async function finish(thrown: unknown, { argv, io, redactor, signals, printed, a
     }
   }
   const known = thrown instanceof CommanderError ? usageErrorOf(thrown as ParserError) : thrown;
-  const error = isAgentAuthError(known) ? addDiagnosis(known) : known;
+  const error = isAgentAuthError(known) ? cliHint(known) : known;
   const json = wantsJson(argv, io, agent);
   const exitCode = signals.exitCode();
   const shown = reportError(error, { io, json, exitCode, redactor, debug: argv.includes("--debug") });

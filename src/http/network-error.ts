@@ -50,30 +50,19 @@ const TLS_HINTS: readonly [RegExp, string, ConfigureOption?][] = [
   ],
 ];
 
-/** The result of a closer examination of a failure. */
-export interface FailureDetails {
-  /** What happened, in place of the usual description. */
-  description?: string;
-  /** The system's code, where the thrown error has another one or none. */
-  systemCode?: string;
-}
-
 /**
  * The typed error for what `fetch` or a body threw: `dns_failed`, `connection_refused`, `connection_reset`,
  * `tls_failed`, `timeout`, `proxy_failed` or `network_failed`, found by the system's code somewhere in the causes.
  */
-export function networkError(thrown: unknown, url: string, finding: FailureDetails = {}): AgentAuthError {
+export function networkError(thrown: unknown, url: string): AgentAuthError {
   if (isAgentAuthError(thrown)) return thrown;
-  const deepest = deepestCause(thrown);
-  const { systemCode = deepest.code } = finding;
+  const { code: systemCode, message } = deepestCause(thrown);
   const code = KINDS.find(([shape]) => shape.test(systemCode))?.[1] ?? "network_failed";
   const host = parseUrl(url)?.host ?? "";
-  const reason = [systemCode, systemCode === deepest.code ? withoutOpensslFrame(deepest.message) : ""]
-    .filter(Boolean)
-    .join(": ");
-  const description = finding.description ?? DESCRIPTIONS[code];
-  const isBadPort = deepest.message === BAD_PORT;
-  return new AgentAuthError(code, `${host}: ${description}${reason ? ` (${escapeText(reason).slice(0, 200)})` : ""}`, {
+  const reason = [systemCode, withoutOpensslFrame(message)].filter(Boolean).join(": ");
+  const isBadPort = message === BAD_PORT;
+  const shown = reason && ` (${escapeText(reason).slice(0, 200)})`;
+  return new AgentAuthError(code, `${host}: ${DESCRIPTIONS[code]}${shown}`, {
     class: "unavailable",
     // A retry repairs neither a certificate nor a name that does not exist.
     retryable: code !== "tls_failed" && systemCode !== "ENOTFOUND" && !isBadPort,

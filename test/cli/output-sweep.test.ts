@@ -2,7 +2,7 @@ import * as oauth from "oauth4webapi";
 import stringWidth from "string-width";
 import { describe, expect, it } from "vitest";
 import { textOf } from "../../src/cli/clients/mcp-content.js";
-import { doctorText } from "../../src/cli/commands/doctor/text.js";
+import { doctorText } from "../../src/cli/commands/doctor/run.js";
 import { terminalText } from "../../src/cli/commands/request/run.js";
 import { formatError } from "../../src/cli/output/errors.js";
 import { printObject } from "../../src/cli/output/writer.js";
@@ -120,7 +120,7 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
         checks: [{ name: "x", state: "failed", found: text, hint: text, code: 1 } as const],
         settings,
       };
-      expect(unsafeCharacters(await doctorText(report as never, plain), "\n")).toEqual([]);
+      expect(unsafeCharacters(doctorText(report as never, plain), "\n")).toEqual([]);
     }
   });
 

@@ -55,7 +55,7 @@ it.skipIf(!canName())(
     expect((await runProcess([...list, "--ca-file", other], { env })).code).toBe(5);
     await runProcess(["config", "set", "use_system_ca", "yes"], { env });
     expect(await runProcess(list, { env })).toMatchObject(listed);
-    const doctor = await runProcess(["doctor", "--jq", '.checks[] | select(.name == "authorities") | .found'], { env });
+    const doctor = await runProcess(["doctor", "--jq", '.checks[] | select(.name == "connections") | .found'], { env });
     expect(doctor.stdout).toContain("1 of the system (profile default)");
   },
 );

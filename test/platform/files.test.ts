@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { HOME_CHECKS } from "../../src/cli/commands/doctor/home-checks.js";
-import type { Subject } from "../../src/cli/commands/doctor/subject.js";
+import type { Subject } from "../../src/cli/commands/doctor/check.js";
+import { STORE_CHECKS } from "../../src/cli/commands/doctor/store-checks.js";
 import { ACCESS_TEXT, homeAccess } from "../../src/cli/config/home-access.js";
 import { othersWithAccess, retryWhileBusy } from "../../src/platform/files.js";
 import { temporaryFolder } from "../helpers/cli.js";
@@ -59,7 +59,7 @@ describe("a folder's list of access", () => {
     ["ok", undefined, "is not checked"],
   ])("is what doctor reports as %s", (level, answer, text) => {
     onSystem({ name: "win32", run: () => answer });
-    const finding = HOME_CHECKS.home({ home: { value: temporaryFolder(), source: "AGENTAUTH_HOME" } } as Subject);
+    const finding = STORE_CHECKS.home({ home: { value: temporaryFolder(), source: "AGENTAUTH_HOME" } } as Subject);
     expect(JSON.stringify(finding)).toContain(text);
     expect(JSON.stringify(finding)).toContain(level);
   });

@@ -31,7 +31,7 @@ describe.skipIf(ON_WINDOWS)("a user whom the system does not know, without HOME"
     const checked = await runCli(["doctor", "--json"], { env: NO_HOME });
     expect(checked.code).toBe(2);
     const states = JSON.parse(checked.stdout).checks.map(({ name, state }: Record<string, string>) => [name, state]);
-    expect(Object.fromEntries(states)).toMatchObject({ home: "failed", store: "failed", disk: "skipped" });
+    expect(Object.fromEntries(states)).toMatchObject({ home: "failed", store: "failed", writing: "skipped" });
   });
 
   it("needs none for lists, for other stores, and with AGENTAUTH_HOME", async ({ bench }) => {

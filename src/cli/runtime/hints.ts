@@ -37,7 +37,7 @@ const giveToken = () => `set AGENTAUTH_API_TOKEN, or store a token: ${storingTok
 
 /** What helps where a service does not apply an order. */
 export const SORTING_HINT =
-  "agentauth doctor --online finds out how the service reads an order, and agentauth config set sorting <encoding> sets it";
+  "agentauth config set sorting <encoding> sends it in another one: deep, json or field:direction";
 
 /** What helps where the library says nothing. */
 const OTHERWISE: Readonly<Record<string, string>> = {
@@ -50,22 +50,6 @@ const OTHERWISE: Readonly<Record<string, string>> = {
 };
 
 const LATER = "call again later, or allow more attempts with --retries <n>";
-
-/** What `doctor` finds out about a failure with TLS, by the error's code. */
-const DOCTOR: Readonly<Record<string, string>> = {
-  tls_failed: "shows who issued the certificate",
-  connection_reset: "shows whether the server requires a client certificate",
-};
-
-/** The error with a hint that also names `doctor`, where a failed request over TLS does not show the cause. */
-export function addDiagnosis(error: AgentAuthError): AgentAuthError {
-  const hinted = cliHint(error);
-  const { code, hint, url } = hinted;
-  const finding = ownValue(DOCTOR, code);
-  if (finding === undefined || url === undefined || !url.startsWith("https:")) return hinted;
-  const command = `agentauth doctor ${shellWord(new URL(url).origin)} ${finding}`;
-  return withHint(hinted, hint === undefined ? command : `${hint}; ${command}`);
-}
 
 /**
  * The error with a hint for the command line in place of its remedy. No module but this one and login-command.ts makes
@@ -146,7 +130,7 @@ export function listTools(server: string): string {
 type Advise<R> = (error: AgentAuthError, about: R, context: HintContext) => string | undefined;
 
 const INSPECT: Readonly<Record<Extract<Remedy, { action: "inspect" }>["subject"], Advise<HintContext>>> = {
-  clock: () => "agentauth doctor shows whether the clock of this machine is right",
+  clock: () => "agentauth doctor <mcp_url> shows whether the clock of this machine is right",
   discovery: (_error, { command }) =>
     command === "discover" ? undefined : "agentauth discover shows every address that was asked",
   grants: ({ hint }) => `${hint}; agentauth discover <mcp_url> shows which grants it names`,

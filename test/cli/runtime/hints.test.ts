@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { flagText } from "../../../src/cli/flags/flag-name.js";
-import { addDiagnosis, cliHint, type HintContext, listTools } from "../../../src/cli/runtime/hints.js";
+import { cliHint, type HintContext, listTools } from "../../../src/cli/runtime/hints.js";
 import { loginCommand, loginCommandWith, urlToPaste } from "../../../src/cli/runtime/pasted-commands.js";
 import { AgentAuthError, type ErrorClass } from "../../../src/errors.js";
 import { LOGIN_HINT } from "../../../src/oauth/grant/grant-requirements.js";
@@ -230,8 +230,7 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
   ],
   sorting: [
     {
-      expected:
-        "agentauth doctor --online finds out how the service reads an order, and agentauth config set sorting <encoding> sets it",
+      expected: "agentauth config set sorting <encoding> sends it in another one: deep, json or field:direction",
     },
   ],
   scope: [
@@ -276,7 +275,7 @@ describe("the hint for a remedy", () => {
       "run the SQL that agentauth store sql prints on this database",
     );
     expect(hintOf({ action: "inspect", subject: "clock" })).toBe(
-      "agentauth doctor shows whether the clock of this machine is right",
+      "agentauth doctor <mcp_url> shows whether the clock of this machine is right",
     );
   });
 
@@ -602,29 +601,6 @@ describe("the hint where the library has none", () => {
   ])("for %s (%s)", (code, kind, expected) => {
     expect(hintOf(undefined, { code, kind })).toBe(expected);
     expect(hintOf(undefined, { code, kind, hint: "as it says" })).toBe("as it says");
-  });
-
-  it.each([
-    [
-      "tls_failed",
-      "https://a.example:8443/x?secret",
-      "agentauth doctor https://a.example:8443 shows who issued the certificate",
-    ],
-    [
-      "connection_reset",
-      "https://a.example/x",
-      "agentauth doctor https://a.example shows whether the server requires a client certificate",
-    ],
-    ["tls_failed", "http://a.example/x", undefined],
-    ["tls_failed", undefined, undefined],
-    ["dns_failed", "https://a.example/x", undefined],
-    ["constructor", "https://a.example/x", undefined],
-  ])("of a failure with TLS names doctor: %s at %s", (code, url, command) => {
-    const failure = (hint?: string) => addDiagnosis(new AgentAuthError(code, "m", { class: "remote", url, hint })).hint;
-    expect([failure(), failure("try again")]).toEqual([
-      command,
-      command === undefined ? "try again" : `try again; ${command}`,
-    ]);
   });
 });
 

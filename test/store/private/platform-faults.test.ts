@@ -1,8 +1,8 @@
 import { cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
+import type { Subject } from "../../../src/cli/commands/doctor/check.js";
 import { STORE_CHECKS } from "../../../src/cli/commands/doctor/store-checks.js";
-import type { Subject } from "../../../src/cli/commands/doctor/subject.js";
 import type { Lease } from "../../../src/oauth/model/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { discardFile } from "../../../src/store/private/private-file.js";

@@ -1,4 +1,16 @@
-import { abortedError, isAgentAuthError, messageOf } from "../../../errors.js";
+import { type AgentAuthError, abortedError, isAgentAuthError, messageOf } from "../../../errors.js";
+import type { Env } from "../../../platform/system.js";
+import { type EngineStore, openEngine } from "../../../profile/engine/open-engine.js";
+import { isEngine } from "../../../profile/profile-settings.js";
+import { resolveSettings } from "../../../profile/resolve-settings.js";
+import { findHome, type SettingFlags, type Settings, type Sourced } from "../../../profile/settings.js";
+import { type Config, profileOf, readConfig, writtenProfile } from "../../../profile/settings-file.js";
+import { chooseStore, type StoreChoice } from "../../../profile/store-choice.js";
+import { engineHost } from "../../clients/store.js";
+import type { AgentFlags } from "../../flags/agent.js";
+import { flagText } from "../../flags/flag-name.js";
+import type { OutputFlags } from "../../flags/output.js";
+import { type CommandContext, once } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { cliHint } from "../../runtime/hints.js";
 
@@ -29,14 +41,14 @@ const HINTS = {
 } as const;
 
 /** The class of a failure, which is that of an error and names an exit code. */
-export type FailureClass = keyof typeof HINTS;
+type FailureClass = keyof typeof HINTS;
 const FAILURES = Object.keys(HINTS) as FailureClass[];
 
 /** What a check looks for. May throw: an error becomes a finding. Undefined for a check that is not for this run. */
-export type Check<Subject> = (subject: Subject) => CheckFinding | undefined | Promise<CheckFinding | undefined>;
+export type Check = (subject: Subject) => CheckFinding | undefined | Promise<CheckFinding | undefined>;
 
-/** Checks by their names, each with the class of its failures, in the order of the report. */
-export type CheckList<Subject> = readonly (readonly [FailureClass, Readonly<Record<string, Check<Subject>>>])[];
+/** Checks by their names. */
+export type Checks = Readonly<Record<string, Check>>;
 
 function findingWith(state: CheckState): (found: string, hint?: string) => CheckFinding {
   return (found, hint) => ({ state, found, ...(hint !== undefined && { hint }) });
@@ -52,39 +64,34 @@ export const failed = findingWith("failed");
 export const skipped = findingWith("skipped");
 
 /**
- * Runs every check: those over the network at the same time, the others one by one. A check that throws has failed; the
- * others still run.
+ * Runs every check, at the same time where they wait. A check that throws has failed; the others still run.
  *
+ * @param groups the checks, each group with the class of its failures, in the order of the report
  * @returns the findings in order, and 0 or the exit code of the most severe failure
  * @throws `AgentAuthError` `aborted` when the signal fires
  */
-export async function runChecks<Subject>(
-  checks: CheckList<Subject>,
+export async function runChecks(
+  groups: readonly (readonly [FailureClass, Checks])[],
   subject: Subject,
   signal: AbortSignal,
 ): Promise<{ results: CheckResult[]; exitCode: number }> {
-  const results: CheckResult[] = [];
   const failures = new Set<string>();
-  const all = checks.flatMap(([failure, byName]) =>
-    Object.entries(byName).map(([name, check]) => {
-      const run = () => attempt(failure, () => check(subject));
-      return { name, run, started: failure === "unavailable" ? run() : undefined };
+  const named = groups.flatMap(([area, checks]) => Object.entries(checks).map((entry) => [area, ...entry] as const));
+  const findings = await Promise.all(
+    named.map(async ([area, name, check]) => {
+      const { found, failure } = await attempt(area, () => check(subject));
+      if (found?.state === "failed") failures.add(failure);
+      return found === undefined ? [] : [{ name, ...found }];
     }),
   );
-  for (const { name, run, started } of all) {
-    const { found, failure } = await (started ?? run());
-    if (signal.aborted) throw abortedError(signal);
-    if (found === undefined) continue;
-    results.push({ name, ...found });
-    if (found.state === "failed") failures.add(failure);
-  }
+  if (signal.aborted) throw abortedError(signal);
   const mostSevere = FAILURES.find((failure) => failures.has(failure));
-  return { results, exitCode: EXIT_CODES[mostSevere ?? "ok"] };
+  return { results: findings.flat(), exitCode: EXIT_CODES[mostSevere ?? "ok"] };
 }
 
 async function attempt(
   failure: FailureClass,
-  run: () => ReturnType<Check<never>>,
+  run: () => ReturnType<Check>,
 ): Promise<{ found: CheckFinding | undefined; failure: FailureClass }> {
   try {
     return { found: await run(), failure };
@@ -98,4 +105,71 @@ async function attempt(
     const own = FAILURES.find((one) => one === thrown.class) ?? failure;
     return { found: failed(message, hint ?? HINTS[own]), failure: own };
   }
+}
+
+/** Options of `doctor`. */
+export interface DoctorFlags extends AgentFlags, OutputFlags {
+  url?: string;
+  online?: boolean;
+  /** Whether the settings by default are reported too. */
+  all?: boolean;
+}
+
+/** The settings of this run as far as they can be read, and the problems with the others. */
+interface KnownSettings {
+  settings: Settings;
+  config: Config;
+  /** The folder of our files; undefined for a user without one, and for one that is invalid. */
+  home: Sourced | undefined;
+  /** Undefined if the choice is invalid. */
+  store: StoreChoice | undefined;
+  problems: Partial<Record<"file" | "profile" | "baseUrl" | "store", AgentAuthError>>;
+}
+
+/** What the checks of a run look at. */
+export interface Subject extends KnownSettings {
+  /** With the bounds of requests: each is sent once, with a short timeout. */
+  options: DoctorFlags;
+  env: Env;
+  /** The engine of the store, opened at most once; undefined if the store is in none. */
+  engine: (() => EngineStore) | undefined;
+  /** With the settings that can be read. */
+  context: CommandContext;
+}
+
+/** What the checks of a run look at. */
+export function subjectOf(options: DoctorFlags, context: CommandContext): Subject {
+  const { env } = context.io;
+  const known = knownSettings(options, env);
+  const flags = { ...options, timeout: options.timeout ?? 10, retries: options.retries ?? 0 };
+  const { value, engine } = known.store ?? {};
+  return {
+    ...{ ...known, options: flags, env, context: context.with({ flags, settings: known.settings }) },
+    engine: value && isEngine(value) ? once(() => openEngine(value, engine, engineHost(context))) : undefined,
+  };
+}
+
+const EMPTY: Config = { schema: 1, profile: "default", profiles: {} };
+
+/** Resolves every setting as `resolveSettings` does, but reports a wrong setting without hiding the others. */
+export function knownSettings(flags: SettingFlags, env: Env): KnownSettings {
+  const problems: KnownSettings["problems"] = {};
+  const report = (what: keyof typeof problems, error: unknown) => {
+    if (!isAgentAuthError(error)) throw error;
+    problems[what] = error;
+  };
+  const unlessWrong = <T>(what: keyof typeof problems, read: () => T): T | undefined => {
+    try {
+      return read();
+    } catch (error) {
+      report(what, error);
+      return undefined;
+    }
+  };
+  const home = unlessWrong("file", () => findHome(env));
+  const config = unlessWrong("file", () => readConfig(home?.value)) ?? EMPTY;
+  const settings = resolveSettings(flags, env, config, home?.value, flagText, { onWrong: report });
+  const store = unlessWrong("store", () => chooseStore(env, writtenProfile(settings.profile.value, config)));
+  const profile = profileOf(settings.profile, home?.value);
+  return { settings: { ...settings, profile }, config, home, store, problems };
 }

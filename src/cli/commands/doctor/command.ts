@@ -11,14 +11,9 @@ function declareDoctor({ root, run }: Registry): void {
   const command = root
     .command("doctor")
     .description("Check this machine, the settings with their sources, and the store")
-    .argument("[mcp_url]", "URL of an MCP server to check: its issuer, and the login there");
+    .argument("[mcp_url]", "URL of an MCP server to check: its issuer and its clock");
   addFlags(command, "Network:", [["--online", "Check the service too: one small list, and its clock"]]);
-  addFlags(command, "Settings:", [
-    ["--all", "Print the settings by default too, not only those that are set"],
-    ["--account <id>", "Account to list with --online"],
-    ["--domain <id>", "Domain to list with --online"],
-    ["--pool <id>", "Pool to list with --online"],
-  ]);
+  addFlags(command, "Settings:", [["--all", "Print the settings by default too, not only those that are set"]]);
   addDocumentFlags(command, FORMATS)
     .addHelpText(
       "after",

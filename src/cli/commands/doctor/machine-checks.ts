@@ -1,52 +1,78 @@
-import { existsSync, statSync } from "node:fs";
-import { createRequire } from "node:module";
-import { delimiter, join } from "node:path";
+import { existsSync } from "node:fs";
 import { suggest } from "../../../http/suggest.js";
-import { chosenByEnvironment } from "../../../login/browser.js";
-import { commandWords } from "../../../login/command-words.js";
-import { detectEnvironment } from "../../../login/platform.js";
-import { codeOf } from "../../../platform/files.js";
-import { type Env, system } from "../../../platform/system.js";
-import type { Config } from "../../../profile/settings-file.js";
+import { outletOf, systemAuthorities } from "../../../profile/connection-settings.js";
+import { storingToken } from "../../../profile/service-settings.js";
+import { type Config, configPath } from "../../../profile/settings-file.js";
 import { quote } from "../../../redact.js";
+import { networkOptions } from "../../clients/network.js";
 import { ENVIRONMENT } from "../../runtime/environment.js";
-import { type CheckFinding, failed, ok, skipped, warning } from "./check.js";
-import type { Checks } from "./subject.js";
+import { type CheckFinding, type Checks, failed, ok, skipped, warning } from "./check.js";
 
-/** What this machine has: Node, the environment, a browser and the optional packages. */
+/** What this machine has and what is set on it: Node, packages, variables, the network and the settings. */
 export const MACHINE_CHECKS = {
   node: () => checkNode(process.version),
 
   /** Variables with our prefix that nothing reads, and misleading values. The values of unknown variables are not shown. */
-  variables({ env, known }) {
-    const names = new Set([...KNOWN_VARIABLES, ...namedByProfiles(known.config)]);
+  variables({ env, config }) {
+    const names = new Set([...KNOWN_VARIABLES, ...namedByProfiles(config)]);
     const ours = Object.keys(env).filter((name) => name.toUpperCase().startsWith(PREFIX) && env[name]);
     const unknownNames = ours.filter((name) => !names.has(name)).sort();
-    const remarks = [...unknownNames.map((name) => `${name} is set, but nothing reads it`), ...valueRemarks(env)];
+    const { AGENTAUTH_ERRORS: errors, AGENTAUTH_NO_INPUT: noInput } = env;
+    const remarks = unknownNames.map((name) => `${name} is set, but nothing reads it`);
+    if (errors && errors !== "json")
+      remarks.push(`AGENTAUTH_ERRORS is ${quote(errors, 40)}; only "json" has an effect`);
+    if (noInput && /^(?:0|false|no|off)$/i.test(noInput))
+      remarks.push(`AGENTAUTH_NO_INPUT is ${quote(noInput)}, which counts as set like any other value`);
     if (remarks.length === 0) return ok(ours.length === 0 ? "none are set" : `${ours.length} set, all known`);
     return warning(remarks.join("; "), unknownHint(unknownNames));
   },
 
-  /** Whether a login can open a browser for the user. */
-  browser({ env, noInput }) {
-    if (noInput !== undefined) return ok(`not opened: ${noInput}`);
-    const environment = detectEnvironment({ env, exists: existsSync, platform: process.platform });
-    const here = PLACES.filter(([place]) => environment[place]).map(([, text]) => text);
-    const places = here.length === 0 ? "" : ` (${here.join(", ")})`;
-    const command = chosenByEnvironment(env);
-    if (command === "none") return ok(`not opened: BROWSER is none${places}`);
-    if (command === undefined) {
-      if (environment.hasBrowser) return ok(`the system's default${places}`);
-      const otherFlows = "log in with --flow paste, or --flow device if the issuer supports it";
-      return warning(`no browser can be opened here${places}`, otherFlows);
-    }
-    const [program = ""] = commandWords(command, isFile);
-    if (isProgram(program, env)) return ok(`${program} (BROWSER)${places}`);
-    return warning(`BROWSER names ${quote(program)}, which is not found${places}`, "correct or unset BROWSER");
+  /** Node's switch that disables certificate checks. */
+  tls({ env }) {
+    if (env["NODE_TLS_REJECT_UNAUTHORIZED"] !== "0") return ok("certificates are verified");
+    return failed(
+      "NODE_TLS_REJECT_UNAUTHORIZED is 0: certificates are not verified, and anyone on the network path can read every token",
+      "unset NODE_TLS_REJECT_UNAUTHORIZED; trust your own certificate authority with --ca-file <file> or NODE_EXTRA_CA_CERTS",
+    );
   },
 
-  "jq-wasm": () => checkPackage(OPTIONAL_PACKAGES.jq, false),
-  "@napi-rs/keyring": ({ store }) => checkPackage(OPTIONAL_PACKAGES.keyring, store?.value === "keyring"),
+  /** Whether proxies, certificate authorities and the client certificate can be used, as each request reads them. */
+  connections({ options, settings, env, context }) {
+    const { proxies } = outletOf(networkOptions(options, settings, context), context.redactor);
+    const { useSystemCa: system } = settings;
+    const extra = env["NODE_EXTRA_CA_CERTS"];
+    const trusted = ["Node's built-in list"];
+    if (system?.value === "yes")
+      trusted.push(`${systemAuthorities(system.source).length} of the system (${system.source})`);
+    if (options.caFile) trusted.push(`${options.caFile} (--ca-file)`);
+    if (extra) trusted.push(`${extra} (NODE_EXTRA_CA_CERTS)`);
+    return ok(`${proxies.https || proxies.http ? "by a proxy" : "without a proxy"}; trusted: ${trusted.join(", ")}`);
+  },
+
+  /** Whether the settings file, the profile and the base URL can be used. Tokens for MCP servers need none of them. */
+  settings({ settings: { profile, baseUrl }, config, problems, home }) {
+    const problem = problems.file ?? problems.profile ?? problems.baseUrl;
+    if (problem !== undefined) throw problem;
+    const path = home && configPath(home.value);
+    const names = Object.keys(config.profiles).join(", ") || "none";
+    const file = path && existsSync(path) ? `${path}, profiles: ${names}` : "no file";
+    const found = `${file}; profile ${profile.value} (${profile.source})`;
+    if (baseUrl !== undefined) return ok(found);
+    return ok(`${found}; no base_url, which lists need: agentauth config set base_url <url>`);
+  },
+
+  /** Whether the API token can be read. It is not shown, and every output masks it. */
+  api_token({ settings, context }) {
+    const { apiToken, baseUrl } = settings;
+    if (apiToken === undefined) {
+      const hint = `set AGENTAUTH_API_TOKEN, or store a token: ${storingToken()}`;
+      return baseUrl ? warning(`not set for ${baseUrl.value}`, hint) : skipped("not set: lists need it");
+    }
+    const token = apiToken.read();
+    context.redactor.add(token);
+    if (token === "") return failed(`the token from ${apiToken.source} is empty`, "agentauth config set api_token -");
+    return ok(`can be read (${apiToken.source})`);
+  },
 } satisfies Checks;
 
 /** The oldest supported Node; a test compares it with package.json. */
@@ -75,76 +101,10 @@ function namedByProfiles(config: Config): string[] {
     .flatMap((text) => (text.startsWith("env:") ? [text.slice("env:".length)] : []));
 }
 
-function valueRemarks(env: Env): string[] {
-  const remarks: string[] = [];
-  const { AGENTAUTH_ERRORS: errors, AGENTAUTH_NO_INPUT: noInput } = env;
-  if (errors && errors !== "json") remarks.push(`AGENTAUTH_ERRORS is ${quote(errors, 40)}; only "json" has an effect`);
-  if (noInput && /^(?:0|false|no|off)$/i.test(noInput)) {
-    remarks.push(`AGENTAUTH_NO_INPUT is ${quote(noInput)}, which counts as set like any other value`);
-  }
-  return remarks;
-}
-
 /** Compares names without the prefix: with it, all names look alike. */
-function unknownHint(unknownNames: readonly string[]): string | undefined {
+function unknownHint(unknownNames: readonly string[]): string {
   const endings = KNOWN_VARIABLES.map((name) => name.slice(PREFIX.length));
   const suggestions = unknownNames.flatMap((name) => suggest(name.slice(PREFIX.length), endings) ?? []);
   if (suggestions.length > 0) return `did you mean ${suggestions.map((ending) => PREFIX + ending).join(", ")}?`;
   return "agentauth help environment lists the variables and their values";
-}
-
-/** Where the program may run, as the end of a finding. */
-const PLACES = [
-  ["ssh", "over SSH"],
-  ["wsl", "WSL"],
-  ["container", "in a container"],
-  ["ci", "in CI"],
-  ["headless", "no display"],
-] as const;
-
-/** Whether the program exists: by its path, else in PATH. */
-function isProgram(program: string, env: Env): boolean {
-  const folders = /[\\/]/.test(program) ? [""] : (env["PATH"] ?? "").split(delimiter);
-  const endings = system.name === "win32" ? ["", ...(env["PATHEXT"] ?? ".EXE;.CMD").split(";")] : [""];
-  return folders.some((folder) => endings.some((ending) => isFile(join(folder, program + ending))));
-}
-
-function isFile(path: string): boolean {
-  try {
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
-}
-
-/** The optional packages: the supported release, which a test compares with package.json, and the feature that needs it. */
-export const OPTIONAL_PACKAGES = {
-  jq: { name: "jq-wasm", version: "3.0.0-jq-1.8.2", serves: "--jq" },
-  keyring: { name: "@napi-rs/keyring", version: "2.1.2", serves: "AGENTAUTH_STORE=keyring" },
-} as const;
-
-/**
- * Whether an optional package can be loaded.
- *
- * @param wanted whether the settings use the feature: then the package must be installed
- * @param load throws where it cannot be
- */
-export function checkPackage(
-  { name, version, serves }: Record<"name" | "version" | "serves", string>,
-  wanted: boolean,
-  load: (name: string) => unknown = createRequire(import.meta.url),
-): CheckFinding {
-  try {
-    load(name);
-    return ok("installed");
-  } catch (error) {
-    const code = codeOf(error);
-    const missing = code === "MODULE_NOT_FOUND";
-    const found = missing
-      ? `not installed: ${serves} needs it`
-      : `installed, but it cannot be loaded (${code ?? "no reason reported"}): ${serves} needs it`;
-    const hint = `npm install ${name}@${version} (add --global if agentauth is installed globally)`;
-    if (wanted) return failed(found, hint);
-    return missing ? skipped(found, hint) : warning(found, hint);
-  }
 }

@@ -19,7 +19,7 @@ import { stdinFlag } from "../../flags/grant.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
-import { addDiagnosis, cliHint } from "../../runtime/hints.js";
+import { cliHint } from "../../runtime/hints.js";
 
 /** Options of `mcp proxy`. */
 export interface ProxyFlags extends Omit<AgentFlags, "output">, HeaderFlags {
@@ -100,7 +100,7 @@ async function sendersOf(
     fetch: async (address, { signal = null, ...init }) => {
       const request = new HttpRequest(address, withHeaders(init, headers));
       return connection.fetch(request, { signal }).catch((error: unknown) => {
-        throw signal?.aborted ? error : addDiagnosis(withHint(networkError(error, url)));
+        throw signal?.aborted ? error : cliHint(withHint(networkError(error, url)));
       });
     },
   };
@@ -131,7 +131,7 @@ function withToken(url: string, { options, headers, context, sender, withoutLogi
       return sender.fetch(request, { signal });
     };
     const response = await send().catch((error: unknown) => {
-      throw signal?.aborted ? error : addDiagnosis(withHint(networkError(error, url)));
+      throw signal?.aborted ? error : cliHint(withHint(networkError(error, url)));
     });
     if (!response.ok) await redactCurrentToken(withoutLogin, url, context);
     // With a machine grant, the server's own message is more useful.

@@ -1,4 +1,4 @@
-import type { Subject } from "../../../../src/cli/commands/doctor/subject.js";
+import type { Subject } from "../../../../src/cli/commands/doctor/check.js";
 
 /** What a check finds that looks at these parts of a run alone. */
 export function look<Finding>(check: (subject: Subject) => Finding, parts: Partial<Subject>): Finding {

@@ -247,11 +247,11 @@ describe("a list that is not what it should be", () => {
     const lenient = await bench.run(args, { env });
     expect([lenient.code, linesOf(lenient.stdout)]).toEqual([0, allIds(bench.sandbox)]);
     expect(lenient.stderr).toMatch(
-      /^warning: the service ignored --sort: the order "title:desc" was requested, and its answer names the order "id:asc"; agentauth doctor --online /,
+      /^warning: the service ignored --sort: the order "title:desc" was requested, and its answer names the order "id:asc"; agentauth config set sorting /,
     );
     const strict = await bench.run([...args, "--strict"], { env });
     expect([strict.code, strict.stdout]).toEqual([3, ""]);
-    expect(strict.stderr).toMatch(/names the order "id:asc".*\nhint: agentauth doctor --online .*config set sorting/);
+    expect(strict.stderr).toMatch(/names the order "id:asc".*\nhint: agentauth config set sorting/);
     const applied = await bench.run([...args, "--strict"]);
     expect([applied.code, applied.stderr]).toEqual([0, ""]);
     expect(linesOf(applied.stdout)).not.toEqual(allIds(bench.sandbox));
