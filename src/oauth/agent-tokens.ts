@@ -1,30 +1,23 @@
-import { AgentAuthError, abortedError, isAgentAuthError, withHint } from "../errors.js";
+import { AgentAuthError, abortedError, isAgentAuthError } from "../errors.js";
 import { Lru } from "../http/lru.js";
-import { SingleFlight } from "../http/single-flight.js";
-import { quote, Secret } from "../redact.js";
-import type { Remedy } from "../remedy.js";
-import { IdpTokens } from "./agent-idp.js";
-import { type AgentClientOptions, AgentContext, type ClientCall, checkCall, expectedIssuer } from "./agent-options.js";
-import { preRegisteredClient } from "./client/client-auth.js";
-import { credentialOf, holdToIssuer, releaseClient } from "./client/issuer-binding.js";
+import { quote, type Secret } from "../redact.js";
+import type { ExchangeCache, IdpTokens } from "./agent-derived.js";
+import { type AgentClientOptions, AgentContext, checkCall, expectedIssuer } from "./agent-options.js";
+import { releaseClient } from "./client/issuer-binding.js";
 import { isLoginNotRequired, requiredUnlessAbsent } from "./discovery/challenge-request.js";
-import { discoverIssuer, requiresLogin } from "./discovery/discovery.js";
-import { acceptedTypeFor } from "./discovery/overrides.js";
+import { requiresLogin } from "./discovery/discovery.js";
 import type { GrantOptions, TokenOptions } from "./grant/grant-requirements.js";
 import { refreshLease } from "./grant/refresh.js";
 import type { FetchContext } from "./grant/token-fetch.js";
-import type { LoginContext } from "./login/login-context.js";
 import { TokenManager } from "./login/token-manager.js";
-import { hashSha256 } from "./machine/grant-strategies.js";
-import { MachineTokenManager } from "./machine/machine-token-manager.js";
+import type { MachineTokenManager } from "./machine/machine-token-manager.js";
 import type { Connection } from "./model/connection.js";
 import { type Grant, type GrantKey, isFresh } from "./model/grant.js";
 import type { GrantStore } from "./model/grant-store.js";
 import { readUsable } from "./model/grant-summary.js";
 import type { Lease } from "./model/lease.js";
 import { isMachineAccount, machineGrantOf } from "./model/machine-grant.js";
-import { listsExchange } from "./model/metadata.js";
-import { type ExchangedToken, type ExchangeRequest, exchangeTokens } from "./token/exchange.js";
+import type { ExchangedToken, ExchangeRequest } from "./token/exchange.js";
 import { REVOCATION_MS, type RemoteLogout, revokeRecorded, revokeRemotely } from "./token/revocation.js";
 
 /**
@@ -33,9 +26,9 @@ import { REVOCATION_MS, type RemoteLogout, revokeRecorded, revokeRemotely } from
  */
 export class AgentTokens {
   readonly ofUser: TokenManager;
-  readonly ofMachine: MachineTokenManager | undefined;
   readonly context: AgentContext;
   #exchanges: ExchangeCache | undefined;
+  #ofMachine: MachineTokenManager | undefined;
   #ofIdp: IdpTokens | undefined;
   readonly #openServers = new OpenServers();
   /** The clients of stored machine grants. */
@@ -44,21 +37,33 @@ export class AgentTokens {
   constructor(context: AgentContext) {
     this.context = context;
     const { options } = context;
-    const { client, resource, dpop = "auto", grant } = options;
-    const common = context.managerContext();
+    const { client, resource, dpop = "auto" } = options;
     this.ofUser = new TokenManager({
-      ...common,
+      ...context.managerContext(),
       privateKey: client?.privateKey,
       requirements: { dpop, resource, expectedIssuer: expectedIssuer(options), preRegistered: client },
       acceptTokenType: options.policy?.acceptTokenType,
     });
-    const machine = client ?? { clientId: "" };
-    const recipe = options.storedGrants?.recipe;
-    this.ofMachine = grant && new MachineTokenManager({ ...common, grant, client: machine, recipe });
+  }
+
+  /** Whether they are those of a machine. */
+  get isOfMachine(): boolean {
+    return this.context.options.grant !== undefined;
+  }
+
+  /** Those of the machine grant of the options. Loaded by the clients that have one: a browser has none. */
+  async ofMachine(): Promise<MachineTokenManager | undefined> {
+    const { client = { clientId: "" }, grant, storedGrants } = this.context.options;
+    if (grant === undefined) return undefined;
+    const { MachineTokenManager } = await import("./agent-derived.js");
+    const own = { grant, client, recipe: storedGrants?.recipe };
+    this.#ofMachine ??= new MachineTokenManager({ ...this.context.managerContext(), ...own });
+    return this.#ofMachine;
   }
 
   /** Those that come from the login at an identity provider, which few clients have. */
-  get ofIdp(): IdpTokens {
+  async ofIdp(): Promise<IdpTokens> {
+    const { IdpTokens } = await import("./agent-derived.js");
     this.#ofIdp ??= new IdpTokens(this.context);
     return this.#ofIdp;
   }
@@ -68,9 +73,9 @@ export class AgentTokens {
    * identity provider.
    */
   async find(key: GrantKey): Promise<Grant | undefined> {
-    if (this.ofMachine) return this.ofMachine.find(key);
+    if (this.isOfMachine) return (await this.ofMachine())?.find(key);
     const own = (await this.ofUser.find(key)) ?? (await this.findStored(key));
-    return own ?? (this.#mayUseIdp(key) ? this.ofIdp.find(key) : undefined);
+    return own ?? (this.#mayUseIdp(key) ? (await this.ofIdp()).find(key) : undefined);
   }
 
   /**
@@ -123,17 +128,18 @@ export class AgentTokens {
 
   /** Who gets tokens for a server without a login there, else the user's own login as it was found. */
   async #choose(key: GrantKey, options: GrantOptions): Promise<{ machine?: MachineTokenManager; own?: Grant }> {
-    if (this.ofMachine) return { machine: this.ofMachine };
+    const ofOptions = this.isOfMachine && (await this.ofMachine());
+    if (ofOptions) return { machine: ofOptions };
     const { storedGrants } = this.context.options;
     if (storedGrants === undefined && !this.#mayUseIdp(key)) return {};
     const own = await this.ofUser.find(key);
     if (own && !own.retired && own.recipe === undefined) return { own };
     const stored = await this.findStored(key);
-    const ofStored = stored && (await this.clientOf(stored)).ofMachine;
+    const ofStored = stored && (await (await this.clientOf(stored)).ofMachine());
     if (ofStored) return { machine: ofStored };
     if (stored && options.forceRefresh !== true) return { own: stored };
     if (!this.#mayUseIdp(key)) return own ? { own } : {};
-    const machine = await this.ofIdp.managerFor(key, options);
+    const machine = await (await this.ofIdp()).managerFor(key, options);
     return { ...(machine && { machine }), ...(own && { own }) };
   }
 
@@ -149,9 +155,18 @@ export class AgentTokens {
   }
 
   /** Exchanges the token of a server, or one from elsewhere, by the client of the login there or of the options. */
-  exchange(key: GrantKey, options: ExchangeOptions): Promise<ExchangedToken> {
+  async exchange(key: GrantKey, options: ExchangeOptions): Promise<ExchangedToken> {
+    const { context } = this;
+    const { subjectToken, login, signal, ...rest } = options;
+    const grant = await (subjectToken === undefined ? this.get(key, { login, signal }) : this.find(key));
+    if (grant && subjectToken !== undefined) context.requireIssuer(grant.issuer, grant.server);
+    const { callForClient, ExchangeCache } = await import("./agent-derived.js");
     this.#exchanges ??= new ExchangeCache();
-    return this.#exchanges.get(this, key, options);
+    const call = grant
+      ? (await this.clientOf(grant)).context.callOf(grant)
+      : await callForClient(context.loginContext(key, undefined), key.server, signal);
+    const request = { ...rest, subjectToken: subjectToken ?? grant?.tokens.accessToken ?? "" };
+    return this.#exchanges.get(key.server, call, request, { clock: context.clock, signal });
   }
 
   /**
@@ -160,7 +175,7 @@ export class AgentTokens {
    * @param keyOf the key of the user's login at a server
    */
   fetchContext(keyOf: (url: string) => GrantKey): FetchContext {
-    const { ofUser, ofMachine } = this;
+    const { ofUser, isOfMachine } = this;
     const { connections, nonces, options: own } = this.context;
     return {
       fetchFor: (url, grant) => connections.get(grant?.server ?? url, grant).fetch,
@@ -178,7 +193,7 @@ export class AgentTokens {
       onRejected: (url) => this.#openServers.forget(keyOf(url).server),
       refresh: (grant, signal) => ofUser.refreshRefused(grant, signal),
       replace: async (refused, request) => {
-        const isMachine = ofMachine !== undefined || isMachineAccount(refused.account);
+        const isMachine = isOfMachine || isMachineAccount(refused.account);
         const { machine } = isMachine ? await this.#choose({ ...refused, account: undefined }, request) : {};
         return machine?.replace(refused, request) ?? ofUser.login(refused, { ...request, refused });
       },
@@ -227,6 +242,19 @@ class OpenServers {
   forget(server: string): void {
     this.#servers.delete(server);
   }
+}
+
+/**
+ * Options of `agent.exchange`: a request of RFC 8693 whose subject token defaults to the server's own access
+ * token.
+ */
+export interface ExchangeOptions extends Omit<ExchangeRequest, "subjectToken"> {
+  /** Default: the access token of the MCP server. It is never stored. */
+  subjectToken?: string | Secret | undefined;
+  /** Whether to log in if the server's own token needs it. Default: true if the client has a `login` method. */
+  login?: boolean | undefined;
+  /** Aborts the exchange. */
+  signal?: AbortSignal | undefined;
 }
 
 /** One of the many users of an agent client. */
@@ -307,138 +335,6 @@ export class AgentUserView {
   }
 }
 
-/**
- * Options of `agent.exchange`: a request of RFC 8693 whose subject token defaults to the server's own access
- * token.
- */
-export interface ExchangeOptions extends Omit<ExchangeRequest, "subjectToken"> {
-  /** Default: the access token of the MCP server. It is never stored. */
-  subjectToken?: string | Secret | undefined;
-  /** Whether to log in if the server's own token needs it. Default: true if the client has a `login` method. */
-  login?: boolean | undefined;
-  /** Aborts the exchange. */
-  signal?: AbortSignal | undefined;
-}
-
-/** A cached token is not returned if it expires within this time. */
-const MARGIN_MS = 60_000;
-const MAX_CACHED = 256;
-
-/** Exchanges tokens and caches the results in memory. */
-class ExchangeCache {
-  readonly #cached = new Map<string, ExchangedToken>();
-  readonly #inFlight = new SingleFlight<ExchangedToken>();
-
-  /** @throws as `exchangeTokens`, and `login_required` if no client is known */
-  async get(agent: AgentTokens, key: GrantKey, options: ExchangeOptions): Promise<ExchangedToken> {
-    const { context } = agent;
-    const { subjectToken, login, signal, ...rest } = options;
-    const grant = await (subjectToken === undefined ? agent.get(key, { login, signal }) : agent.find(key));
-    if (grant && subjectToken !== undefined) context.requireIssuer(grant.issuer, grant.server);
-    const call = grant
-      ? (await agent.clientOf(grant)).context.callOf(grant)
-      : await callForClient(context.loginContext(key, undefined), key.server, signal);
-    if (call === undefined) throw noClientError(key.server);
-    if (call.exchanges === false) throw notListedError(call.issuer);
-    const subject = subjectToken ?? grant?.tokens.accessToken;
-    const request: ExchangeRequest = { ...rest, subjectToken: subject ?? "" };
-    const name = await cacheKeyOf(call, request);
-    const cached = this.#cached.get(name);
-    if (cached?.expiresAt !== undefined && cached.expiresAt.getTime() - MARGIN_MS > context.clock.epoch())
-      return cached;
-    this.#cached.delete(name);
-    const work = (within: AbortSignal) =>
-      exchangeTokens({ ...call, signal: within }, request).catch(rethrowWithExchangeHint);
-    const token = await this.#inFlight.run(name, work, signal);
-    this.#put(name, token);
-    return token;
-  }
-
-  #put(key: string, token: ExchangedToken): void {
-    if (token.expiresAt === undefined) return;
-    this.#cached.set(key, token);
-    if (this.#cached.size > MAX_CACHED)
-      for (const oldest of this.#cached.keys()) return void this.#cached.delete(oldest);
-  }
-}
-
-/** Hash of everything that an exchanged token depends on, so that the cache does not hold the input tokens. */
-function cacheKeyOf(call: ClientCall, request: ExchangeRequest): Promise<string> {
-  const { subjectToken, subjectTokenType, actorToken, actorTokenType, requestedTokenType } = request;
-  const plain = (token: string | Secret | undefined) => (token instanceof Secret ? token.reveal() : token);
-  const tokens = [plain(subjectToken), subjectTokenType, plain(actorToken), actorTokenType, requestedTokenType];
-  const target = [request.audience, request.resource, request.scope];
-  // JSON would serialize undefined as null.
-  const parts = [call.issuer, call.tokenEndpoint, call.client.clientId, ...tokens, ...target];
-  return hashSha256(JSON.stringify(parts.map((part) => (part === undefined ? [] : part))));
-}
-
-const HINTS: Readonly<Record<string, readonly [hint: string, remedy?: Remedy]>> = {
-  invalid_target: ["ask for an audience or a resource that the issuer gives tokens for"],
-  invalid_scope: ["ask for scopes that the token has which is exchanged"],
-  unauthorized_client: [
-    "the client has to be allowed token exchange at the issuer",
-    { action: "configure", option: "clientId" },
-  ],
-  unsupported_grant_type: ["the issuer does not exchange tokens", { action: "inspect", subject: "grants" }],
-};
-
-function rethrowWithExchangeHint(thrown: unknown): never {
-  if (!isAgentAuthError(thrown) || thrown.hint !== undefined || thrown.remedy !== undefined) throw thrown;
-  const [hint, remedy] = (Object.hasOwn(HINTS, thrown.code) && HINTS[thrown.code]) || [];
-  throw hint === undefined ? thrown : withHint(thrown, hint, remedy);
-}
-
-function noClientError(server: string): AgentAuthError {
-  const message = `an exchange at the issuer of ${quote(server)} needs a registered client, and there is no login yet`;
-  const hint = "name one with client.clientId, or log in first";
-  const remedy = { action: "login", server, option: "clientId" } as const;
-  return new AgentAuthError("login_required", message, { class: "auth", hint, remedy });
-}
-
-/** The error for an issuer without token exchange: the token is not sent. */
-function notListedError(issuer: string): AgentAuthError {
-  const message = `the metadata of ${quote(issuer)} list grant types (grant_types_supported) without token exchange (RFC 8693): nothing was sent`;
-  const hint = "log in again if the issuer has begun to exchange tokens";
-  const remedy = { action: "inspect", subject: "grants" } as const;
-  return new AgentAuthError("unsupported_grant_type", message, { class: "remote", hint, remedy });
-}
-
-/** A request by the client of the options, at the issuer that a server names; undefined without such a client. */
-async function callForClient(
-  context: LoginContext,
-  mcpUrl: string,
-  signal: AbortSignal | undefined,
-): Promise<ClientCall | undefined> {
-  const { preRegistered, http, clock, trace } = context;
-  if (preRegistered === undefined) return undefined;
-  const { issuer: server, server: named } = await discoverIssuer(
-    { ...context, chosenIssuer: undefined, sendsCredential: true },
-    mcpUrl,
-    undefined,
-    signal,
-  );
-  // The token to exchange is a credential too.
-  const credential = credentialOf(preRegistered) ?? "the token to exchange";
-  const use = { client: preRegistered, issuer: server.issuer, server: named, credential, isInteractive: false, signal };
-  await holdToIssuer(context, use);
-  const client = preRegisteredClient({ ...context, client: preRegistered, server, isMachine: true });
-  const { issuer, tokenEndpoint } = server;
-  const acceptedTokenType = acceptedTypeFor(server, context);
-  const { privateKey } = preRegistered;
-  return {
-    http,
-    clock,
-    issuer,
-    tokenEndpoint,
-    client,
-    privateKey,
-    acceptedTokenType,
-    trace,
-    exchanges: listsExchange(server),
-  };
-}
-
 /** A login that {@link AgentClient.logoutIdp} ended: that at the identity provider, or one that came from it. */
 export interface IdpLogout extends RemoteLogout {
   /** The issuer of the provider, or the MCP server. */
@@ -514,7 +410,7 @@ export async function logoutIdp(
     return { server: grant.server, account: grant.account ?? null, removed: true, ...outcome };
   };
   // The login comes first: without it no process gets another token.
-  return Promise.all((await tokens.ofIdp.withDerived(context.profile)).map(end));
+  return Promise.all((await (await tokens.ofIdp()).withDerived(context.profile)).map(end));
 }
 
 /** Ends the logins of a tenant, of a profile, or of the client's own profile, and tries earlier revocations again. */

@@ -212,7 +212,8 @@ export class AgentClient {
   async loginIdp(options: LoginOptions = {}): Promise<LoginStatus> {
     checkCallNames(options, "login");
     const { clock, profile, options: own } = this.#context;
-    return describeLogin(await this.#tokens.ofIdp.login.logIn(profile, options), clock.epoch(), own.store.location);
+    const idp = await this.#tokens.ofIdp();
+    return describeLogin(await idp.login.logIn(profile, options), clock.epoch(), own.store.location);
   }
 
   /**
@@ -235,7 +236,7 @@ export class AgentClient {
     redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
     options: LoginOptions = {},
   ): Promise<PreparedLogin> {
-    const { context, issuer, options: wanted } = await this.#tokens.ofIdp.login.prepare(this.#context.profile, options);
+    const { context, issuer, options: wanted } = await this.#prepareIdpLogin(options);
     return beginBrowserLogin(context, issuer, redirectUri, wanted);
   }
 
@@ -251,7 +252,7 @@ export class AgentClient {
 
   /** As {@link AgentClient.beginDeviceLogin}, at the company's identity provider. */
   async beginIdpDeviceLogin(options: LoginOptions = {}): Promise<PreparedDeviceLogin> {
-    const { context, issuer, options: wanted } = await this.#tokens.ofIdp.login.prepare(this.#context.profile, options);
+    const { context, issuer, options: wanted } = await this.#prepareIdpLogin(options);
     return beginDeviceLogin(context, issuer, wanted);
   }
 
@@ -261,7 +262,7 @@ export class AgentClient {
     options: Pick<TokenOptions, "signal"> = {},
   ): Promise<AccessToken> {
     const signal = options.signal ?? new AbortController().signal;
-    return new AccessToken(await finishDevice(this.#contextOf(login), login, signal));
+    return new AccessToken(await finishDevice(await this.#contextOf(login), login, signal));
   }
 
   /**
@@ -294,7 +295,7 @@ export class AgentClient {
    */
   async startIdpLogin(options: StartLoginOptions): Promise<StartedLogin> {
     checkCallNames(options, "startLogin");
-    const { context, issuer, options: wanted } = await this.#tokens.ofIdp.login.prepare(this.#context.profile, options);
+    const { context, issuer, options: wanted } = await this.#prepareIdpLogin(options);
     return startLogin(context, issuer, wanted);
   }
 
@@ -313,7 +314,7 @@ export class AgentClient {
     const webLogins = this.#context.webLogins();
     const { login, returnTo } = await takeWebLogin(webLogins, parameters, { saved, cookie });
     const { server } = login;
-    const result = await finishWithCallback(this.#contextOf(login), login, parameters, signal);
+    const result = await finishWithCallback(await this.#contextOf(login), login, parameters, signal);
     if (!("again" in result)) return { done: { server, returnTo, token: new AccessToken(result) } };
     // The issuer refused scopes that were added: once more without them.
     const { url: redirect, ...again } = await storeWebLogin(webLogins, { login: result.again, returnTo });
@@ -455,7 +456,7 @@ export class AgentClient {
     const tokens = this.#tokens;
     const key = this.#context.key(mcpUrl);
     const grant = await tokens.find(key);
-    if (!grant) throw tokens.ofMachine ? noStoredTokenError(key.server) : loginRequired(key, "not logged in");
+    if (!grant) throw tokens.isOfMachine ? noStoredTokenError(key.server) : loginRequired(key, "not logged in");
     this.#context.requireIssuer(grant.issuer, grant.server);
     const { client, privateKey, http } = (await tokens.clientOf(grant)).context.callOf(grant);
     return introspect({ ...grant, client }, http, options.signal, privateKey);
@@ -465,12 +466,14 @@ export class AgentClient {
     return this.#tokens.fetchContext((url) => this.#context.key(url));
   }
 
+  async #prepareIdpLogin<Options extends LoginOptions>(options: Options) {
+    return (await this.#tokens.ofIdp()).login.prepare(this.#context.profile, options);
+  }
+
   /** The context that finishes a login, at a server or at the identity provider. */
-  #contextOf(login: PreparedLogin | PreparedDeviceLogin): LoginContext {
-    const { account } = login;
-    return account === IDP_ACCOUNT
-      ? this.#tokens.ofIdp.login.contextOf(this.#context.profile, login)
-      : this.#context.contextOf(login);
+  async #contextOf(login: PreparedLogin | PreparedDeviceLogin): Promise<LoginContext> {
+    if (login.account !== IDP_ACCOUNT) return this.#context.contextOf(login);
+    return (await this.#tokens.ofIdp()).login.contextOf(this.#context.profile, login);
   }
 
   async #login(key: GrantKey, options: BeginOptions): Promise<AccessToken> {

@@ -51,7 +51,7 @@ export async function loginWith(requested: LoginContext, request: LoginRequest):
 
 /** Waits in an open session for the callback of a prepared login, and stores the grant. */
 export function finishInSession(
-  contextOf: () => LoginContext,
+  contextOf: () => Promise<LoginContext>,
   login: PreparedLogin,
   session: LoginSession,
   signal: AbortSignal,
@@ -59,7 +59,7 @@ export function finishInSession(
   return runInSession(session, async () => {
     requireSecrets(login);
     // The login determines the account, not the options of this client.
-    const context = { ...contextOf(), loginHint: login.account };
+    const context = { ...(await contextOf()), loginHint: login.account };
     const key = grantKeyFor(context, login.server);
     const about = { server: login.server, flow: "browser", issuer: login.issuer.issuer } as const;
     return observeLogin(context.events, about, () =>

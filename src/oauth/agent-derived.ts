@@ -1,20 +1,29 @@
-import { AgentAuthError, usageError } from "../errors.js";
+// Tokens that come from no login of a user at the server: those of a machine, those of a login at an identity provider, and
+// exchanged ones. Loaded where they are used, since most users in a browser have none.
+import { AgentAuthError, isAgentAuthError, usageError, withHint } from "../errors.js";
+import type { Clock } from "../http/deadline.js";
 import { Lru } from "../http/lru.js";
-import { quote } from "../redact.js";
-import { AgentContext, checkCall, type IdpOptions } from "./agent-options.js";
+import { SingleFlight } from "../http/single-flight.js";
+import { quote, Secret } from "../redact.js";
+import type { Remedy } from "../remedy.js";
+import { AgentContext, type ClientCall, checkCall, type IdpOptions } from "./agent-options.js";
+import { preRegisteredClient } from "./client/client-auth.js";
+import { credentialOf, holdToIssuer } from "./client/issuer-binding.js";
 import { isLoginNotRequired } from "./discovery/challenge-request.js";
 import { discoverIssuer } from "./discovery/discovery.js";
+import { acceptedTypeFor } from "./discovery/overrides.js";
 import { type GrantOptions, type LoginOptions, loginRequired } from "./grant/grant-requirements.js";
 import type { LoginContext } from "./login/login-context.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import { TokenManager } from "./login/token-manager.js";
-import { fingerprintOf } from "./machine/grant-strategies.js";
+import { fingerprintOf, hashSha256 } from "./machine/grant-strategies.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";
 import type { ClientRecord, Grant, GrantKey } from "./model/grant.js";
 import { IDP_ACCOUNT, type IdJagSubject, type MachineGrantOf, machineAccountOf } from "./model/machine-grant.js";
-import { type Discovered, type IssuerMetadata, isSameIssuer, takesIdJag } from "./model/metadata.js";
+import { type Discovered, type IssuerMetadata, isSameIssuer, listsExchange, takesIdJag } from "./model/metadata.js";
 import { parseMcpUrl } from "./model/resource.js";
 import { unionScopes } from "./model/scope.js";
+import { type ExchangedToken, type ExchangeRequest, exchangeTokens } from "./token/exchange.js";
 import { isCurrent, verifyIdToken } from "./token/id-token.js";
 
 /** The users, each at one server, whose managers are kept. */
@@ -62,7 +71,7 @@ export class IdpTokens {
     if (known === undefined && found === undefined) return undefined;
     const client = preRegistered === undefined ? this.#clientOf(known, found) : { client: preRegistered };
     if (client === undefined) {
-      const error = noClientError(key.server, found?.issuer.issuer);
+      const error = noKnownClientError(key.server, found?.issuer.issuer);
       const { login: method, onProgress } = this.#agent.options;
       if (mayLogIn === false || method === undefined) throw error;
       onProgress?.({ about: "login", text: `${error.message}: ${error.hint}` });
@@ -316,9 +325,125 @@ function ambiguousError(logins: readonly Grant[]): AgentAuthError {
 }
 
 /** The error for an issuer that takes assertions of the identity provider, but only from clients that it knows. */
-function noClientError(server: string, issuer: string | undefined): AgentAuthError {
+function noKnownClientError(server: string, issuer: string | undefined): AgentAuthError {
   const message = `${quote(issuer)} takes assertions of the identity provider for ${quote(server)}, but no client that it knows is named`;
   const hint = "set client.clientId and client.issuer";
   const remedy = { action: "configure", option: "client", value: issuer } as const;
   return new AgentAuthError("login_required", message, { class: "auth", hint, remedy });
 }
+
+/** A cached token is not returned if it expires within this time. */
+const MARGIN_MS = 60_000;
+const MAX_CACHED = 256;
+
+/** Exchanges tokens and caches the results in memory. */
+export class ExchangeCache {
+  readonly #cached = new Map<string, ExchangedToken>();
+  readonly #inFlight = new SingleFlight<ExchangedToken>();
+
+  /** @throws as `exchangeTokens`, and `login_required` if no client is known */
+  async get(
+    server: string,
+    call: ClientCall | undefined,
+    request: ExchangeRequest,
+    { clock, signal }: { clock: Pick<Clock, "epoch">; signal: AbortSignal | undefined },
+  ): Promise<ExchangedToken> {
+    if (call === undefined) throw noClientError(server);
+    if (call.exchanges === false) throw notListedError(call.issuer);
+    const name = await cacheKeyOf(call, request);
+    const cached = this.#cached.get(name);
+    if (cached?.expiresAt !== undefined && cached.expiresAt.getTime() - MARGIN_MS > clock.epoch()) return cached;
+    this.#cached.delete(name);
+    const work = (within: AbortSignal) =>
+      exchangeTokens({ ...call, signal: within }, request).catch(rethrowWithExchangeHint);
+    const token = await this.#inFlight.run(name, work, signal);
+    this.#put(name, token);
+    return token;
+  }
+
+  #put(key: string, token: ExchangedToken): void {
+    if (token.expiresAt === undefined) return;
+    this.#cached.set(key, token);
+    if (this.#cached.size > MAX_CACHED)
+      for (const oldest of this.#cached.keys()) return void this.#cached.delete(oldest);
+  }
+}
+
+/** Hash of everything that an exchanged token depends on, so that the cache does not hold the input tokens. */
+function cacheKeyOf(call: ClientCall, request: ExchangeRequest): Promise<string> {
+  const { subjectToken, subjectTokenType, actorToken, actorTokenType, requestedTokenType } = request;
+  const plain = (token: string | Secret | undefined) => (token instanceof Secret ? token.reveal() : token);
+  const tokens = [plain(subjectToken), subjectTokenType, plain(actorToken), actorTokenType, requestedTokenType];
+  const target = [request.audience, request.resource, request.scope];
+  // JSON would serialize undefined as null.
+  const parts = [call.issuer, call.tokenEndpoint, call.client.clientId, ...tokens, ...target];
+  return hashSha256(JSON.stringify(parts.map((part) => (part === undefined ? [] : part))));
+}
+
+const HINTS: Readonly<Record<string, readonly [hint: string, remedy?: Remedy]>> = {
+  invalid_target: ["ask for an audience or a resource that the issuer gives tokens for"],
+  invalid_scope: ["ask for scopes that the token has which is exchanged"],
+  unauthorized_client: [
+    "the client has to be allowed token exchange at the issuer",
+    { action: "configure", option: "clientId" },
+  ],
+  unsupported_grant_type: ["the issuer does not exchange tokens", { action: "inspect", subject: "grants" }],
+};
+
+function rethrowWithExchangeHint(thrown: unknown): never {
+  if (!isAgentAuthError(thrown) || thrown.hint !== undefined || thrown.remedy !== undefined) throw thrown;
+  const [hint, remedy] = (Object.hasOwn(HINTS, thrown.code) && HINTS[thrown.code]) || [];
+  throw hint === undefined ? thrown : withHint(thrown, hint, remedy);
+}
+
+function noClientError(server: string): AgentAuthError {
+  const message = `an exchange at the issuer of ${quote(server)} needs a registered client, and there is no login yet`;
+  const hint = "name one with client.clientId, or log in first";
+  const remedy = { action: "login", server, option: "clientId" } as const;
+  return new AgentAuthError("login_required", message, { class: "auth", hint, remedy });
+}
+
+/** The error for an issuer without token exchange: the token is not sent. */
+function notListedError(issuer: string): AgentAuthError {
+  const message = `the metadata of ${quote(issuer)} list grant types (grant_types_supported) without token exchange (RFC 8693): nothing was sent`;
+  const hint = "log in again if the issuer has begun to exchange tokens";
+  const remedy = { action: "inspect", subject: "grants" } as const;
+  return new AgentAuthError("unsupported_grant_type", message, { class: "remote", hint, remedy });
+}
+
+/** A request by the client of the options, at the issuer that a server names; undefined without such a client. */
+export async function callForClient(
+  context: LoginContext,
+  mcpUrl: string,
+  signal: AbortSignal | undefined,
+): Promise<ClientCall | undefined> {
+  const { preRegistered, http, clock, trace } = context;
+  if (preRegistered === undefined) return undefined;
+  const { issuer: server, server: named } = await discoverIssuer(
+    { ...context, chosenIssuer: undefined, sendsCredential: true },
+    mcpUrl,
+    undefined,
+    signal,
+  );
+  // The token to exchange is a credential too.
+  const credential = credentialOf(preRegistered) ?? "the token to exchange";
+  const use = { client: preRegistered, issuer: server.issuer, server: named, credential, isInteractive: false, signal };
+  await holdToIssuer(context, use);
+  const client = preRegisteredClient({ ...context, client: preRegistered, server, isMachine: true });
+  const { issuer, tokenEndpoint } = server;
+  const acceptedTokenType = acceptedTypeFor(server, context);
+  const { privateKey } = preRegistered;
+  return {
+    http,
+    clock,
+    issuer,
+    tokenEndpoint,
+    client,
+    privateKey,
+    acceptedTokenType,
+    trace,
+    exchanges: listsExchange(server),
+  };
+}
+
+export { MachineTokenManager };
