@@ -64,9 +64,10 @@ try {
 async function buildLibrary(entries) {
   const { metafile } = await build({
     ...COMMON,
-    // ManagementClient gets a chunk of its own: a bundle of it, or of AgentClient, leaves the other one out.
+    // These get chunks of their own: a bundle of ManagementClient, or of AgentClient, leaves the other one out.
     entryPoints: {
       "chunks/management": "src/api/client.ts",
+      "chunks/keep-alive": "src/oauth/keep-alive.ts",
       ...Object.fromEntries(entries.map((name) => [name, `src/${name}.ts`])),
     },
     format: "esm",
@@ -75,6 +76,12 @@ async function buildLibrary(entries) {
     // Without source maps: a stack trace leads to readable code, and maps with the sources would triple what is downloaded.
     external: [...COMMON.external, ...Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })],
   });
+  // esbuild keeps the order in which chunks load. These have no side effects: without the order a bundle of one class does
+  // not load the chunks of another.
+  for (const path of Object.keys(metafile.outputs).map((name) => join(root, name))) {
+    const text = readFileSync(path, "utf8");
+    writeFileSync(path, text.replace(/^import "\.[^"]+";\n/gm, ""));
+  }
   return metafile;
 }
 
