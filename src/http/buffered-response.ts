@@ -154,6 +154,15 @@ export function parseJson(text: string, response: Response, url: string): unknow
   }
 }
 
+/** The body of an error response, where it is JSON; a body that is not must not hide the error. */
+export function parseIfJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 function whyNotJson(text: string): string {
   try {
     parseStrictJson(text);

@@ -6,6 +6,7 @@ import {
   type Call,
   discardBody,
   type HttpEvent,
+  parseIfJson,
   parseJson,
   readText,
   requestIdOf,
@@ -18,7 +19,6 @@ import { withOwnClasses } from "./own-fetch.js";
 import { followSameOrigin } from "./redirect.js";
 import { withRetry } from "./retry.js";
 import type { Throttle } from "./throttle.js";
-import { VERSION } from "./version.js";
 
 /** How requests are sent: each option has a default. */
 export interface TransportOptions {
@@ -184,15 +184,6 @@ async function readResponse(response: Response, url: string, { cap, mask }: Read
   };
 }
 
-/** The body of an error response, where it is JSON; a body that is not must not hide the error. */
-function parseIfJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 function decodeQuery(url: string): string {
   const { search } = new URL(url);
   try {
@@ -246,9 +237,4 @@ function lineOf(event: HttpEvent): string {
     case "retry":
       return `${event.url}: attempt ${event.attempt} in ${event.waitMs} ms (${event.reason})`;
   }
-}
-
-/** The `User-Agent` of requests; a program puts its own name in front. */
-export function userAgent(program?: string): string {
-  return program ? `${program} agentauth/${VERSION}` : `agentauth/${VERSION}`;
 }

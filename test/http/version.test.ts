@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { userAgent } from "../../src/http/transport.js";
-import { VERSION } from "../../src/http/version.js";
+import { userAgent, VERSION } from "../../src/http/version.js";
 import { ManagementClient } from "../../src/index.js";
 import { sendJson, startServer } from "../helpers/server.js";
 

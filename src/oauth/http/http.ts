@@ -4,7 +4,8 @@ import { type Clock, systemClock } from "../../http/deadline.js";
 import { HttpHeaders } from "../../http/http-headers.js";
 import { HttpRequest } from "../../http/http-request.js";
 import { maskError } from "../../http/network-error.js";
-import { createTransport, type Transport, type TransportOptions, userAgent } from "../../http/transport.js";
+import { createTransport, type Transport, type TransportOptions } from "../../http/transport.js";
+import { userAgent } from "../../http/version.js";
 import { asUnavailable, normalizeResponse, secretsIn } from "./normalize-response.js";
 
 /** Options for the HTTP requests of the flow. */

@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
 import { AgentAuthError, usageError } from "../../../errors.js";
 import { HttpHeaders, TOKEN } from "../../../http/http-headers.js";
-import { userAgent } from "../../../http/transport.js";
+import { userAgent } from "../../../http/version.js";
 import { quote } from "../../../redact.js";
 import { parseHeaderLine } from "../../clients/header-line.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
