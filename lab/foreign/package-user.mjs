@@ -1,22 +1,24 @@
-// The built package at a peer: package-user.mjs <address> <tool> [balanced], with an empty home. Prints each finished step as JSON; the
+// The built package at a peer: package-user.mjs <address> <tool> [own-fetch], with an empty home. Prints each finished step as JSON; the
 // runner compares what they found with what the command line found.
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
-const [address, tool, balanced] = process.argv.slice(2);
+const [address, tool, ownFetch] = process.argv.slice(2);
 const dist = new URL("../../dist/", import.meta.url);
 const { AgentClient } = await import(new URL("index.js", dist));
-const { fileStore, terminalLogin } = await import(new URL("node/index.js", dist));
+const { createAgentClient, fileStore, terminalLogin } = await import(new URL("node/index.js", dist));
 
 const step = (name, result) => console.log(JSON.stringify({ step: name, result }));
 const login = terminalLogin({ say: (text) => console.error(text), env: process.env });
-const agent = new AgentClient({ store: fileStore(join(process.env.HOME, "package")), login });
+const store = fileStore(join(process.env.HOME, "package"));
+// The proxies of the environment are those of the second alone.
+const agent = ownFetch === undefined ? new AgentClient({ store, login }) : createAgentClient({ store, login });
 step("login", (await agent.login(address)).server);
 const first = await agent.token(address);
 step("token", first.value);
 const client = new Client({ name: "agentauth-foreign", version: "1.0.0" });
-const options = balanced === undefined ? { authProvider: agent.oauthClientProvider(address) } : { fetch: agent.fetch };
+const options = ownFetch === undefined ? { authProvider: agent.oauthClientProvider(address) } : { fetch: agent.fetch };
 await client.connect(new StreamableHTTPClientTransport(new URL(address), options));
 step("list", (await client.listTools()).tools.map(({ name }) => name).join("\n"));
 step("call", JSON.stringify(await client.callTool({ name: tool, arguments: {} })));

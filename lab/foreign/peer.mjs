@@ -4,12 +4,12 @@
 //   quick    whether it is part of every run of .ci/run
 //   start    starts it, and returns where it is: { url, version, tool, says, revoked, close }; throws NotHere where this
 //            machine cannot have it. It loads its packages itself: the runner reads every peer, on the oldest Node.
-//            With `isBalanced`, requests of the package leave by its own `fetch`, which knows the cookies of a balancer;
-//            the MCP SDK's does not
+//            With `env`, clients get these variables. With those, or `isBalanced`, requests of the package leave by its
+//            own `fetch`, which knows proxies and the cookies of a balancer; the MCP SDK's does not
 //   browse   what the user does in the browser, if that is more than to follow redirects; gets a Browser and the address
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -63,6 +63,8 @@ export async function startPrinting([program, ...words], env = {}) {
 export async function startProgram({ program, debian = program, port, files = () => ({}), words, env = {} }) {
   requireProgram(program, debian);
   const work = mkdtempSync(join(tmpdir(), "agentauth-foreign-"));
+  // A program that root starts may run as another user.
+  chmodSync(work, 0o755);
   for (const [name, text] of Object.entries(files(work))) writeFileSync(join(work, name), text);
   const child = spawn(program, words(work), {
     env: { ...process.env, PATH: PROGRAMS, ...env },
@@ -82,7 +84,7 @@ export async function startProgram({ program, debian = program, port, files = ()
     if (!state.hasEnded) await end(child);
     rmSync(work, { recursive: true, force: true });
   };
-  return { close };
+  return { work, close };
 }
 
 const PROGRAMS = `${process.env.PATH}:/usr/sbin:/sbin`;
@@ -94,8 +96,8 @@ export function programVersion(program, word = "-v") {
 }
 
 function requireProgram(program, debian) {
-  const { error } = spawnSync(program, ["-v"], { stdio: "ignore", env: { ...process.env, PATH: PROGRAMS } });
-  if (error?.code === "ENOENT") throw new NotHere(`${program} is missing: apt-get install ${debian}`);
+  const isThere = PROGRAMS.split(":").some((path) => existsSync(join(path, program)));
+  if (!isThere) throw new NotHere(`${program} is missing: apt-get install ${debian}`);
 }
 
 function isListening(port) {

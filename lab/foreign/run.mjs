@@ -122,8 +122,8 @@ function makeHome({ file, name }) {
   return home;
 }
 
-async function byCommands({ url, tool, says, revoked = null }, home, check) {
-  const run = (...words) => capture(process.execPath, [program, ...words], home);
+async function byCommands({ url, tool, says, revoked = null, env }, home, check) {
+  const run = (...words) => capture(process.execPath, [program, ...words], home, env);
   const login = await run("login", url, "--login-timeout", "30");
   check("login", login.status === 0, login.output);
   const token = await run("token", url);
@@ -143,9 +143,9 @@ async function byCommands({ url, tool, says, revoked = null }, home, check) {
   check("no token after it", after.status === 4 && after.stdout === "", after.output);
 }
 
-async function byPackage({ url, tool, says, revoked = null, isBalanced = false }, home, check) {
-  const words = [join(folder, "package-user.mjs"), url, tool, ...(isBalanced ? ["balanced"] : [])];
-  const { stdout, output } = await capture(process.execPath, words, home);
+async function byPackage({ url, tool, says, revoked = null, isBalanced = false, env }, home, check) {
+  const words = [join(folder, "package-user.mjs"), url, tool, ...(isBalanced || env !== undefined ? ["own-fetch"] : [])];
+  const { stdout, output } = await capture(process.execPath, words, home, env);
   const lines = stdout.split("\n").filter(Boolean);
   const steps = Object.fromEntries(lines.map((line) => JSON.parse(line)).map(({ step, result }) => [step, result]));
   check("login", steps.login === url, output);
@@ -158,8 +158,8 @@ async function byPackage({ url, tool, says, revoked = null, isBalanced = false }
 }
 
 /** Runs a program with an empty environment, and a home of its own. */
-async function capture(command, words, home) {
-  const env = { PATH: process.env.PATH, HOME: home, BROWSER: join(home, "browser"), NO_COLOR: "1" };
+async function capture(command, words, home, added = {}) {
+  const env = { PATH: process.env.PATH, HOME: home, BROWSER: join(home, "browser"), NO_COLOR: "1", ...added };
   const child = spawn(command, words, { env, cwd: home, stdio: ["ignore", "pipe", "pipe"], timeout: STEP_MS });
   let [stdout, output] = ["", `${words.slice(1).join(" ")}\n`];
   child.stdout.on("data", (chunk) => {
