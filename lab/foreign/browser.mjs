@@ -18,7 +18,8 @@ class Browser {
     // Not by `fetch`, which says that a script sends it: servers answer a page with a redirect.
     const page = { accept: "text/html", "sec-fetch-mode": "navigate", "user-agent": "Mozilla/5.0" };
     // A host of this lab is on this machine, and its certificate is not this browser's matter.
-    const lookup = (_host, { all }, done) => (all ? done(null, [{ address: "127.0.0.1", family: 4 }]) : done(null, "127.0.0.1", 4));
+    const lookup = (_host, { all }, done) =>
+      all ? done(null, [{ address: "127.0.0.1", family: 4 }]) : done(null, "127.0.0.1", 4);
     const send = url.protocol === "https:" ? requestByTls : request;
     const options = { method, lookup, rejectUnauthorized: false };
     const sent = send(url, { ...options, headers: { ...page, ...(cookie && { cookie }), ...headers } }).end(body);

@@ -6,6 +6,7 @@
 //            machine cannot have it. It loads its packages itself: the runner reads every peer, on the oldest Node.
 //            With `env`, clients get these variables. With those, or `isBalanced`, requests of the package leave by its
 //            own `fetch`, which knows proxies and the cookies of a balancer; the MCP SDK's does not
+//            With `setup`, the login is one with { client, redirectPort, policy }, as the package names them
 //   browse   what the user does in the browser, if that is more than to follow redirects; gets a Browser and the address
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";

@@ -122,9 +122,16 @@ function makeHome({ file, name }) {
   return home;
 }
 
-async function byCommands({ url, tool, says, revoked = null, env }, home, check) {
-  const run = (...words) => capture(process.execPath, [program, ...words], home, env);
-  const login = await run("login", url, "--login-timeout", "30");
+async function byCommands({ url, tool, says, revoked = null, env, setup = {} }, home, check) {
+  const { client, redirectPort, policy = {} } = setup;
+  const secret = client?.clientSecret === undefined ? {} : { AGENTAUTH_CLIENT_SECRET: client.clientSecret };
+  const run = (...words) => capture(process.execPath, [program, ...words], home, { ...env, ...secret });
+  const flags = [
+    ...(client === undefined ? [] : ["--client-id", client.clientId, "--issuer", client.issuer]),
+    ...(redirectPort === undefined ? [] : ["--redirect-port", String(redirectPort)]),
+    ...Object.keys(policy).map((name) => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`),
+  ];
+  const login = await run("login", url, "--login-timeout", "30", ...flags);
   check("login", login.status === 0, login.output);
   const token = await run("token", url);
   check("token", token.status === 0 && token.stdout.trim() !== "", token.output);
@@ -143,8 +150,9 @@ async function byCommands({ url, tool, says, revoked = null, env }, home, check)
   check("no token after it", after.status === 4 && after.stdout === "", after.output);
 }
 
-async function byPackage({ url, tool, says, revoked = null, isBalanced = false, env }, home, check) {
-  const words = [join(folder, "package-user.mjs"), url, tool, ...(isBalanced || env !== undefined ? ["own-fetch"] : [])];
+async function byPackage({ url, tool, says, revoked = null, isBalanced = false, env, setup = {} }, home, check) {
+  const options = JSON.stringify({ ...setup, usesOwnFetch: isBalanced || env !== undefined });
+  const words = [join(folder, "package-user.mjs"), url, tool, options];
   const { stdout, output } = await capture(process.execPath, words, home, env);
   const lines = stdout.split("\n").filter(Boolean);
   const steps = Object.fromEntries(lines.map((line) => JSON.parse(line)).map(({ step, result }) => [step, result]));
@@ -161,7 +169,7 @@ async function byPackage({ url, tool, says, revoked = null, isBalanced = false, 
 async function capture(command, words, home, added = {}) {
   const env = { PATH: process.env.PATH, HOME: home, BROWSER: join(home, "browser"), NO_COLOR: "1", ...added };
   const child = spawn(command, words, { env, cwd: home, stdio: ["ignore", "pipe", "pipe"], timeout: STEP_MS });
-  let [stdout, output] = ["", `${words.slice(1).join(" ")}\n`];
+  let [stdout, output] = ["", `${words.slice(1, 4).join(" ")}\n`];
   child.stdout.on("data", (chunk) => {
     stdout += chunk;
     output += chunk;

@@ -5,22 +5,23 @@ import { folder, versionOf } from "../peer.mjs";
 const PROVIDER = "@cloudflare/workers-oauth-provider";
 
 export const rows = [
-  { name: "cloudflare", quick: true, start: () => start({}) },
+  { name: "cloudflare", quick: true, start: () => start() },
   // As Notion has it: no public clients, short tokens.
   { name: "cloudflare-notion", start: () => start({ disallowPublicClientRegistration: true, accessTokenTTL: 600 }) },
+  { name: "mcp-agent", start: () => start({}, "mcp-agent", "agents") },
 ];
 
-async function start(settings) {
+async function start(settings = {}, worker = "mcp-sdk", name = undefined) {
   const { build } = await import("esbuild");
   const { Miniflare } = await import("miniflare");
   const bundled = await build({
-    entryPoints: [join(folder, "peers", "cloudflare", "worker.js")],
+    entryPoints: [join(folder, "peers", "cloudflare", `${worker}.js`)],
     bundle: true,
     write: false,
     format: "esm",
     platform: "browser",
     conditions: ["workerd", "worker", "browser"],
-    external: ["cloudflare:*", "node:*"],
+    external: ["cloudflare:*", "node:*", "path"],
     logLevel: "silent",
   });
   const miniflare = new Miniflare({
@@ -30,13 +31,14 @@ async function start(settings) {
     compatibilityFlags: ["nodejs_compat", "global_fetch_strictly_public"],
     kvNamespaces: ["OAUTH_KV"],
     bindings: { SETTINGS: settings },
+    durableObjects: worker === "mcp-agent" ? { MCP_OBJECT: { className: "Whoami", useSQLite: true } } : {},
     host: "127.0.0.1",
     port: 0,
   });
   const { origin } = await miniflare.ready;
   return {
     url: `${origin}/mcp`,
-    version: versionOf(PROVIDER),
+    version: name === undefined ? versionOf(PROVIDER) : `${versionOf(name)}, ${PROVIDER} ${versionOf(PROVIDER)}`,
     tool: "whoami",
     says: "subject carol",
     revoked: true,

@@ -1,19 +1,5 @@
-// A remote MCP server as Cloudflare's guides build it: the provider in front of an MCP server of the official SDK.
+// A remote MCP server as Cloudflare's guides build it: the provider in front of a handler.
 import { OAuthProvider } from "@cloudflare/workers-oauth-provider";
-import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
-import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
-
-const apiHandler = {
-  async fetch(request, _env, context) {
-    const server = new McpServer({ name: "cloudflare", version: "1.0.0" });
-    server.registerTool("whoami", { description: "The user of the token" }, async () => ({
-      content: [{ type: "text", text: `subject ${context.props.subject}` }],
-    }));
-    const transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: undefined });
-    await server.connect(transport);
-    return transport.handleRequest(request);
-  },
-};
 
 /** The user consents at once. */
 const defaultHandler = {
@@ -31,7 +17,8 @@ const defaultHandler = {
   },
 };
 
-export default {
+/** A worker that answers requests with a valid token by this handler. */
+export const createWorker = (apiHandler) => ({
   fetch(request, env, context) {
     const { origin } = new URL(request.url);
     const provider = new OAuthProvider({
@@ -46,4 +33,4 @@ export default {
     });
     return provider.fetch(request, env, context);
   },
-};
+});
