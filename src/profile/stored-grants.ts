@@ -24,8 +24,6 @@ export interface GrantRecipe {
   idpClientId?: string | undefined;
   /** The secret itself: a recipe is stored as secrets are. */
   idpClientSecret?: string | undefined;
-  /** The file of the ID token. Default: the variable `AGENTAUTH_ID_TOKEN`. */
-  idTokenFile?: string | undefined;
 }
 
 /** The environment of a grant, how it reaches what is not on this machine, and who masks its secrets. */
@@ -35,8 +33,7 @@ export interface GrantHost {
   onSecret(secret: string): void;
 }
 
-/** The variable of the ID token of `id-jag`. */
-export const ID_TOKEN_VARIABLE = "AGENTAUTH_ID_TOKEN";
+const ID_TOKEN_VARIABLE = "AGENTAUTH_ID_TOKEN";
 
 type MakeGrant = (recipe: GrantRecipe, host: GrantHost) => MachineGrant;
 
@@ -48,21 +45,16 @@ const MAKE_GRANT: Readonly<Record<GrantFlag, MakeGrant>> = {
     const get = async (request: AssertionRequest) => masked((await workload.assertion(request)).trim(), host);
     return { type: "jwt_bearer", ...workload, assertion: get };
   },
-  "id-jag": ({ idpTokenEndpoint = "", idpClientId = "", idpClientSecret, idTokenFile: file }, host) => {
+  "id-jag": ({ idpTokenEndpoint = "", idpClientId = "", idpClientSecret }, host) => {
     const idp = { tokenEndpoint: idpTokenEndpoint, clientId: idpClientId, clientSecret: idpClientSecret };
-    const idToken = () =>
-      masked(
-        file === undefined ? idTokenInEnvironment(host.env) : namedSecret(file, "--id-token-file", host.env),
-        host,
-      );
-    return { type: "id_jag", idToken, idp };
+    return { type: "id_jag", idToken: () => masked(idTokenInEnvironment(host.env), host), idp };
   },
 };
 
 function idTokenInEnvironment(env: Env): string {
   const set = env[ID_TOKEN_VARIABLE];
   if (set !== undefined) return secretOrReferenced(set, ID_TOKEN_VARIABLE, env).replace(/\r?\n$/, "");
-  const hint = `give it in ${ID_TOKEN_VARIABLE} or with --id-token-file <file>`;
+  const hint = `give it in ${ID_TOKEN_VARIABLE}, or its file: ${ID_TOKEN_VARIABLE}=file:<path>`;
   throw usageError("--grant id-jag requires the ID token of a user", hint);
 }
 
@@ -82,25 +74,16 @@ export function makeGrant(recipe: GrantRecipe, host: GrantHost): MachineGrant {
  * @throws `AgentAuthError` `usage` for a proof on standard input, which no later command can read
  */
 export function storedRecipe(recipe: GrantRecipe, folder: string): string {
-  const { privateKey, idTokenFile, assertion } = recipe;
-  const piped = Object.entries({ "--private-key": privateKey, "--id-token-file": idTokenFile }).find(
-    ([, file]) => file === "-",
-  );
-  if (piped !== undefined)
+  const { privateKey: key, assertion } = recipe;
+  if (key === "-")
     throw usageError(
-      `${piped[0]} "-" reads standard input, which no later command can read again`,
-      `${piped[0]} <file>`,
+      '--private-key "-" reads standard input, which no later command can read again',
+      "--private-key <file>",
     );
-  const absolute = (file: string | undefined) =>
-    file === undefined || isReference(file) || isAbsolute(file) ? file : resolve(folder, file);
+  const privateKey = key === undefined || isReference(key) || isAbsolute(key) ? key : resolve(folder, key);
   const [, path] = /^file:(.+)$/s.exec(assertion ?? "") ?? [];
   const source = path === undefined ? assertion : `file:${resolve(folder, path)}`;
-  return JSON.stringify({
-    ...recipe,
-    privateKey: absolute(privateKey),
-    idTokenFile: absolute(idTokenFile),
-    assertion: source,
-  });
+  return JSON.stringify({ ...recipe, privateKey, assertion: source });
 }
 
 /** How stored recipes are read. @param recipe what is stored with the tokens of this run's own machine grant */

@@ -28,7 +28,7 @@ const machines = {
     ...["--private-key", secretFile("key.pem", context.private_key_pem)],
   ],
   "auth/enterprise-managed-authorization": () => [
-    ...["--grant", "id-jag", "--id-token-file", secretFile("id-token", context.idp_id_token)],
+    ...["--grant", "id-jag"],
     ...["--idp-token-endpoint", context.idp_token_endpoint, "--idp-client-id", context.idp_client_id],
   ],
   "auth/wif-jwt-bearer": () => ["--grant", "jwt-bearer", "--assertion", `file:${secretFile("jwt", context.valid_jwt)}`],
@@ -46,6 +46,7 @@ const env = {
   ...process.env,
   AGENTAUTH_HOME: home,
   BROWSER: `"${process.execPath}" "${join(here, "browser.mjs")}"`,
+  ...(context.idp_id_token && { AGENTAUTH_ID_TOKEN: context.idp_id_token }),
   ...(context.client_secret && { AGENTAUTH_CLIENT_SECRET: context.client_secret }),
 };
 const run = (...args) =>

@@ -164,7 +164,6 @@ describe("agentauth login --idp", () => {
   it.for<[string, string[], RegExp]>([
     ["a server", ["https://mcp.example/mcp", ...BROWSER], /--idp and a server do not go together/],
     ["--client-id", ["--client-id", "x", ...BROWSER], /--idp-client-id <id>/],
-    ["a client secret alone", ["--idp-client-secret-file", "f", ...BROWSER], /needs --idp-client-id <id>/],
     ["--callback-url alone", ["--callback-url", "-", ...BROWSER], /--callback-url finishes a login in two steps/],
     ["--grant", ["--grant", "jwt-bearer", "--assertion", "env:A", ...BROWSER], /--idp and --grant do not go together/],
   ])("is refused with %s", async ([_what, flags, said], { machine, me }) => {

@@ -256,7 +256,7 @@ describe("the identity provider of a user", () => {
     const first = await token(as.user(), { ...secretsOf(machine), AGENTAUTH_ID_TOKEN: idToken });
     expect(decodeJwt(first)).toMatchObject({ sub: "carol", aud: url });
     const path = file("id-token", machine.idp.idToken({ subject: "carol" }));
-    expect(await token(as.user("--id-token-file", path), secretsOf(machine))).toBe(first);
+    expect(await token(as.user(), { ...secretsOf(machine), AGENTAUTH_ID_TOKEN: `file:${path}` })).toBe(first);
     expect(me.requests().filter((line) => line.includes("/token"))).toEqual([
       "POST /idp/token urn:ietf:params:oauth:grant-type:token-exchange 200",
       "POST /<pool>/token urn:ietf:params:oauth:grant-type:jwt-bearer 200",
@@ -265,9 +265,8 @@ describe("the identity provider of a user", () => {
 
   it("that refuses is reported with the remedy, and the issuer gets no request", async ({ as, machine, me, url }) => {
     const path = file("old-id-token", machine.idp.idToken({ ttlSeconds: -1 }));
-    const { code, stderr } = await me.run(["token", url, ...as.user("--id-token-file", path)], {
-      env: secretsOf(machine),
-    });
+    const env = { ...secretsOf(machine), AGENTAUTH_ID_TOKEN: `file:${path}` };
+    const { code, stderr } = await me.run(["token", url, ...as.user()], { env });
     expect(code).toBe(4);
     expect(stderr).toMatch(/invalid_grant(.|\n)*AGENTAUTH_ID_TOKEN/);
     expect(me.requests().filter((line) => line.includes("/<pool>/token"))).toEqual([]);

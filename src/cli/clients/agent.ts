@@ -41,7 +41,7 @@ export async function buildAgentClient(
     client,
     grant,
     storedGrants,
-    ...(grant === undefined && { idp: await readIdp(flags, context) }),
+    ...(grant === undefined && { idp: readIdp(flags, context) }),
     issuer: issuer?.value,
     ...(mayConfirm(flags, io) && { confirmIssuer: issuerQuestion(io) }),
     mutualTls: options.clientCertificate !== undefined,

@@ -7,7 +7,6 @@ import { namedSecret, secretOrReferenced } from "../../profile/secrets.js";
 import {
   type GrantHost,
   type GrantRecipe,
-  ID_TOKEN_VARIABLE,
   makeGrant,
   readKey,
   storedGrants,
@@ -33,37 +32,20 @@ export async function readGrantInputs(flags: ContextFlags, context: CommandConte
   };
   const client = flags.clientId === undefined ? undefined : await clientOf(flags.clientId, flags, context);
   if (flags.grant === undefined) return { client, grant: undefined, storedGrants: storedGrants(host) };
-  const recipe = await recipeOf({ ...flags, grant: flags.grant }, context);
+  const recipe = recipeOf({ ...flags, grant: flags.grant }, context);
   const stored = isStored ? storedRecipe(recipe, context.machine?.folder ?? process.cwd()) : undefined;
-  const grant = await grantOf(recipe, flags, host, context);
+  const grant = makeGrant(recipe, host);
+  // A missing ID token is an error before any request.
+  if (grant.type === "id_jag") await grant.idToken();
   return { client, grant, storedGrants: storedGrants(host, stored) };
 }
 
-async function recipeOf(
-  flags: MachineGrantFlags & Pick<GrantRecipe, "grant">,
-  context: CommandContext,
-): Promise<GrantRecipe> {
+function recipeOf(flags: MachineGrantFlags & Pick<GrantRecipe, "grant">, context: CommandContext): GrantRecipe {
   const { grant, privateKey, keyId, assertion, assertionAudience, assertionHeader } = flags;
-  const { idpTokenEndpoint, idpClientId, idTokenFile } = flags;
-  const idpClientSecret =
-    grant === "id-jag"
-      ? await secretOf(flags, "idpClientSecretFile", "AGENTAUTH_IDP_CLIENT_SECRET", context)
-      : undefined;
+  const { idpTokenEndpoint, idpClientId } = flags;
+  const idpClientSecret = grant === "id-jag" ? idpSecret(context) : undefined;
   const ofAssertion = { assertion, assertionAudience, assertionHeader };
-  return { grant, privateKey, keyId, ...ofAssertion, idpTokenEndpoint, idpClientId, idpClientSecret, idTokenFile };
-}
-
-/** The grant of a recipe; an ID token on standard input is read here, once. */
-async function grantOf(recipe: GrantRecipe, flags: MachineGrantFlags, host: GrantHost, context: CommandContext) {
-  const grant = makeGrant(recipe, host);
-  if (grant.type !== "id_jag") return grant;
-  if (flags.idTokenFile !== "-") {
-    // A missing one is an error before any request.
-    if (flags.idTokenFile === undefined) await grant.idToken();
-    return grant;
-  }
-  const idToken = (await secretOf(flags, "idTokenFile", ID_TOKEN_VARIABLE, context)) ?? "";
-  return { ...grant, idToken: () => idToken };
+  return { grant, privateKey, keyId, ...ofAssertion, idpTokenEndpoint, idpClientId, idpClientSecret };
 }
 
 async function clientOf(
@@ -90,12 +72,16 @@ function keyTyped(): AgentAuthError {
 }
 
 /** The identity provider that `--idp` names; else the one that a login is stored at. */
-export async function readIdp(flags: MachineGrantFlags, context: CommandContext): Promise<IdpOptions | "stored"> {
+export function readIdp(flags: MachineGrantFlags, context: CommandContext): IdpOptions | "stored" {
   const { idp: issuer, idpClientId: clientId } = flags;
   if (typeof issuer !== "string") return "stored";
   if (clientId === undefined) return { issuer };
-  const clientSecret = await secretOf(flags, "idpClientSecretFile", "AGENTAUTH_IDP_CLIENT_SECRET", context);
-  return { issuer, clientId, clientSecret };
+  return { issuer, clientId, clientSecret: idpSecret(context) };
+}
+
+/** The secret of the client at an identity provider. */
+function idpSecret(context: CommandContext): string | undefined {
+  return secretInEnvironment("AGENTAUTH_IDP_CLIENT_SECRET", context);
 }
 
 /**
@@ -107,16 +93,22 @@ export async function secretOf<Name extends string>(
   flags: { readonly [name in Name]?: string | undefined },
   name: Name,
   variable: string,
-  { io, redactor }: CommandContext,
+  context: CommandContext,
 ): Promise<string | undefined> {
   const file = flags[name];
-  const set = io.env[variable];
-  const read = async () => {
-    if (file === "-") return io.stdin.text();
-    if (file !== undefined) return namedSecret(file, flagOf(name), io.env);
-    return set === undefined ? undefined : secretOrReferenced(set, variable, io.env);
-  };
-  const secret = (await read())?.replace(/\r?\n$/, "");
-  if (secret !== undefined) redactor.add(secret);
+  const { io } = context;
+  if (file === undefined) return secretInEnvironment(variable, context);
+  return hidden(file === "-" ? await io.stdin.text() : namedSecret(file, flagOf(name), io.env), context);
+}
+
+function secretInEnvironment(variable: string, context: CommandContext): string | undefined {
+  const { env } = context.io;
+  const set = env[variable];
+  return set === undefined ? undefined : hidden(secretOrReferenced(set, variable, env), context);
+}
+
+function hidden(text: string, { redactor }: CommandContext): string {
+  const secret = text.replace(/\r?\n$/, "");
+  redactor.add(secret);
   return secret;
 }

@@ -13,8 +13,6 @@ export interface MachineGrantFlags
   assertionHeader?: string[];
   idpTokenEndpoint?: string;
   idpClientId?: string;
-  idpClientSecretFile?: string;
-  idTokenFile?: string;
   /** The issuer of an identity provider, of `login` and `logout`; true for the one that a login is stored at. */
   idp?: string | true;
 }
@@ -34,10 +32,12 @@ const FLAGS_OF_GRANT: Readonly<Record<GrantFlag, readonly GrantFlagRow[]>> = {
     ["--assertion-header <name: value>", "Header for --assertion url:<address> (repeatable; a secret by reference)"],
   ],
   "id-jag": [
-    ["--idp-token-endpoint <url>", "Token endpoint of the identity provider (id-jag)", "required"],
+    [
+      "--idp-token-endpoint <url>",
+      "Token endpoint of the identity provider (id-jag; ID token: AGENTAUTH_ID_TOKEN)",
+      "required",
+    ],
     ["--idp-client-id <id>", "Client ID there (id-jag; secret: AGENTAUTH_IDP_CLIENT_SECRET)", "required"],
-    ["--idp-client-secret-file <file>", "Read that client's secret from a file (- for stdin)"],
-    ["--id-token-file <file>", "Read the ID token from a file (id-jag; default: AGENTAUTH_ID_TOKEN; - for stdin)"],
   ],
 };
 
@@ -64,17 +64,8 @@ function optionOf(flags: string): keyof MachineGrantFlags {
 /** Flags whose value must not be empty, as that of an unset shell variable is. */
 const NON_EMPTY = ["clientId", "keyId", "issuer", "assertionAudience", "idpClientId"] as const;
 
-/** Flags of the client at an identity provider, which a login there takes as well. */
-const OF_IDP: readonly (keyof MachineGrantFlags)[] = ["idpClientId", "idpClientSecretFile"];
-
 /** Files that can be standard input, which only one of them can read. */
-const FROM_STDIN = [
-  "clientSecretFile",
-  "privateKey",
-  "idpClientSecretFile",
-  "idTokenFile",
-  "subjectTokenFile",
-] as const;
+const FROM_STDIN = ["clientSecretFile", "privateKey", "subjectTokenFile"] as const;
 
 type CheckedFlags = MachineGrantFlags &
   Partial<Record<keyof LoginFlags | (typeof FROM_STDIN)[number], unknown>> & {
@@ -99,7 +90,8 @@ export function checkMachineGrantFlags(flags: CheckedFlags): void {
   for (const wanted of GRANT_FLAGS.filter((one) => one !== grant)) {
     const found = FLAGS_OF_GRANT[wanted]
       .map(([typed]) => optionOf(typed))
-      .find((name) => flags[name] !== undefined && !(flags.idp !== undefined && OF_IDP.includes(name)));
+      // A login at an identity provider takes the client there as well.
+      .find((name) => flags[name] !== undefined && !(flags.idp !== undefined && name === "idpClientId"));
     if (found !== undefined) throw flagWithoutEffect(flagOf(found), `--grant ${wanted}`, grant);
   }
   if (flags.keyId !== undefined && flags.privateKey === undefined)
@@ -112,8 +104,6 @@ export function checkMachineGrantFlags(flags: CheckedFlags): void {
     );
   if (flags.privateKey !== undefined && flags.clientId === undefined)
     throw missingFlag("--client-id <id>", "--private-key");
-  if (flags.idp !== undefined && flags.idpClientSecretFile !== undefined && flags.idpClientId === undefined)
-    throw missingFlag("--idp-client-id <id>", "--idp-client-secret-file");
   const [first, second] = FROM_STDIN.filter((name) => flags[name] === "-").map(flagOf);
   if (first !== undefined && second !== undefined)
     throw conflictingFlags(`${first} -`, `${second} -`, "only one of them can read standard input");

@@ -186,7 +186,7 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
       ? "use --flow browser, or --flow paste where no browser can reach this machine"
       : "log in without a listener: --flow paste or --flow device";
   },
-  idToken: ({ hint }) => `${hint} in AGENTAUTH_ID_TOKEN or --id-token-file`,
+  idToken: ({ hint }) => `${hint} in AGENTAUTH_ID_TOKEN`,
   idpTokenEndpoint: () => "--idp-token-endpoint <url>",
   issuer: issuerHint,
   maxPages: () => "begin further on with --offset <n>, or take larger pages with --page-size <n>",

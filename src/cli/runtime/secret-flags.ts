@@ -9,8 +9,8 @@ const GIVE_ELSEWHERE = "give it in the environment, on stdin or in a private fil
 // Flags that a user may try, each with what to use instead. The exact name first, then its last word.
 const REMEDIES: Readonly<Record<string, string | (() => string)>> = {
   "client-secret": GIVE_CLIENT_SECRET,
-  "id-token": "set AGENTAUTH_ID_TOKEN, or give --id-token-file <file> (- reads stdin)",
-  "idp-client-secret": "set AGENTAUTH_IDP_CLIENT_SECRET, or give --idp-client-secret-file <file> (- reads stdin)",
+  "id-token": "set AGENTAUTH_ID_TOKEN, also to file:<path>",
+  "idp-client-secret": "set AGENTAUTH_IDP_CLIENT_SECRET, also to file:<path>",
   "subject-token": "set AGENTAUTH_SUBJECT_TOKEN, or give --subject-token-file <file> (- reads stdin)",
   "refresh-token": "agentauth login stores it, and nothing else needs it",
   token: giveApiToken,

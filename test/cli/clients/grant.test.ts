@@ -105,7 +105,7 @@ describe("the machine grant that flags name", () => {
       return { ...grant, idToken: () => grant.idToken(), masks };
     };
     const idp = { tokenEndpoint: "https://idp.example/token", clientId: "i", clientSecret: "idp-secret" };
-    const ofFile = await grantOf({ idTokenFile: path }, { env });
+    const ofFile = await grantOf({}, { env: { ...env, AGENTAUTH_ID_TOKEN: `file:${path}` } });
     expect([ofFile.idp, await ofFile.idToken(), ofFile.masks("id-token-1")]).toEqual([idp, "id-token-1", "********"]);
     writeFileSync(path, "id-token-2", { mode: 0o600 });
     expect(await ofFile.idToken()).toBe("id-token-2");
@@ -115,16 +115,12 @@ describe("the machine grant that flags name", () => {
       "id-token-of-env",
       "********",
     ]);
-    const other = await grantOf({ idpClientSecretFile: "-" }, { env, stdin: "idp-piped\n" });
-    expect(other.idp.clientSecret).toBe("idp-piped");
-    const piped = await grantOf({ idTokenFile: "-" }, { env: {}, stdin: "id-token-piped\n" });
-    expect([piped.idp, await piped.idToken()]).toEqual([{ ...idp, clientSecret: undefined }, "id-token-piped"]);
   });
 
   it("is refused without an ID token", async () => {
     await expect(read(ID_JAG).inputs).rejects.toMatchObject({
       ...{ code: "usage", message: "--grant id-jag requires the ID token of a user" },
-      hint: "give it in AGENTAUTH_ID_TOKEN or with --id-token-file <file>",
+      hint: "give it in AGENTAUTH_ID_TOKEN, or its file: AGENTAUTH_ID_TOKEN=file:<path>",
     });
   });
 });
@@ -137,11 +133,7 @@ it.each([
     { idp: "https://idp.example", idpClientId: "i" },
     { issuer: "https://idp.example", clientId: "i", clientSecret: "s-secret" },
   ],
-  [
-    { idp: "https://idp.example", idpClientId: "i", idpClientSecretFile: "-" },
-    { issuer: "https://idp.example", clientId: "i", clientSecret: "piped-secret" },
-  ],
-] as const)("the identity provider of %j", async (flags, expected) => {
+] as const)("the identity provider of %j", (flags, expected) => {
   const env = { AGENTAUTH_IDP_CLIENT_SECRET: "s-secret" };
-  expect(await readIdp(flags, memoryContext({ env, stdin: "piped-secret\n" }))).toEqual(expected);
+  expect(readIdp(flags, memoryContext({ env }))).toEqual(expected);
 });

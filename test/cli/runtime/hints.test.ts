@@ -151,7 +151,7 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
   idToken: [
     {
       hint: "log in again, and give its new id token",
-      expected: "log in again, and give its new id token in AGENTAUTH_ID_TOKEN or --id-token-file",
+      expected: "log in again, and give its new id token in AGENTAUTH_ID_TOKEN",
     },
   ],
   idpTokenEndpoint: [{ code: "usage", expected: "--idp-token-endpoint <url>" }],

@@ -25,7 +25,7 @@ describe("a secret on the command line", () => {
     [
       "--id-token",
       ["token", "https://x.example/mcp", "--id-token", TYPED],
-      /AGENTAUTH_ID_TOKEN, or give --id-token-file/,
+      /AGENTAUTH_ID_TOKEN, also to file:/,
     ],
     [
       "--subject-token",
@@ -100,8 +100,8 @@ describe("the way that is safe", () => {
       flag,
       secret,
     ]),
-    ["id-token", "set AGENTAUTH_ID_TOKEN, or give --id-token-file <file> (- reads stdin)"],
-    ["idp-client-secret", "set AGENTAUTH_IDP_CLIENT_SECRET, or give --idp-client-secret-file <file> (- reads stdin)"],
+    ["id-token", "set AGENTAUTH_ID_TOKEN, also to file:<path>"],
+    ["idp-client-secret", "set AGENTAUTH_IDP_CLIENT_SECRET, also to file:<path>"],
     ["subject-token", "set AGENTAUTH_SUBJECT_TOKEN, or give --subject-token-file <file> (- reads stdin)"],
     ["refresh-token", "agentauth login stores it, and nothing else needs it"],
     ["store-url", "set AGENTAUTH_STORE_URL, or keep it: agentauth config set store_url file:<path>"],

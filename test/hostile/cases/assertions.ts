@@ -2,7 +2,7 @@ import { chmodSync } from "node:fs";
 import { dirname } from "node:path";
 import { type Reply, type Route, reset } from "../../helpers/peer.js";
 import { type HostileCase, UP_TO_ISSUER } from "../case.js";
-import type { Kit } from "../kit/kit.js";
+import { ID_TOKEN, type Kit } from "../kit/kit.js";
 import {
   ACCESS,
   ASKED_ONCE,
@@ -191,12 +191,11 @@ function idJag(
       requests: [...UP_TO_ISSUER, "other POST /idp"],
       times: { "other POST /idp": 1 },
       store: "logins",
-      command: (kit) => [
-        ...["token", kit.mcp.url, "--grant", "id-jag", ...CLIENT, "--idp-client-id", "agent"],
-        ...["--issuer", kit.as.issuer],
-        ...["--idp-token-endpoint", `${kit.other.origin}/idp`],
-        ...["--id-token-file", plant(kit, "the id token", jwt({ iss: "idp", sub: "alice" }))],
-      ],
+      command(kit) {
+        plant(kit, ID_TOKEN, jwt({ iss: "idp", sub: "alice" }));
+        const idp = ["--idp-client-id", "agent", "--idp-token-endpoint", `${kit.other.origin}/idp`];
+        return ["token", kit.mcp.url, "--grant", "id-jag", ...CLIENT, ...idp, "--issuer", kit.as.issuer];
+      },
       ...over,
     },
   );

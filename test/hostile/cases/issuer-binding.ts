@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { shellWord } from "../../../src/redact.js";
 import { ALL_METADATA, type HostileCase, UP_TO_ISSUER, unless, WHOLE_LOGIN } from "../case.js";
 import { PLANTED } from "../checks.js";
-import type { Kit } from "../kit/kit.js";
+import { ID_TOKEN, type Kit } from "../kit/kit.js";
 import { logsIn, neverLogsIn } from "../kit/user.js";
 
 const TOKEN = "/pool/token";
@@ -52,10 +52,10 @@ const GRANTS: readonly Machine[] = [
   },
   {
     name: "an id token",
-    flags: (kit) => [
-      ...["--grant", "id-jag", "--idp-client-id", "agent", "--idp-token-endpoint", `${kit.elsewhere.origin}/idp`],
-      ...["--id-token-file", plant(kit, "the id token", jwt({ iss: "idp", sub: "alice" }))],
-    ],
+    flags: (kit) => {
+      plant(kit, ID_TOKEN, jwt({ iss: "idp", sub: "alice" }));
+      return ["--grant", "id-jag", "--idp-client-id", "agent", "--idp-token-endpoint", `${kit.elsewhere.origin}/idp`];
+    },
   },
 ];
 /** Three grants, both kinds of client. */

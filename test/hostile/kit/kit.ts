@@ -8,6 +8,7 @@ import { cleanEnv, temporaryFolder } from "../../helpers/cli.js";
 import { madeClient, madeGrant } from "../../helpers/grant.js";
 import { type IssuerOptions, TestIssuer, TestMcp } from "../../helpers/issuer.js";
 import { Peer, type Seen } from "../../helpers/peer.js";
+import { PLANTED } from "../checks.js";
 import { Canaries } from "./canaries.js";
 import { type PublicWorld, startPublicWorld } from "./public-world.js";
 import { Service } from "./service.js";
@@ -117,6 +118,9 @@ function issuerOptions(canaries: Canaries): IssuerOptions {
   };
 }
 
+/** The file with the ID token of a user, where a case plants one. */
+export const ID_TOKEN = "the id token";
+
 type KitState = Omit<Kit, "run" | "start" | "untilPrinted" | "saveLogin">;
 
 function actions(kit: KitState, startsProcesses: boolean): Omit<Kit, keyof KitState> {
@@ -128,6 +132,7 @@ function actions(kit: KitState, startsProcesses: boolean): Omit<Kit, keyof KitSt
       AGENTAUTH_BASE_URL: service.origin,
       AGENTAUTH_API_TOKEN: canaries.get("api-token"),
       AGENTAUTH_CLIENT_SECRET: canaries.get("client-secret"),
+      AGENTAUTH_ID_TOKEN: `file:${join(folder, PLANTED, ID_TOKEN)}`,
       ...options.env,
     });
     const cwd = startsProcesses || options.wrapper ? join(folder, "work") : undefined;

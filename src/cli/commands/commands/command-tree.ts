@@ -175,8 +175,6 @@ const VARIABLES: Readonly<Record<string, readonly string[]>> = {
   "--no-input": ["AGENTAUTH_NO_INPUT"],
   "--browser": ["BROWSER"],
   "--client-secret-file": ["AGENTAUTH_CLIENT_SECRET"],
-  "--idp-client-secret-file": ["AGENTAUTH_IDP_CLIENT_SECRET"],
-  "--id-token-file": ["AGENTAUTH_ID_TOKEN"],
   "--subject-token-file": ["AGENTAUTH_SUBJECT_TOKEN"],
 };
 

@@ -14,10 +14,7 @@ function declareReport({ root, run }: Registry): void {
     .command("report")
     .description("Report the devices of a pool in numbers, with findings")
     .option("--pool <pool_id>", "ID of the pool (default: the profile's)");
-  addFlags(report, "Output:", [
-    ["--html <file>", "Write one self-contained HTML page"],
-    ["--force", "Overwrite the file of --html"],
-  ]);
+  addFlags(report, "Output:", [["--html <file>", "Write one self-contained HTML page"]]);
   addDeviceFilters(addReadFlags(addDocumentFlags(report, DOCUMENT_FORMATS)))
     .addHelpText(
       "after",

@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { type AgentAuthError, isAgentAuthError, usageError, withHint } from "../../../errors.js";
 import { codeOf } from "../../../platform/files.js";
+import { removeCommand } from "../../../platform/shell.js";
 import type { Format, Settings } from "../../../profile/settings.js";
 import { quote } from "../../../redact.js";
 import type { ListFlags } from "../../flags/list.js";
@@ -22,7 +23,6 @@ import { reportText } from "./text.js";
 /** Options of `devices report`. */
 interface ReportFlags extends ListFlags {
   html?: string;
-  force?: boolean;
 }
 
 /** How a pool was read. */
@@ -40,8 +40,8 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
   const poolId = requireScope("pool", settings, "devices report");
   const filter = buildFilter(options, now(), documentedValues("devices"));
   const format = formatOf(options, settings);
-  const { html, force = false } = options;
-  if (html !== undefined) checkHtmlFile(html, force);
+  const { html } = options;
+  if (html !== undefined) checkHtmlFile(html);
   const aggregate = createAggregate(now());
   const reading = await readPool(poolId, filter, options, aggregate.add, context);
   const { yielded: read, total, failure, verdict } = reading;
@@ -49,7 +49,7 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
   const complete = failure === undefined && (verdict === undefined || verdict.complete || verdict.next !== undefined);
   const notes = notesOf(reading, filter, options);
   const report = aggregate.report({ pool_id: poolId, complete, read, total, notes });
-  if (html !== undefined) await writePage(report, html, force, context);
+  if (html !== undefined) await writePage(report, html, context);
   const isText = options.jq === undefined && (format === "table" || format === "plain");
   if (isText) await io.stdout.write(reportText(report, io.stdout, io.env));
   else if (format !== undefined) await printObject(format, report, options, context);
@@ -113,9 +113,9 @@ function notesOf(reading: Reading, filter: Filter | undefined, { limit, offset }
 }
 
 /** Refuses a file that cannot be written, before the pool is read. @throws `AgentAuthError` `usage` */
-function checkHtmlFile(path: string, force: boolean): void {
-  if (existsSync(path) && !force)
-    throw usageError(`--html ${quote(path)} already exists`, "give another file, or overwrite it with --force");
+function checkHtmlFile(path: string): void {
+  if (existsSync(path))
+    throw usageError(`--html ${quote(path)} already exists`, `give another file, or remove it: ${removeCommand(path)}`);
   try {
     accessSync(dirname(path), constants.W_OK);
   } catch (error) {
@@ -123,10 +123,10 @@ function checkHtmlFile(path: string, force: boolean): void {
   }
 }
 
-async function writePage(report: Report, path: string, force: boolean, { io }: CommandContext): Promise<void> {
+async function writePage(report: Report, path: string, { io }: CommandContext): Promise<void> {
   const { reportPage } = await import("./page.js");
   try {
-    writeFileSync(path, reportPage(report), { flag: force ? "w" : "wx", mode: 0o644, flush: true });
+    writeFileSync(path, reportPage(report), { flag: "wx", mode: 0o644, flush: true });
   } catch (error) {
     throw outputError(`the report cannot be written to ${quote(path)}`, error as Error, "check the disk of the file");
   }

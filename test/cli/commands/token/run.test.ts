@@ -182,8 +182,9 @@ it.for<[string, (machine: SandboxMachine) => [flags: string[], env: Record<strin
         AGENTAUTH_IDP_CLIENT_SECRET: machine.idp.clientSecret,
       };
       const flags = grant(machine, "id-jag", machine.secretClient.clientId, ...idpFlags(machine));
-      if (from === "environment") return [flags, { ...secrets, AGENTAUTH_ID_TOKEN: machine.idp.idToken() }];
-      return [[...flags, "--id-token-file", file("id-token", machine.idp.idToken())], secrets];
+      const token = machine.idp.idToken();
+      const set = from === "environment" ? token : `file:${file("id-token", token)}`;
+      return [flags, { ...secrets, AGENTAUTH_ID_TOKEN: set }];
     },
   ]),
 ])("gets the token of a machine with %s", async ([_what, given], { desk, machine }) => {
