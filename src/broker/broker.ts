@@ -7,6 +7,7 @@ import type { RpcMessage } from "../mcp/json-rpc.js";
 import { ParamHeaders } from "../mcp/param-headers.js";
 import type { ToolPolicy } from "../mcp/tool-policy.js";
 import type { AgentClient } from "../oauth/agent.js";
+import { saysTokenRejected } from "../oauth/grant/rejected-token.js";
 import type { AgentRequestInit } from "../oauth/grant/token-fetch.js";
 import { bearerChallenge } from "../oauth/model/challenge.js";
 import { createEvents, elapsedMs } from "../telemetry/emit.js";
@@ -221,6 +222,7 @@ async function answer({ request, client, routes, mask, options, seen }: Call): P
       method,
       headers: requestHeaders(request.headers, route.headers, toolRules && ofBody),
       redirect: "manual",
+      mayFollow: (target: string) => isWithin(grant, target, method),
       signal: request.signal,
       server: grant.server,
       ...(grant.scope !== undefined && { scope: grant.scope }),
@@ -230,7 +232,7 @@ async function answer({ request, client, routes, mask, options, seen }: Call): P
     } as AgentRequestInit);
     // 404 has an MCP client begin a new session (streamable HTTP, "Session Management").
     const status = (await isSessionUnknown(response, request.headers)) ? 404 : response.status;
-    if (status === 401 || isStepUp(response)) {
+    if (isStepUp(response) || (status !== 404 && (await saysTokenRejected(response, { method, url: address })))) {
       await discardBody(response);
       return requireLogin();
     }
@@ -240,6 +242,15 @@ async function answer({ request, client, routes, mask, options, seen }: Call): P
     if (!isAgentAuthError(error) || error.class !== "auth") return refuse("unavailable", statusOf(error), { sent });
     return requireLogin(error);
   }
+}
+
+/** Whether a redirect of a grant's server leads to what the grant allows. */
+function isWithin(grant: BrokerGrant, target: string, method: string): boolean {
+  const [{ pathname: own }, { pathname }] = [new URL(grant.server), new URL(target)];
+  const folder = own.replace(/\/$/, "");
+  if (pathname !== own && !pathname.startsWith(`${folder}/`)) return false;
+  const rest = pathname.slice(folder.length) || "/";
+  return isPlain(rest) && refusalOf(grant, { method, rest }) === undefined;
 }
 
 /** The answer of the server, without its token and the tools that are hidden; undefined if it is too long for that. */

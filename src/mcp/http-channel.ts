@@ -14,7 +14,6 @@ import {
   readEvents,
   readResponseBody,
   type SendRequest,
-  sendWithinOrigin,
   sessionHeaders,
   textParts,
   tooLong,
@@ -291,7 +290,7 @@ export class HttpChannel {
 
   #fetch(init: Parameters<SendRequest>[1], { signal }: AbortController, isUnattended = false): Promise<Response> {
     const { fetch, unattended = fetch, url } = this.#options;
-    return sendWithinOrigin(isUnattended ? unattended : fetch, url, { ...init, signal });
+    return (isUnattended ? unattended : fetch)(url, { ...init, signal });
   }
 
   #logFailure(error: unknown): void {

@@ -1,5 +1,4 @@
 import { AgentAuthError } from "../errors.js";
-import { discardBody } from "../http/buffered-response.js";
 import type { HttpRequestInit } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
 import { HttpFailure } from "./errors.js";
@@ -7,7 +6,6 @@ import { HttpFailure } from "./errors.js";
 /** The longest message that is forwarded, in bytes: a line of the host, a response or an event of the server. */
 export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 const MAX_ERROR_BYTES = 256 * 1024;
-const MAX_REDIRECTS = 5;
 /** A body that says that it is shorter than this is read at once, without a stream. */
 const SHORT_BYTES = 256 * 1024;
 
@@ -31,25 +29,11 @@ export function sessionHeaders({ sessionId, revision }: SessionState): Record<st
   };
 }
 
-/** Sends a request with the token. */
+/** Sends a request with the token, and follows redirects within the origin: a message may hold what no other may see. */
 export type SendRequest = (url: string, init: HttpRequestInit) => Promise<Response>;
 
 /** Resolves when the reader of a body accepts more of it. */
 export type Ready = () => Promise<void> | undefined;
-
-/** Follows redirects that keep the method within the origin: a message may hold what another server must not see. */
-export async function sendWithinOrigin(fetch: SendRequest, server: string, init: HttpRequestInit): Promise<Response> {
-  let url = server;
-  for (let redirects = 0; ; redirects++) {
-    const response = await fetch(url, { ...init, redirect: "manual" });
-    if (response.status !== 307 && response.status !== 308) return response;
-    const location = response.headers.get("location");
-    const next = location === null || !URL.canParse(location, url) ? undefined : new URL(location, url);
-    if (next?.origin !== new URL(server).origin || redirects === MAX_REDIRECTS) return response;
-    await discardBody(response);
-    url = next.href;
-  }
-}
 
 /** Whether a response is JSON. */
 export function isJsonResponse({ headers }: Response): boolean {

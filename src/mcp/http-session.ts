@@ -12,7 +12,6 @@ import {
   readEvents,
   readResponseBody,
   type SendRequest,
-  sendWithinOrigin,
   sessionHeaders,
   textParts,
   tooLong,
@@ -238,7 +237,7 @@ export class HttpSession {
   }
 
   #fetch(init: Parameters<SendRequest>[1]): Promise<Response> {
-    return sendWithinOrigin(this.#options.fetch, this.#url, init);
+    return this.#options.fetch(this.#url, init);
   }
 }
 

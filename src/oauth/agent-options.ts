@@ -1,6 +1,7 @@
 import { AgentAuthError, abortedError, isAgentAuthError, messageOf } from "../errors.js";
 import type { Network } from "../http/address-class.js";
 import type { HttpEvent } from "../http/buffered-response.js";
+import { CookieJars } from "../http/cookies.js";
 import { type Clock, systemClock } from "../http/deadline.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { quote, type Secret } from "../redact.js";
@@ -355,6 +356,7 @@ export class AgentContext {
   readonly connections: ConnectionPool;
   readonly clock: Clock;
   readonly nonces: Nonces;
+  readonly cookies: CookieJars;
   readonly pending: PendingRefreshes;
   readonly profile: string;
   /** The tenant of the store; undefined where it has none. */
@@ -376,6 +378,7 @@ export class AgentContext {
     this.options = options;
     this.connections = like?.connections ?? new ConnectionPool(options);
     this.nonces = like?.nonces ?? new Nonces();
+    this.cookies = like?.cookies ?? new CookieJars();
     this.pending = like?.pending ?? new PendingRefreshes();
     this.clock = options.clock ?? systemClock;
     this.profile = profile;

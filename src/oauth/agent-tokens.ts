@@ -1,5 +1,6 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../errors.js";
 import { Lru } from "../http/lru.js";
+import { userAgent } from "../http/version.js";
 import { quote, type Secret } from "../redact.js";
 import type { ExchangeCache, IdpTokens } from "./agent-derived.js";
 import { type AgentClientOptions, AgentContext, checkCall, expectedIssuer } from "./agent-options.js";
@@ -176,8 +177,14 @@ export class AgentTokens {
    */
   fetchContext(keyOf: (url: string) => GrantKey): FetchContext {
     const { ofUser, isOfMachine } = this;
-    const { connections, nonces, options: own } = this.context;
+    const { connections, cookies, nonces, tenant, options: own } = this.context;
     return {
+      // A login of another user begins without the cookies of the one before.
+      cookiesFor: (url, grant) => {
+        const { profile, account } = grant ?? keyOf(url);
+        return cookies.get(new URL(url).origin, tenant, profile, account, grant?.signedInAt);
+      },
+      userAgent: userAgent(own.userAgent),
       fetchFor: (url, grant) => connections.get(grant?.server ?? url, grant).fetch,
       grant: (url, options) => {
         const key = keyOf(url);

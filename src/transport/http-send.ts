@@ -5,6 +5,7 @@ import { Readable } from "node:stream";
 import { isAgentAuthError } from "../errors.js";
 import { withoutBrackets } from "../http/address.js";
 import { type AbortSource, startDeadline } from "../http/deadline.js";
+import { userAgent } from "../http/version.js";
 import { agentPool, httpModule, idleMs, isBlockedPort, type TunnelArgs } from "./agents.js";
 import { type PlainResponse, responseOf } from "./http-receive.js";
 import { explainProxyFailure, ProxyError, type ProxyOptions, proxyChooser } from "./proxies.js";
@@ -231,6 +232,8 @@ function headersOf({ headers, body, method }: PlainRequest, { host }: URL): Reco
     if (name !== "content-length" && name !== "host") all[name] = value;
   }
   all["accept"] ??= "*/*";
+  // Firewalls in front of servers answer 403 without it.
+  all["user-agent"] ??= userAgent();
   all["accept-encoding"] ??= "br, gzip, deflate";
   if (typeof body === "string" || body instanceof Uint8Array) all["content-length"] = String(Buffer.byteLength(body));
   else if (body === undefined && method !== "GET" && method !== "HEAD") all["content-length"] = "0";

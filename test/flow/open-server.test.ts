@@ -208,7 +208,7 @@ describe("a mistyped address", () => {
     const { url, run } = await startElsewhere(status);
     const { code, stderr } = await run("login", url, "--browser", "none");
     expect([code, stderr]).toEqual([3, expect.stringContaining("names no authorization server (RFC 9728)")]);
-    expect(stderr).toContain(`hint: check the address, which answered a request without a token with HTTP ${status}\n`);
+    expect(stderr).toContain(`hint: check the address: it answered a request without a token with HTTP ${status}\n`);
   });
 
   it("is one of a server of 2025-03-26 where it answers 401", async () => {

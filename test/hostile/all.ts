@@ -18,6 +18,7 @@ import { output } from "./cases/output.js";
 import { refresh } from "./cases/refresh.js";
 import { registration } from "./cases/registration.js";
 import { resourceMetadata } from "./cases/resource-metadata.js";
+import { road } from "./cases/road.js";
 import { serverMetadata } from "./cases/server-metadata.js";
 import { shortLink } from "./cases/short-link.js";
 import { storage } from "./cases/storage.js";
@@ -42,6 +43,7 @@ export const tables: Readonly<Record<string, readonly HostileCase[]>> = {
   token,
   refresh,
   exchange: [...exchange, ...assertions],
+  road,
   "issuer binding": issuerBinding,
   "tokens that are bound to a key": dpop,
   storage,

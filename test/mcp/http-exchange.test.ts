@@ -8,7 +8,6 @@ import {
   readEvents,
   readResponseBody,
   type StreamEvent,
-  sendWithinOrigin,
   textParts,
 } from "../../src/mcp/http-exchange.js";
 
@@ -37,40 +36,6 @@ function countedBody() {
   });
   return { counted, body };
 }
-
-describe("a redirect", () => {
-  const SERVER = "https://mcp.example/mcp";
-  const sent = async (location: string | undefined, status = 307) => {
-    const urls: string[] = [];
-    const response = await sendWithinOrigin(
-      async (url) => {
-        urls.push(url);
-        const headers: Record<string, string> = location === undefined ? {} : { location };
-        return urls.length === 1 ? new Response(null, { status, headers }) : new Response("done");
-      },
-      SERVER,
-      { method: "POST" },
-    );
-    return { status: response.status, urls: urls.slice(1) };
-  };
-
-  it("within the origin is followed", async () => {
-    for (const status of [307, 308]) {
-      expect(await sent("/other", status)).toEqual({ status: 200, urls: ["https://mcp.example/other"] });
-    }
-  });
-
-  it.each([undefined, "http://[", "https://other.example/mcp", "http://mcp.example/mcp"])(
-    "to %s is the response",
-    async (location) => {
-      expect(await sent(location)).toEqual({ status: 307, urls: [] });
-    },
-  );
-
-  it("that changes the method is the response", async () => {
-    expect(await sent("/other", 302)).toEqual({ status: 302, urls: [] });
-  });
-});
 
 describe("a body that is read with back-pressure", () => {
   it.each([

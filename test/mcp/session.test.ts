@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openMcp, REVISIONS } from "../../src/mcp/session.js";
 import { sendJson } from "../helpers/server.js";
 import { heldError } from "../helpers/told.js";
-import { type PlainAnswer, sendError, sendResult, startPlainServer } from "./plain-server.js";
+import { type PlainAnswer, sendResult, startPlainServer } from "./plain-server.js";
 
 const { signal } = new AbortController();
 const TOOL = { name: "build", inputSchema: { type: "object" } };
@@ -249,25 +249,6 @@ it("refuses a result that needs a dialogue", async () => {
     class: "remote",
     message: "the MCP server answers tools/call only after a dialogue, which this command cannot have",
   });
-});
-
-it("sends nothing to another origin", async () => {
-  const other = await startPlainServer(({ id }, response) => sendError(response, id, 0, "reached"));
-  const { call, server } = await opened((_call, response) => {
-    response.writeHead(307, { location: other.url }).end();
-  });
-  await expect(call("build", { secret: 1 }, signal)).rejects.toThrow("HTTP 307");
-  expect(other.requests).toEqual([]);
-  await Promise.all([server.close(), other.close()]);
-});
-
-it("follows redirects of its own origin, and gives up on those without an end", async () => {
-  const { call, server } = await opened((_call, response) => {
-    response.writeHead(308, { location: "/mcp" }).end();
-  });
-  await expect(call("build", {}, signal)).rejects.toThrow("HTTP 308");
-  expect(server.requests.filter(({ body }) => body.includes("tools/call"))).toHaveLength(6);
-  await server.close();
 });
 
 it("reads no error to its end that is too long", async () => {

@@ -39,6 +39,8 @@ export interface SentRequest {
   foreign?: boolean;
   /** The machine grant that got the token, if one did. */
   grant?: string | undefined;
+  /** Whether the answer says that the token was rejected. Default: if its status is 401. */
+  isRejected?: boolean | undefined;
   /** What the server says of it, as it came. */
   words?: string | undefined;
 }
@@ -46,10 +48,10 @@ export interface SentRequest {
 /** The error for an answer of 400 or above: `auth` for 401, `unavailable` for 429 and 5xx, `remote` for any other. */
 export function responseError(
   { status, headers, url: answered }: Response,
-  { requested, foreign = false, grant, words }: SentRequest,
+  { requested, foreign = false, grant, isRejected = status === 401, words }: SentRequest,
 ): AgentAuthError {
   const url = shownUrl(foreign ? answered : requested);
-  const { code, kind } = classify(status, foreign);
+  const { code, kind } = classify(status, isRejected && !foreign);
   const wait = headers.get("retry-after") ?? "";
   const isLogin = kind === "auth" && grant === undefined;
   const hints: Partial<Record<ErrorClass, string | undefined>> = {
@@ -68,9 +70,9 @@ export function responseError(
   });
 }
 
-function classify(status: number, foreign: boolean): { code: ClientErrorCode; kind: ErrorClass } {
-  // What another server thinks of a request without a token says nothing about the login.
-  if (status === 401 && !foreign) return { code: "login_required", kind: "auth" };
+/** @param isRejected not if another server answers: what it thinks of a request without a token says nothing */
+function classify(status: number, isRejected: boolean): { code: ClientErrorCode; kind: ErrorClass } {
+  if (isRejected) return { code: "login_required", kind: "auth" };
   if (status === 429) return { code: "rate_limited", kind: "unavailable" };
   if (status >= 500) return { code: "server_error", kind: "unavailable" };
   return { code: "http_error", kind: "remote" };

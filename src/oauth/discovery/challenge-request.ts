@@ -1,8 +1,10 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { discardBody, isEventStream, readText, saysJson } from "../../http/buffered-response.js";
+import { Cookies } from "../../http/cookies.js";
 import { followSignal, untilAborted } from "../../http/deadline.js";
 import { HttpRequest } from "../../http/http-request.js";
 import { networkError } from "../../http/network-error.js";
+import { sendWithinOrigin } from "../../http/redirect.js";
 import { isJsonObject, type JsonObject, parseStrictJson, StrictJsonError } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
 import type { TraceEntry } from "../http/trace.js";
@@ -12,6 +14,8 @@ import { type BearerChallenge, bearerChallenge } from "../model/challenge.js";
 export interface ChallengeRequestContext {
   /** The `fetch` for the MCP server. */
   fetch: typeof globalThis.fetch;
+  /** The `User-Agent` of requests to it. */
+  userAgent: string;
   timeoutMs: number;
   trace: (entry: TraceEntry) => void;
 }
@@ -22,6 +26,8 @@ export interface UnauthenticatedResponse {
   challenge: BearerChallenge | undefined;
   /** Its HTTP status. */
   status: number;
+  /** Why a redirect in it was not followed. */
+  refused?: AgentAuthError | undefined;
   /** Whether it is a response of MCP: the server did what was requested. */
   isAnswered: boolean;
 }
@@ -101,26 +107,25 @@ export async function opennessOf(
 ): Promise<"open" | "closed" | "absent"> {
   if (first.isAnswered) return "open";
   if (!mayWantSession(first)) return "closed";
-  const opened = await sendProbe(context, mcpUrl, { body: INITIALIZE, signal });
+  const cookies = new Cookies();
+  const opened = await sendProbe(context, mcpUrl, { body: INITIALIZE, cookies, signal });
   const session = opened.headers.get("mcp-session-id");
   if (first.status === 404 && opened.status === 404) return "absent";
-  return opened.isAnswered && session !== null && (await answersIn(session, context, mcpUrl, signal))
-    ? "open"
-    : "closed";
+  if (!opened.isAnswered || session === null) return "closed";
+  const headers = { "mcp-session-id": session, "mcp-protocol-version": REVISION };
+  return (await answersIn({ headers, cookies, signal }, context, mcpUrl)) ? "open" : "closed";
 }
 
 async function answersIn(
-  session: string,
+  session: Omit<RequestParts, "method" | "body">,
   context: ChallengeRequestContext,
   mcpUrl: string,
-  signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  const headers = { "mcp-session-id": session, "mcp-protocol-version": REVISION };
-  const { status, isAnswered } = await sendProbe(context, mcpUrl, { body: TOOLS, headers, signal });
+  const { status, isAnswered } = await sendProbe(context, mcpUrl, { ...session, body: TOOLS });
   const why = isAnswered ? "the server answers without a token" : "the server does not answer without a token";
   context.trace({ step: "challenge", method: "POST", url: mcpUrl, status, used: isAnswered, why });
   // The server may not let clients end a session.
-  await sendProbe(context, mcpUrl, { method: "DELETE", headers, signal }).catch(() => undefined);
+  await sendProbe(context, mcpUrl, { ...session, method: "DELETE" }).catch(() => undefined);
   return isAnswered;
 }
 
@@ -132,6 +137,8 @@ interface RequestParts {
   method?: "POST" | "DELETE";
   body?: object;
   headers?: Record<string, string>;
+  /** Those of the session that the request belongs to. */
+  cookies?: Cookies;
   signal: AbortSignal | undefined;
 }
 
@@ -144,7 +151,7 @@ interface Received extends UnauthenticatedResponse {
 async function sendProbe(
   context: ChallengeRequestContext,
   mcpUrl: string,
-  { method = "POST", body, headers, signal }: RequestParts,
+  { method = "POST", body, headers, cookies, signal }: RequestParts,
 ): Promise<Received> {
   const call = followSignal(signal, context.timeoutMs, () => {
     return new AgentAuthError("timeout", `${new URL(mcpUrl).host}: no response in ${context.timeoutMs / 1000} s`, {
@@ -153,19 +160,22 @@ async function sendProbe(
   });
   try {
     const types = { "content-type": "application/json", accept: "application/json, text/event-stream" };
-    const request = new HttpRequest(mcpUrl, {
-      method,
-      headers: { ...types, ...headers },
-      body: body === undefined ? null : JSON.stringify(body),
-      redirect: "manual",
+    const given = { ...types, "user-agent": context.userAgent, ...headers };
+    const content = body === undefined ? null : JSON.stringify(body);
+    const sent = await sendWithinOrigin({ method, url: mcpUrl, mayRepeat: true, cookies }, async (url, _hop, more) => {
+      const own = { ...given, ...more };
+      const request = new HttpRequest(url, { method, headers: own, body: content, redirect: "manual" });
+      return { response: await untilAborted(context.fetch(request, { signal: call.signal }), call.signal) };
     });
-    const response = await untilAborted(context.fetch(request, { signal: call.signal }), call.signal);
+    const { reply, refused } = sent;
+    const { response } = reply;
     const { status, headers: received } = response;
     const isStream = status === 200 && isEventStream(response);
     const message = await messageOf(response, mcpUrl, call.signal);
     return {
       challenge: readChallenge(response),
       status,
+      refused,
       headers: received,
       isAnswered: isStream || (status === 200 && message !== undefined && "result" in message),
       wantsSessionless: status === 400 && isForSessionless(message),

@@ -96,7 +96,7 @@ async function explainedByServer(error: unknown, discovery: ResourceDiscovery): 
   return undefined;
 }
 
-type TokenlessResponse = Pick<UnauthenticatedResponse, "status" | "challenge">;
+type TokenlessResponse = Pick<UnauthenticatedResponse, "status" | "challenge" | "refused">;
 
 /** Only a server that requires a token can be one of 2025-03-26 with an issuer. */
 function requiresToken({ status, challenge }: TokenlessResponse): boolean {
@@ -120,7 +120,9 @@ export function noResourceMetadata(mcpUrl: string, response: TokenlessResponse):
         hint: `${legacy}; discover() reports what was asked`,
         remedy: { action: "allow", option: "legacyDiscovery" },
       }
-    : { hint: `check the address, which answered a request without a token with HTTP ${response.status}` };
+    : {
+        hint: `check the address: ${response.refused?.message ?? `it answered a request without a token with HTTP ${response.status}`}`,
+      };
   const message = `${quote(mcpUrl)} names no authorization server (RFC 9728)`;
   return new AgentAuthError("no_resource_metadata", message, { class: "refused", ...advice });
 }

@@ -48,7 +48,7 @@ export interface ExaminedServer {
   /** Its challenge to a request without a token. */
   challenge: BearerChallenge | undefined;
   /** Its response to that request. */
-  response: Pick<UnauthenticatedResponse, "status" | "challenge">;
+  response: Pick<UnauthenticatedResponse, "status" | "challenge" | "refused">;
   /** Its metadata; undefined for a server that has none. */
   resource: ResourceMetadata | undefined;
   /** Whether it answered that request, so that only an earlier login names the issuer. */

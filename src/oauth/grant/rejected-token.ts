@@ -1,7 +1,10 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { parseIfJson, saysJson } from "../../http/buffered-response.js";
+import { leavesOrigin } from "../../http/redirect.js";
+import { isJsonObject } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
 import type { LoginRemedy } from "../../remedy.js";
-import type { BearerChallenge } from "../model/challenge.js";
+import { type BearerChallenge, bearerChallenge } from "../model/challenge.js";
 import type { Grant } from "../model/grant.js";
 import { splitScope, unionScopes } from "../model/scope.js";
 import { type GrantOptions, LOGIN_HINT, loginRemedy } from "./grant-requirements.js";
@@ -47,6 +50,38 @@ export async function recoverToken(
 /** All scopes requested or granted so far. */
 function previousScopes(grant: Grant): string | undefined {
   return unionScopes(grant.requestedScope, grant.tokens.scope);
+}
+
+/** Longer bodies say something else. */
+const MAX_BODY = 1024;
+/** The redirects that send a user to a login page, and do not say that the server has moved. */
+const TO_LOGIN = new Set([302, 303, 307]);
+
+/**
+ * Whether a response says that the server rejected the token, which not every server does with 401: some send the error of
+ * RFC 6750 with 400, and some redirect to the login page of their web site, on another origin.
+ *
+ * @param request the one that had the token
+ */
+export async function saysTokenRejected(
+  response: Response,
+  { method, url }: { method: string; url: string },
+): Promise<boolean> {
+  const { status, headers } = response;
+  if (status === 401) return true;
+  if (TO_LOGIN.has(status)) return method !== "GET" && method !== "HEAD" && leavesOrigin(response, url);
+  if (status !== 400) return false;
+  if (bearerChallenge(headers)?.error === "invalid_token") return true;
+  if (!saysJson(headers) || !(Number(headers.get("content-length") ?? Number.NaN) <= MAX_BODY)) return false;
+  const body = parseIfJson(await response.clone().text());
+  return isJsonObject(body) && body["error"] === "invalid_token";
+}
+
+/** The error for a server that redirects requests with a token to a login page. */
+export function redirectedToLogin(grant: Grant, refused: AgentAuthError | undefined): AgentAuthError {
+  const message = `${quote(grant.server)} rejected the token: ${refused?.message ?? "it redirects to a login page"}`;
+  const about = { status: refused?.status, cause: refused, hint: LOGIN_HINT, remedy: loginRemedy(grant) };
+  return new AgentAuthError("login_required", message, { class: "auth", ...about });
 }
 
 /** A way to replace a rejected token. */

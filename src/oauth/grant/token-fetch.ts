@@ -1,18 +1,25 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { isRepeatable } from "../../http/body-content.js";
 import { discardBody } from "../../http/buffered-response.js";
+import type { Cookies } from "../../http/cookies.js";
 import { HttpHeaders } from "../../http/http-headers.js";
 import { HttpRequest, normalizeMethod } from "../../http/http-request.js";
 import { isSessionUnknown } from "../../http/lost-session.js";
 import { isRequest, isResponse } from "../../http/own-fetch.js";
-import { redirectTarget } from "../../http/redirect.js";
+import { type OriginReply, sendWithinOrigin } from "../../http/redirect.js";
 import { quote, type Secret } from "../../redact.js";
 import { noResourceMetadata } from "../discovery/resource-metadata.js";
 import { proverFor } from "../dpop/dpop.js";
 import type { Nonces, Prover } from "../http/http.js";
 import { bearerChallenge } from "../model/challenge.js";
 import type { Grant } from "../model/grant.js";
-import { chooseRecovery, recoverToken, type ServerTokens } from "./rejected-token.js";
+import {
+  chooseRecovery,
+  recoverToken,
+  redirectedToLogin,
+  type ServerTokens,
+  saysTokenRejected,
+} from "./rejected-token.js";
 
 /** What `AgentClient.fetch` takes beside the options of `fetch`. */
 export interface AgentRequestInit extends RequestInit {
@@ -22,14 +29,20 @@ export interface AgentRequestInit extends RequestInit {
   scope?: string | undefined;
   /** Gets each token right before it is sent, such as to mask it in what the server answers. */
   onToken?: ((token: Secret) => void) | undefined;
+  /** With the `redirect` mode `manual`: whether a redirect to an address of the origin is followed. Default: none is. */
+  mayFollow?: ((target: string) => boolean) | undefined;
 }
 
 /** What `fetch` needs from its agent. */
 export interface FetchContext extends ServerTokens {
   /** The `fetch` for requests to a server, with the token of a grant if there is one. */
   fetchFor(url: string, grant: Grant | undefined): typeof globalThis.fetch;
+  /** The cookies of the server for a grant, or for requests without one. */
+  cookiesFor(url: string, grant: Grant | undefined): Cookies;
   /** DPoP nonces of the servers. */
   nonces: Nonces;
+  /** The `User-Agent` of requests that have none. */
+  userAgent: string;
 }
 
 /**
@@ -39,10 +52,10 @@ export interface FetchContext extends ServerTokens {
 export async function fetchWithToken(
   context: FetchContext,
   input: string | URL | Request,
-  { server: named, scope, onToken, ...init }: AgentRequestInit,
+  { server: named, scope, onToken, mayFollow, ...init }: AgentRequestInit,
 ): Promise<Response> {
   const signal = init.signal ?? (isRequest(input) ? input.signal : undefined) ?? undefined;
-  const replay = toReplay(input, init);
+  const replay = toReplay(input, { init, mayFollow, userAgent: context.userAgent });
   const { url } = replay;
   const server = named === undefined ? url : serverOf(named, url);
   const options = { signal, ...(scope !== undefined && { scope }) };
@@ -52,15 +65,17 @@ export async function fetchWithToken(
   const tried = { refresh: false, login: false, stepUp: false };
   for (;;) {
     onToken?.(grant.tokens.accessToken);
-    const response = await sendWithToken(context.fetchFor(url, grant), replay, grant, context.nonces);
+    const { response, refused } = await sendWithToken(context, replay, grant);
     // The response of another server after a redirect says nothing about this server's token.
     if (response.redirected && new URL(response.url).origin !== new URL(url).origin) return response;
     if (response.status === 401 && (await isSessionUnknown(response, replay.headers()))) return response;
     const challenge = bearerChallenge(response.headers);
-    const rejection = { status: response.status, challenge, grant, tried };
-    const recovery = chooseRecovery(rejection, context);
-    if (recovery === undefined) return response;
+    const isRejected = await saysTokenRejected(response, replay);
+    const rejection = { status: isRejected ? 401 : response.status, challenge, grant, tried };
+    const recovery = await orDiscard(response, () => chooseRecovery(rejection, context));
+    if (recovery === undefined && refused === undefined) return response;
     await discardBody(response);
+    if (recovery === undefined) throw isRejected ? redirectedToLogin(grant, refused) : refused;
     replay.require();
     grant = await recoverToken(context, recovery, { ...rejection, signal });
   }
@@ -73,22 +88,35 @@ async function sendWithout(
   server: string,
   options: { signal: AbortSignal | undefined; scope?: string },
 ): Promise<Response | Grant> {
-  const { url } = replay;
-  const response = await sendWithToken(context.fetchFor(url, undefined), replay, undefined, context.nonces);
+  const { response, refused } = await sendWithToken(context, replay, undefined);
   const { status } = response;
   const challenge = bearerChallenge(response.headers);
-  const isRejected = status === 401 || (status === 403 && challenge !== undefined);
+  const isRejected = status === 401 || ((status === 403 || refused !== undefined) && challenge !== undefined);
+  if (refused !== undefined && !isRejected) await discardBody(response);
+  if (refused !== undefined && !isRejected) throw refused;
   if (!isRejected || response.redirected) return response;
   context.onRejected(server);
-  const grant = await context.grant(server, { ...options, challenge }).catch((error: unknown) => {
-    throw isLoginUnknown(error) && challenge?.resourceMetadata.length === 0
-      ? noResourceMetadata(server, { status, challenge })
-      : error;
+  return orDiscard(response, async () => {
+    const grant = await context.grant(server, { ...options, challenge }).catch((error: unknown) => {
+      throw isLoginUnknown(error) && challenge?.resourceMetadata.length === 0
+        ? noResourceMetadata(server, { status, challenge })
+        : error;
+    });
+    if (grant === undefined) return response;
+    await discardBody(response);
+    replay.require();
+    return grant;
   });
-  if (grant === undefined) return response;
-  await discardBody(response);
-  replay.require();
-  return grant;
+}
+
+/** Runs what decides about a response; if that throws, nobody reads the body, which would occupy its connection. */
+async function orDiscard<T>(response: Response, decide: () => T | Promise<T>): Promise<T> {
+  try {
+    return await decide();
+  } catch (error) {
+    await discardBody(response);
+    throw error;
+  }
 }
 
 /** The server whose token a request carries. @throws `TypeError` if the address is not below it */
@@ -105,21 +133,44 @@ function isLoginUnknown(error: unknown): boolean {
   return isAgentAuthError(error) && error.code === "login_required" && error.status === undefined;
 }
 
+/** A response to a request with a token, and why a redirect in it was not followed. */
+type SentReply = Pick<OriginReply<unknown>, "refused"> & { response: Response };
+
 /**
  * Sends a request with a grant's token: as a bearer token, or with a DPoP proof if the token is bound to a key; without
- * a grant, without a token.
+ * a grant, without a token. Redirects are followed within the origin only, because the request is for its server.
  */
-async function sendWithToken(
-  send: typeof globalThis.fetch,
-  replay: Replay,
-  grant: Grant | undefined,
-  nonces: Nonces,
-): Promise<Response> {
+async function sendWithToken(context: FetchContext, replay: Replay, grant: Grant | undefined): Promise<SentReply> {
+  const { method, url, mayFollow = () => false } = replay;
+  const send = context.fetchFor(url, grant);
   const token = grant?.tokens.accessToken.reveal();
-  const prover = grant && proverFor(grant, nonces);
+  const prover = grant && proverFor(grant, context.nonces);
   // fetch sends the Authorization header to the same origin only.
-  if (!prover && hasOnlyPublicHeaders(replay)) return send(...replay.next(buildBearerHeaders(token)));
-  return sendWithinOrigin(send, replay, { token, prover });
+  if (!prover && replay.mayFollow === undefined && hasOnlyPublicHeaders(replay))
+    return { response: await send(...replay.next(buildBearerHeaders(token))), refused: undefined };
+  const cookies = context.cookiesFor(url, grant);
+  // A browser does not show the target of a redirect.
+  const redirect = replay.redirect === "follow" ? "manual" : replay.redirect;
+  const sendTo = async (target: string, hop: number, more: Record<string, string>) => {
+    for (let isRetry = false; ; isRetry = true) {
+      if (hop > 0 || isRetry) replay.require();
+      const previousNonce = prover?.nonces.get(target);
+      // A proof is for one address, so every hop needs its own.
+      const headers = { ...more, ...(await buildTokenHeaders(token, prover, { method, url: target })) };
+      const response = await send(...replay.next(headers, { redirect }, hop === 0 ? undefined : target));
+      prover?.nonces.learn(target, response.headers);
+      // If the server requires a nonce in the proof (RFC 9449 section 9), the request is repeated once. Another request
+      // may have received the nonce in the meantime.
+      const isNew = prover !== undefined && prover.nonces.get(target) !== previousNonce;
+      if (isRetry || !isNew || !isNonceChallenge(response)) return { response };
+      await discardBody(response);
+    }
+  };
+  const follows = replay.redirect === "follow";
+  const ownCookie = replay.headers().get("cookie");
+  const request = { method, url, mayRepeat: true, mayFollow: follows ? undefined : mayFollow, cookies, ownCookie };
+  const { reply, refused } = await sendWithinOrigin(request, sendTo);
+  return { ...reply, refused: follows ? refused : undefined };
 }
 
 /** Headers without private data. */
@@ -139,40 +190,6 @@ const PUBLIC_HEADERS: ReadonlySet<string> = new Set([
 function hasOnlyPublicHeaders(replay: Replay): boolean {
   if (replay.method !== "GET" && replay.method !== "HEAD") return false;
   return [...replay.headers().keys()].every((name) => name === "authorization" || PUBLIC_HEADERS.has(name));
-}
-
-/**
- * Follows redirects within the origin only, because the request is for its server. A proof is for one address, so every
- * hop needs its own. If the server requires a nonce in the proof (RFC 9449 section 9), the request is repeated once.
- */
-async function sendWithinOrigin(
-  send: typeof globalThis.fetch,
-  replay: Replay,
-  { token, prover }: { token: string | undefined; prover: Prover | undefined },
-): Promise<Response> {
-  const { method } = replay;
-  // A browser does not show the target of a redirect.
-  const redirect = replay.redirect === "follow" ? "manual" : replay.redirect;
-  let url = replay.url;
-  let hop = 0;
-  let hasNonce = false;
-  for (;;) {
-    const previousNonce = prover?.nonces.get(url);
-    const headers = await buildTokenHeaders(token, prover, { method, url });
-    const response = await send(...replay.next(headers, { redirect }, hop === 0 ? undefined : url));
-    prover?.nonces.learn(url, response.headers);
-    const options = { method, url, hop, mayRepeat: true };
-    const target = replay.redirect === "follow" ? redirectTarget(response, options) : undefined;
-    if (target !== undefined) {
-      url = target;
-      hop++;
-      // Another request may have received the nonce in the meantime.
-    } else if (prover && !hasNonce && isNonceChallenge(response) && prover.nonces.get(url) !== previousNonce)
-      hasNonce = true;
-    else return response;
-    await discardBody(response);
-    replay.require();
-  }
 }
 
 function buildBearerHeaders(token: string | undefined): Record<string, string> {
@@ -198,6 +215,8 @@ interface Replay {
   readonly url: string;
   /** The method, as sent. */
   readonly method: string;
+  /** Which redirects inside the origin are followed although the mode is manual. */
+  readonly mayFollow: AgentRequestInit["mayFollow"];
   /** The caller's redirect mode. */
   readonly redirect: NonNullable<RequestInit["redirect"]>;
   /** The headers of the caller. */
@@ -209,7 +228,10 @@ interface Replay {
 }
 
 /** Makes the arguments of `fetch` reusable. */
-function toReplay(input: string | URL | Request, init: RequestInit): Replay {
+function toReplay(
+  input: string | URL | Request,
+  { init, mayFollow, userAgent }: { init: RequestInit; userAgent: string } & Pick<Replay, "mayFollow">,
+): Replay {
   const { body } = init;
   const isStream =
     typeof body === "object" && body !== null && (body instanceof ReadableStream || Symbol.asyncIterator in body);
@@ -217,10 +239,15 @@ function toReplay(input: string | URL | Request, init: RequestInit): Replay {
   // Whatever else has a body can be read once. To ask for the stream of a text would make one.
   const isUsedUp = request instanceof HttpRequest ? !isRepeatable(request.payload) : Boolean(request?.body);
   const redirect = init.redirect ?? request?.redirect ?? "follow";
-  const ownHeaders = () => new HttpHeaders(init.headers ?? request?.headers);
+  const ownHeaders = () => {
+    const headers = new HttpHeaders(init.headers ?? request?.headers);
+    if (!headers.has("user-agent")) headers.set("user-agent", userAgent);
+    return headers;
+  };
   return {
     url: request?.url ?? String(input),
     method: normalizeMethod(init.method ?? request?.method ?? "GET"),
+    mayFollow,
     redirect,
     headers: ownHeaders,
     next(more, over = {}, url) {

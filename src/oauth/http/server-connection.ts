@@ -8,6 +8,7 @@ import {
 } from "../../http/address-class.js";
 import { networkError } from "../../http/network-error.js";
 import { withOwnClasses } from "../../http/own-fetch.js";
+import { userAgent } from "../../http/version.js";
 import { quote } from "../../redact.js";
 import type { Grant, GrantEndpoints } from "../model/grant.js";
 import { OAuthHttp, type OAuthHttpOptions } from "./http.js";
@@ -18,6 +19,8 @@ export interface ServerConnection {
   readonly http: OAuthHttp;
   /** The `fetch` for the server itself. */
   readonly fetch: typeof globalThis.fetch;
+  /** The `User-Agent` of requests to the server that have none. */
+  readonly userAgent: string;
   /**
    * The policy for addresses that the server names.
    *
@@ -83,17 +86,19 @@ export class ConnectionPool {
 
   #connect(server: URL, exemptions: Exemptions): ServerConnection {
     const { network, fetch } = this.#options;
+    const agent = { userAgent: userAgent(this.#options.userAgent) };
     const literal = classifyHost(server.hostname);
     if (!network) {
       const bounds = policyFor(literal, exemptions);
       const send = withOwnClasses(fetch, true);
-      return { http: this.#http, fetch: send, addressPolicy: async () => bounds };
+      return { ...agent, http: this.#http, fetch: send, addressPolicy: async () => bounds };
     }
     const connection = network.connectTo(server, exemptions);
     const rethrow = (error: unknown): never => {
       throw networkError(error, server.href);
     };
     return {
+      ...agent,
       http: new OAuthHttp({ ...this.#options, fetch: connection.fetch }),
       fetch: withOwnClasses(connection.fetch, true),
       addressPolicy: async () => policyFor(literal ?? (await connection.addressClass().catch(rethrow)), exemptions),

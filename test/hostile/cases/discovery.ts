@@ -89,7 +89,7 @@ const withoutLogin: HostileCase[] = [
       kit.mcp.routes["/mcp"] = { status: 200, headers: { "content-type": "text/html" }, text: "<html>" };
     },
     requests: WITHOUT_RESOURCE,
-    says: ["check the address, which answered a request without a token with HTTP 200"],
+    says: ["check the address: it answered a request without a token with HTTP 200"],
   },
 ];
 

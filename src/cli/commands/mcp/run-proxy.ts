@@ -1,12 +1,16 @@
 import { usageError } from "../../../errors.js";
 import { discardBody } from "../../../http/buffered-response.js";
+import { Cookies } from "../../../http/cookies.js";
+import { HttpHeaders } from "../../../http/http-headers.js";
 import { HttpRequest, type HttpRequestInit } from "../../../http/http-request.js";
 import { isSessionUnknown } from "../../../http/lost-session.js";
 import { networkError } from "../../../http/network-error.js";
+import { sendWithinOrigin } from "../../../http/redirect.js";
 import type { SendRequest } from "../../../mcp/http-exchange.js";
 import { runStdioProxy, type StdioProxyOptions } from "../../../mcp/stdio-proxy.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { loginRequired } from "../../../oauth/grant/grant-requirements.js";
+import { saysTokenRejected } from "../../../oauth/grant/rejected-token.js";
 import { extensionOf } from "../../../oauth/machine/grant-strategies.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { readSecretFile, referencedSecret } from "../../../profile/secrets.js";
@@ -96,12 +100,25 @@ async function sendersOf(
   const network = await context.network({ idleTimeoutMs: 0 });
   const connection = network.connectTo(new URL(url), new Set());
   const withHint = context.withHint ?? cliHint;
+  const cookies = new Cookies();
   return {
     fetch: async (address, { signal = null, ...init }) => {
       const request = new HttpRequest(address, withHeaders(init, headers));
-      return connection.fetch(request, { signal }).catch((error: unknown) => {
+      const ownCookie = request.headers.get("cookie");
+      const { method } = request;
+      const within = { method, url: address, mayRepeat: true, cookies, ownCookie };
+      const sent = sendWithinOrigin(within, async (target, _hop, more) => {
+        const all = new HttpHeaders(request.headers);
+        for (const [name, value] of Object.entries(more)) all.set(name, value);
+        const how = { headers: all, signal, redirect: "manual" } as const;
+        return { response: await connection.fetch(request.movedTo(target), how) };
+      });
+      const { reply, refused } = await sent.catch((error: unknown) => {
         throw signal?.aborted ? error : cliHint(withHint(networkError(error, url)));
       });
+      if (refused === undefined) return reply.response;
+      await discardBody(reply.response);
+      throw withHint(refused);
     },
   };
 }
@@ -135,10 +152,10 @@ function withToken(url: string, { options, headers, context, sender, withoutLogi
     });
     if (!response.ok) await redactCurrentToken(withoutLogin, url, context);
     // With a machine grant, the server's own message is more useful.
-    if (response.status !== 401 || options.grant !== undefined) return response;
+    if (options.grant !== undefined || !(await saysTokenRejected(response, request))) return response;
     if (await isSessionUnknown(response, request.headers)) return response;
     await discardBody(response);
-    throw withHint(loginRequired(key, "the server rejected the token (HTTP 401)"));
+    throw withHint(loginRequired(key, `the server rejected the token (HTTP ${response.status})`));
   };
 }
 

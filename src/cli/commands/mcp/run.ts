@@ -7,6 +7,7 @@ import { VERSION } from "../../../http/version.js";
 import { connectionError, isTimeout, serverMessage } from "../../../mcp/errors.js";
 import { type McpOptions, type McpSession, openMcp } from "../../../mcp/session.js";
 import type { AgentClient } from "../../../oauth/agent.js";
+import { saysTokenRejected } from "../../../oauth/grant/rejected-token.js";
 import { extensionOf } from "../../../oauth/machine/grant-strategies.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { lateError, limitOf, responseError } from "../../clients/http-error.js";
@@ -141,7 +142,7 @@ async function withSession<T>(
   const withCliError = <R>(call: Promise<R>): Promise<R> =>
     call.catch((error: unknown) => {
       if (signal.aborted) throw abortedError(signal);
-      throw cliError(error, { url, limit, errorResponse: limited.errorResponse(), grant });
+      throw cliError(error, { url, limit, failed: limited.failed(), grant });
     });
   const client = { name: "agentauth", version: VERSION, extension: extensionOf(grant) };
   const session = await withCliError(
@@ -159,7 +160,7 @@ async function withSession<T>(
 
 /** A fetch with the token and the time limit that remembers the last error response. */
 function createLimitedFetch(agent: AgentClient, url: string, limit: number) {
-  let errorResponse: Response | undefined;
+  let failed: FailedResponse | undefined;
   const fetch: McpOptions["fetch"] = async (address, { signal, ...init }) => {
     const request = new HttpRequest(address, init);
     // The stream for server-initiated messages has no time limit.
@@ -169,7 +170,10 @@ function createLimitedFetch(agent: AgentClient, url: string, limit: number) {
     const timer = setTimeout(() => call.abort(lateError(url, limit)), limit * 1000);
     try {
       const response = await agent.fetch(request, { signal: call.signal });
-      errorResponse = response.status >= 400 ? response : undefined;
+      failed =
+        response.status >= 400
+          ? { response, isRejected: await saysTokenRejected(response, { method: init.method, url }) }
+          : undefined;
       return response;
     } catch (error) {
       throw call.signal.aborted ? abortedError(call.signal) : networkError(error, url);
@@ -177,23 +181,30 @@ function createLimitedFetch(agent: AgentClient, url: string, limit: number) {
       clearTimeout(timer);
     }
   };
-  return { fetch, errorResponse: () => errorResponse };
+  return { fetch, failed: () => failed };
+}
+
+/** The last response with an error, and whether it says that the token was rejected. */
+interface FailedResponse {
+  response: Response;
+  isRejected: boolean;
 }
 
 interface SessionContext {
   url: string;
   limit: number;
-  errorResponse: Response | undefined;
+  failed: FailedResponse | undefined;
   grant: string | undefined;
 }
 
 /** The error that `request` would report; a JSON-RPC error keeps the server's message. */
-function cliError(error: unknown, { url, limit, errorResponse, grant }: SessionContext): unknown {
+function cliError(error: unknown, { url, limit, failed, grant }: SessionContext): unknown {
   const known = isTimeout(error) ? lateError(url, limit) : connectionError(error, url);
   if (known) return known;
   const message = serverMessage(error);
-  if (errorResponse) {
-    const httpError = responseError(errorResponse, { requested: url, grant, words: message });
+  if (failed) {
+    const { response, isRejected } = failed;
+    const httpError = responseError(response, { requested: url, grant, isRejected, words: message });
     if (message === undefined || httpError.class !== "remote") return httpError;
   }
   if (isAgentAuthError(error) || !(error instanceof Error)) return error;

@@ -4,6 +4,7 @@ import { followSignal } from "../../../http/deadline.js";
 import { HttpRequest } from "../../../http/http-request.js";
 import { networkError } from "../../../http/network-error.js";
 import type { AgentClient } from "../../../oauth/agent.js";
+import { saysTokenRejected } from "../../../oauth/grant/rejected-token.js";
 import { escapeText } from "../../../redact.js";
 import { lateError, limitOf, responseError } from "../../clients/http-error.js";
 import { loginFirst } from "../../clients/login-first.js";
@@ -44,8 +45,9 @@ export async function sendRequest(
     });
     clearTimeout(timer);
     const foreign = reportRedirect(response, url, context.io);
+    const isRejected = await saysTokenRejected(response, request);
     await printResponse(response, context.io);
-    if (response.status >= 400) throw responseError(response, { requested: url, foreign, grant });
+    if (response.status >= 400) throw responseError(response, { requested: url, foreign, grant, isRejected });
   } finally {
     clearTimeout(timer);
     call.release();

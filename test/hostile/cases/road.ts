@@ -1,0 +1,152 @@
+import type { Reply, Seen } from "../../helpers/peer.js";
+import { type HostileCase, unless } from "../case.js";
+import type { Kit } from "../kit/kit.js";
+
+/** What is between a client and an MCP server that works: mounts, balancers, firewalls, and gateways that log users in. */
+const MCP = "/mcp";
+const TOKEN = "/pool/token";
+
+/** The result of a request of MCP, from a server without sessions that speaks no newer revision. */
+function resultOf({ body }: Seen, headers: Record<string, string | string[]> = {}): Reply {
+  const { id, method, params } = JSON.parse(body || "{}");
+  const tools = [{ name: "echo", description: "d", inputSchema: { type: "object" } }];
+  const results: Record<string, unknown> = {
+    initialize: {
+      protocolVersion: params?.protocolVersion,
+      capabilities: { tools: {} },
+      serverInfo: { name: "s", version: "1" },
+    },
+    "tools/list": { tools },
+  };
+  if (id === undefined) return { status: 202, headers, text: "" };
+  const result = results[method];
+  const error = { code: -32_601, message: "Method not found" };
+  return { headers, json: { jsonrpc: "2.0", id, ...(result ? { result } : { error }) } };
+}
+
+/** Makes the MCP server one that works, with a token. */
+function serve({ mcp }: Kit, answer: (request: Seen) => Reply = resultOf, path = MCP): void {
+  mcp.routes[path] = (request) => (request.headers.authorization ? answer(request) : mcp.refusal());
+}
+
+const listTools = ({ mcp }: Kit) => ["mcp", "tools", mcp.url, "-o", "id"];
+const login = (kit: Kit) => kit.run(["login", kit.mcp.url, "--browser", "none"]);
+const wasToldTools = (run: { stdout: string } | undefined) => ({ "the tools are listed": run?.stdout === "echo\n" });
+/** Logs in, then lists the tools. */
+const loginAndList = async (kit: Kit) => {
+  const first = await login(kit);
+  return first.code === 0 ? kit.run(listTools(kit)) : first;
+};
+
+/** A mount: `/mcp` redirects to `/mcp/`. */
+function mount(kit: Kit, status = 307): void {
+  serve(kit, resultOf, `${MCP}/`);
+  kit.mcp.routes[MCP] = { status, headers: { location: `${MCP}/` }, text: "" };
+}
+
+const redirects: HostileCase[] = [
+  {
+    id: "W1a",
+    input: "307 to every request to /mcp, to /mcp/ on the same origin",
+    result: "followed with the token, by the first request too; the address that the user gave stays the resource",
+    outcome: "ok",
+    arrange: (kit) => mount(kit),
+    drive: loginAndList,
+    check: ({ mcp, as }, run) =>
+      unless({
+        ...wasToldTools(run),
+        "the first request follows it": mcp.to(`${MCP}/`)[0]?.headers.authorization === undefined,
+        "the resource is what the user gave": as.form(TOKEN).get("resource") === mcp.url,
+      }),
+  },
+  {
+    id: "W1b",
+    input: "302 to every request with a body, to /mcp/ on the same origin",
+    result: "a refusal that says where to",
+    outcome: "refused",
+    cliOnly: true,
+    async arrange(kit) {
+      await kit.saveLogin();
+      mount(kit, 302);
+    },
+    command: listTools,
+    says: ({ mcp }) => [`redirects a POST request to "${mcp.url}/"`],
+    times: { "mcp POST /mcp/": 0 },
+  },
+  {
+    id: "W1c",
+    input: "307 to another host, to a request without a token",
+    result: "a refusal that says where to; nothing is sent there",
+    outcome: "refused",
+    code: "no_resource_metadata",
+    arrange({ mcp, elsewhere }) {
+      delete mcp.routes[mcp.wellKnown];
+      mcp.routes[MCP] = { status: 307, headers: { location: `${elsewhere.origin}/mcp` }, text: "" };
+    },
+    says: ({ elsewhere }) => [`to "${elsewhere.origin}"`],
+  },
+];
+
+/** Two nodes behind a balancer with a cookie: a session is known to one of them alone. */
+function balance(kit: Kit): void {
+  let turn = 0;
+  let home: string | undefined;
+  serve(kit, (request) => {
+    const node = /AWSALB=(\d)/.exec(request.headers.cookie ?? "")?.[1] ?? String(turn++ % 2);
+    const headers = { "set-cookie": [`AWSALB=${node}; Path=/`, "seen=canary; Max-Age=0"] };
+    if (request.body.includes('"initialize"')) home = node;
+    if (!request.headers["mcp-session-id"] && !request.body.includes('"initialize"')) return resultOf(request, headers);
+    if (home === node) return resultOf(request, { ...headers, "mcp-session-id": "session-1" });
+    const error = { code: -32_001, message: "Session not found" };
+    return { status: 404, headers, json: { jsonrpc: "2.0", id: null, error } };
+  });
+}
+
+const balancers: HostileCase[] = [
+  {
+    id: "W2",
+    input: "a cookie of a balancer, whose nodes share no sessions",
+    result: "sent to that origin, in memory alone",
+    outcome: "ok",
+    cliOnly: true,
+    async arrange(kit) {
+      await kit.saveLogin();
+      balance(kit);
+    },
+    command: listTools,
+    store: "same",
+    check: ({ mcp }, run) =>
+      unless({
+        ...wasToldTools(run),
+        "a cookie that has ended is not sent": mcp.to(MCP).every(({ headers }) => !headers.cookie?.includes("seen")),
+        "nobody is told of it": !run?.stderr.includes("AWSALB"),
+      }),
+    flags: ["--debug"],
+  },
+];
+
+const firewalls: HostileCase[] = [
+  {
+    id: "W4",
+    input: "403 to each request without a User-Agent",
+    result: "every request has one",
+    outcome: "ok",
+    arrange: (kit) => {
+      serve(kit);
+      for (const { routes } of [kit.mcp, kit.as]) {
+        for (const [path, route] of Object.entries(routes)) {
+          if (path.endsWith("/authorize")) continue;
+          routes[path] = (request, nth) => {
+            if (!request.headers["user-agent"])
+              return { status: 403, headers: { "content-type": "text/html" }, text: "no" };
+            return typeof route === "function" ? route(request, nth) : route;
+          };
+        }
+      }
+    },
+    drive: loginAndList,
+    check: (_kit, run) => unless(wasToldTools(run)),
+  },
+];
+
+export const road: readonly HostileCase[] = [...redirects, ...balancers, ...firewalls];
