@@ -1,9 +1,23 @@
 import { describe, expect, it } from "vitest";
 import { ManagementClient } from "../src/api/client.js";
+import { createBroker } from "../src/broker/broker.js";
+import { listen } from "../src/broker/listen.js";
 import { AgentClient } from "../src/oauth/agent.js";
 import { keepAlive } from "../src/oauth/keep-alive.js";
+import { loginHandlers, loginMiddlewares } from "../src/oauth/login-handlers.js";
 import { createResourceServer } from "../src/resource-server/resource-server.js";
+import { grantStore } from "../src/store/driver/grant-store.js";
+import { memoryDriver } from "../src/store/driver/memory-driver.js";
+import { reseal } from "../src/store/driver/reseal.js";
+import { fileStore } from "../src/store/file/file.js";
+import { keyringStore } from "../src/store/keychain/keyring.js";
 import { memoryStore } from "../src/store/memory.js";
+import { postgresDriver } from "../src/store/postgres/postgres-driver.js";
+import { storeSql } from "../src/store/postgres/store-sql.js";
+import { redisDriver } from "../src/store/redis/redis-driver.js";
+import { envelope } from "../src/store/seal/envelope.js";
+import { keyRing } from "../src/store/seal/key-ring.js";
+import { instrument } from "../src/telemetry/otel.js";
 
 const MCP = "https://mcp.example/mcp";
 /** Options as a program without types gives them. */
@@ -11,6 +25,10 @@ const misspelt = (options: object) => options as never;
 
 const service = new ManagementClient({ baseUrl: "https://service.example", token: "t" });
 const agent = new AgentClient({ store: memoryStore() });
+const driver = memoryDriver();
+const KEY = new Uint8Array(32);
+const RING = keyRing({ current: "a", keys: { a: KEY }, nameKey: KEY });
+const POLICY = { grants: { crm: { server: MCP } }, clients: { job: { listen: "unix:/tmp/x.sock" } } };
 
 describe("an option that a public call does not have", () => {
   it.each<[string, () => unknown, RegExp]>([
@@ -64,6 +82,47 @@ describe("an option that a public call does not have", () => {
       () => createResourceServer(misspelt({ resource: MCP, scopes: [] })),
       /createResourceServer has no option/,
     ],
+    ["of a store over a driver", () => grantStore(driver, misspelt({ sael: "none" })), /did you mean seal\?/],
+    [
+      "of its cache",
+      () => grantStore(driver, misspelt({ seal: "none", near: { ttlMs: 1, max: 1 } })),
+      /near has no option "max"; did you mean maxEntries\?/,
+    ],
+    ["of a store in files", () => fileStore("/x", misspelt({ onEmpty: 1 })), /did you mean onEmptyFile\?/],
+    ["of a store with a keychain", () => keyringStore("/x", misspelt({ falback: "file" })), /did you mean fallback\?/],
+    ["of the driver in memory", () => memoryDriver(misspelt({ clok: 1 })), /did you mean clock\?/],
+    [
+      "of the driver for Redis",
+      () => redisDriver({ send: async () => null } as never, misspelt({ prefx: "a" })),
+      /did you mean prefix\?/,
+    ],
+    [
+      "of its wait",
+      () => redisDriver({ send: async () => null } as never, misspelt({ wait: { replica: 1, timeoutMs: 1 } })),
+      /did you mean replicas\?/,
+    ],
+    [
+      "of the driver for PostgreSQL",
+      () => postgresDriver({ query: async () => ({ rows: [] }) }, misspelt({ tabel: "a" })),
+      /did you mean table\?/,
+    ],
+    ["of its SQL", () => storeSql(misspelt({ tables: "a" })), /did you mean table\?/],
+    ["of a key ring", () => keyRing(misspelt({ curent: "a" })), /did you mean current\?/],
+    ["of an envelope", () => envelope(misspelt({ rap: 1 })), /did you mean wrap\?/],
+    ["of reseal", () => reseal(driver, RING, misspelt({ onUnuseable: 1 })), /did you mean onUnusable\?/],
+    ["of a broker", () => createBroker(agent, POLICY, misspelt({ onrequest: 1 })), /did you mean onRequest\?/],
+    ["of its listeners", () => listen(createBroker(agent, POLICY), misspelt({ socket: {} })), /did you mean sockets\?/],
+    [
+      "of the pages of a login",
+      () => loginHandlers(misspelt({ agent: () => agent, redirectUrl: "x" })),
+      /did you mean redirectUri\?/,
+    ],
+    [
+      "of these pages for Express",
+      () => loginMiddlewares(misspelt({ agent: () => agent, server: [] })),
+      /did you mean servers\?/,
+    ],
+    ["of instrument", () => instrument(misspelt({ meter: 1 })), /did you mean meterProvider\?/],
     [
       "of its introspection",
       () => createResourceServer(misspelt({ introspection: { clientid: "c" } })),

@@ -3,6 +3,7 @@ import { discardBody, isEventStream } from "../http/buffered-response.js";
 import { HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
 import { isSessionUnknown } from "../http/lost-session.js";
+import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import type { RpcMessage } from "../mcp/json-rpc.js";
 import { ParamHeaders } from "../mcp/param-headers.js";
 import type { ToolPolicy } from "../mcp/tool-policy.js";
@@ -51,6 +52,8 @@ export interface Broker {
   readonly policy: BrokerPolicy;
 }
 
+const OPTIONS: OptionNames<BrokerOptions> = { agentFor: true, onRequest: true, onLoginRequired: true };
+
 /** What servers log for a client that has left; nothing is sent. */
 const CANCELLED = 499;
 /** The messages that are looked through. */
@@ -91,6 +94,7 @@ interface Routes {
  * const response = await broker.fetch(new Request("http://broker/crm/"), "job");
  */
 export function createBroker(agent: AgentClient, policy: BrokerPolicy, options: BrokerOptions = {}): Broker {
+  checkOptionNames(options, OPTIONS, "createBroker");
   const { onRequest } = options;
   const events = createEvents(onRequest && ((event) => event.type === "broker" && onRequest(event)));
   const report = (fields: EventFields<"broker">) => events.emit("broker", () => ({ type: "broker", ...fields }));

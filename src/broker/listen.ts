@@ -4,6 +4,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import { HttpRequest } from "../http/http-request.js";
+import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import type { Broker } from "./broker.js";
 import { type BrokerClient, type ListenAddress, listenAddress } from "./policy.js";
 import { groupOfFolder, listenError, pathOfInherited, prepareSocket, shareSocket } from "./socket-path.js";
@@ -50,11 +51,13 @@ export interface ListenOptions {
  * @throws `AgentAuthError` `usage` where an address cannot be used, `store_failed` for a folder or a socket that others
  * can get at
  */
-export async function listen(broker: Broker, { sockets = {} }: ListenOptions = {}): Promise<ListeningBroker> {
+export async function listen(broker: Broker, options: ListenOptions = {}): Promise<ListeningBroker> {
+  checkOptionNames(options, { sockets: true } satisfies OptionNames<ListenOptions>, "listen");
+  const { sockets = {} } = options;
   const opened: Opened[] = [];
   try {
-    for (const [client, { ...options }] of Object.entries(broker.policy.clients))
-      opened.push(await open(broker, client, options, sockets));
+    for (const [client, { ...how }] of Object.entries(broker.policy.clients))
+      opened.push(await open(broker, client, how, sockets));
   } catch (error) {
     await Promise.all(opened.map(({ close }) => close(0)));
     throw error;

@@ -1,5 +1,6 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { parseUrl } from "../http/address.js";
+import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import type { AgentClient } from "./agent.js";
 import {
   checkRedirectUri,
@@ -30,6 +31,10 @@ export interface LoginHandlersOptions<R = Request> {
   onError?: ((error: unknown) => void) | undefined;
 }
 
+const OPTIONS: OptionNames<LoginHandlersOptions> = {
+  ...{ agent: true, redirectUri: true, servers: true, idp: true, scopes: true, onError: true },
+};
+
 /** The two pages of a login, for GET requests. */
 export interface LoginHandlers {
   /**
@@ -51,6 +56,7 @@ export interface LoginHandlers {
  * app.get("/oauth/callback", (c) => logins.callback(c.req.raw));
  */
 export function loginHandlers(options: LoginHandlersOptions): LoginHandlers {
+  checkOptionNames(options, OPTIONS, "loginHandlers");
   checkRedirectUri(options.redirectUri);
   const handler = (page: LoginPage) => (request: Request) => answerPage(options, page, request, request);
   return { start: handler(startPage), callback: handler(callbackPage) };
@@ -223,6 +229,7 @@ export interface LoginMiddlewares<R extends LoginNodeRequest = LoginNodeRequest>
 export function loginMiddlewares<R extends LoginNodeRequest = LoginNodeRequest>(
   options: LoginHandlersOptions<R>,
 ): LoginMiddlewares<R> {
+  checkOptionNames(options, OPTIONS, "loginMiddlewares");
   const { origin } = checkRedirectUri(options.redirectUri);
   const middleware = (page: LoginPage): LoginMiddleware<R> => {
     return async (request, response) => {

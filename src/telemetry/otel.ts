@@ -8,6 +8,7 @@ import {
   trace,
 } from "@opentelemetry/api";
 import { usageError } from "../errors.js";
+import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { diagnosticsChannel } from "./emit.js";
 import { type AgentEvent, CHANNEL_PREFIX, EVENTS, type EventField, type EventName } from "./events.js";
 
@@ -18,6 +19,8 @@ export interface InstrumentOptions {
   /** Default: the global one. */
   tracerProvider?: TracerProvider | undefined;
 }
+
+const OPTIONS: OptionNames<InstrumentOptions> = { meterProvider: true, tracerProvider: true };
 
 /**
  * Makes metrics and spans of the events of every agent client and broker in this process. Call it once, at the start.
@@ -33,6 +36,7 @@ export interface InstrumentOptions {
  * instrument({ meterProvider, tracerProvider });
  */
 export function instrument(options: InstrumentOptions = {}): () => void {
+  checkOptionNames(options, OPTIONS, "instrument");
   const channels = diagnosticsChannel();
   if (channels === undefined) throw usageError("this runtime has no node:diagnostics_channel, which has the events");
   const { meterProvider = metrics.getMeterProvider(), tracerProvider = trace.getTracerProvider() } = options;

@@ -1,5 +1,6 @@
 import { AgentAuthError, usageError } from "../../errors.js";
 import { Lru } from "../../http/lru.js";
+import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import type { GrantStore } from "../../oauth/model/grant-store.js";
 import type { Lease } from "../../oauth/model/lease.js";
 import { quote } from "../../redact.js";
@@ -41,6 +42,10 @@ export interface GrantStoreOptions {
   timeoutMs?: number | undefined;
 }
 
+const OPTIONS: OptionNames<GrantStoreOptions> = {
+  ...{ seal: true, tenant: true, takeover: true, holder: true, near: true, timeoutMs: true },
+};
+const NEAR: OptionNames<NearOptions> = { ttlMs: true, maxEntries: true };
 /** Milliseconds after which a lease is free, unless it is extended. */
 const LEASE_TTL_MS = 4000;
 /** The tenants whose keys and newest grants a process remembers. */
@@ -166,8 +171,10 @@ function engineCheck(driver: StoreDriver): () => Promise<void> {
   };
 }
 
-function checkOptions(options: GrantStoreOptions): void {
-  const { seal, takeover, tenant, holder, near, timeoutMs } = (options ?? {}) as Partial<GrantStoreOptions>;
+function checkOptions(options: Partial<GrantStoreOptions> = {}): void {
+  const { seal, takeover, tenant, holder, near, timeoutMs } = options;
+  checkOptionNames(options, OPTIONS, "grantStore");
+  if (near !== undefined) checkOptionNames(near, NEAR, "near");
   const isSealing = typeof seal === "object" && seal !== null && typeof seal.cipherFor === "function";
   if (seal !== "none" && !isSealing) {
     const given = seal === undefined ? "is missing" : `is ${quote(seal)}`;

@@ -1,5 +1,6 @@
 import { abortedError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
+import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import type {
   DriverCallOptions,
   LeaseBusy,
@@ -41,6 +42,7 @@ const REMEMBERED_MS = 30 * 86_400_000;
 
 /** An engine in this process: its records live as long as the driver, and every driver has its own. */
 export function memoryDriver(options: MemoryDriverOptions = {}): StoreDriver {
+  checkOptionNames(options, { clock: true, location: true } satisfies OptionNames<MemoryDriverOptions>, "memoryDriver");
   // Date.now() would let a step of the machine's clock end a lease.
   const epoch = options.clock?.epoch ?? (() => Math.floor(performance.timeOrigin + performance.now()));
   return new MemoryDriver(epoch, options.location ?? "memory");

@@ -1,4 +1,5 @@
 import { AgentAuthError, abortedError, isAgentAuthError, messageOf } from "../../errors.js";
+import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import { decodeGrant } from "../../oauth/model/codec.js";
 import { quote } from "../../redact.js";
 import type { KeyRing } from "../seal/key-ring.js";
@@ -35,11 +36,9 @@ const LASTING: readonly RecordKind[] = ["grant", "client", "binding", "revocatio
  *
  * @throws `AgentAuthError` `store_unavailable` if the engine does not answer, `aborted`
  */
-export async function reseal(
-  driver: StoreDriver,
-  ring: KeyRing,
-  { signal, onUnusable = () => {} }: ResealOptions = {},
-): Promise<ResealReport> {
+export async function reseal(driver: StoreDriver, ring: KeyRing, options: ResealOptions = {}): Promise<ResealReport> {
+  checkOptionNames(options, { signal: true, onUnusable: true } satisfies OptionNames<ResealOptions>, "reseal");
+  const { signal, onUnusable = () => {} } = options;
   const report: ResealReport = { resealed: 0, current: 0, changed: 0, unusable: 0 };
   for await (const record of recordsOf(driver, LASTING)) {
     if (signal?.aborted) throw abortedError(signal);

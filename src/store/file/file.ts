@@ -3,6 +3,7 @@ import { existsSync, renameSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentAuthError } from "../../errors.js";
+import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import {
   CodecError,
   decodeBinding,
@@ -66,7 +67,9 @@ const BINDING_LEASE_MS = 10_000;
  *
  * @param folder is created by the first save
  */
-export function fileStore(folder: string, { cipher, onEmptyFile }: FileStoreOptions = {}): GrantStore {
+export function fileStore(folder: string, options: FileStoreOptions = {}): GrantStore {
+  checkOptionNames(options, { cipher: true, onEmptyFile: true } satisfies OptionNames<FileStoreOptions>, "fileStore");
+  const { cipher, onEmptyFile } = options;
   const leases = new FileLeases(join(folder, "claims"));
   const lease: GrantStore["lease"] = (name, work, options) => leases.run(name, work, options);
   const tools: FileGrantTools = {

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { AgentAuthError } from "../../errors.js";
+import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import type { GrantStore } from "../../oauth/model/grant-store.js";
 import { aesGcm, type Cipher, sealedWith } from "../file/cipher.js";
@@ -31,6 +32,10 @@ export interface KeyringStoreOptions {
   onEmptyFile?: FileStoreOptions["onEmptyFile"];
 }
 
+const OPTIONS: OptionNames<KeyringStoreOptions> = {
+  ...{ keychain: true, fallback: true, timeoutMs: true, env: true, onFallback: true, onEmptyFile: true },
+};
+
 /**
  * Grants and clients in files that are sealed (AES-256-GCM) with a key in the keychain of the operating system. The
  * keychain stores that one key and nothing else; it is read when the key is first needed, once for each store that is
@@ -42,6 +47,7 @@ export interface KeyringStoreOptions {
  *   respond. `login_required`: a file was sealed with another key, or changed since; it is not removed
  */
 export function keyringStore(folder: string, options: KeyringStoreOptions = {}): GrantStore {
+  checkOptionNames(options, OPTIONS, "keyringStore");
   const { keychain, fallback = "none", timeoutMs: timeout = KEYCHAIN_TIMEOUT, env, onFallback } = options;
   let isReported = false;
   let opened: StoreKey | undefined;

@@ -1,4 +1,5 @@
 import { type AgentAuthError, usageError } from "../../errors.js";
+import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import { OneAtATime } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import { unansweredError, unavailableError } from "../driver/bounded-driver.js";
@@ -26,6 +27,7 @@ export interface PostgresDriverOptions {
   readonly notify?: boolean | undefined;
 }
 
+const OPTIONS: OptionNames<PostgresDriverOptions> = { table: true, timeoutMs: true, notify: true };
 const DEFAULT_TIMEOUT_MS = 3000;
 const MAX_TIMEOUT_MS = 0x7fffffff;
 /** The part of a time limit that a statement waits for a lock: the server answers before this process gives up. */
@@ -50,6 +52,7 @@ const SWEEP_EVERY_MS = 60_000;
  * @throws AgentAuthError `usage` for a client of another shape, or an option that is out of its range
  */
 export function postgresDriver(access: PostgresAccess, options: PostgresDriverOptions = {}): StoreDriver {
+  checkOptionNames(options, OPTIONS, "postgresDriver");
   const timeoutMs = checkedTimeout(options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   const names = tableNames(options.table);
   const { query, address, listen, isQueuing } = adapterOf(access ?? {}, timeoutMs);

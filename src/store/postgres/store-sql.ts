@@ -1,4 +1,5 @@
 import { usageError } from "../../errors.js";
+import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import { quote } from "../../redact.js";
 
 /** The name of the table of records, unless another one is chosen. */
@@ -80,8 +81,9 @@ export interface StoreSqlOptions {
  *
  * @throws AgentAuthError `usage` for a name that cannot be used
  */
-export function storeSql({ table }: StoreSqlOptions = {}): string {
-  const { record, lease, sequence, tagIndex, expiryIndex, leaseIndex } = tableNames(table);
+export function storeSql(options: StoreSqlOptions = {}): string {
+  checkOptionNames(options, { table: true } satisfies OptionNames<StoreSqlOptions>, "storeSql");
+  const { record, lease, sequence, tagIndex, expiryIndex, leaseIndex } = tableNames(options.table);
   return `-- The store of agentauth for PostgreSQL 13 or later, version ${SCHEMA_VERSION}. It can be run again.
 -- A role that is not the owner needs: SELECT, INSERT, UPDATE, DELETE on both tables; USAGE on the sequence.
 

@@ -1,4 +1,5 @@
 import { type AgentAuthError, usageError } from "../../errors.js";
+import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import { quote } from "../../redact.js";
 import type {
   DriverCallOptions,
@@ -42,6 +43,8 @@ export interface RedisDriverOptions {
   readonly allowEviction?: boolean | undefined;
 }
 
+const OPTIONS: OptionNames<RedisDriverOptions> = { prefix: true, timeoutMs: true, wait: true, allowEviction: true };
+const WAIT: OptionNames<ReplicaWait> = { replicas: true, timeoutMs: true };
 const DEFAULT_WAIT = { replicas: 1, timeoutMs: 100 };
 
 /**
@@ -58,6 +61,8 @@ const DEFAULT_WAIT = { replicas: 1, timeoutMs: 100 };
  * ```
  */
 export function redisDriver(connection: RedisConnection, options: RedisDriverOptions = {}): StoreDriver {
+  checkOptionNames(options, OPTIONS, "redisDriver");
+  if (options.wait) checkOptionNames(options.wait, WAIT, "wait");
   const { prefix = "aa", timeoutMs = 2000, wait = DEFAULT_WAIT, allowEviction = false } = options;
   if (!/^[\w.:-]{1,64}$/.test(prefix)) throw optionError("prefix", prefix, "1 to 64 letters, digits and _.:-");
   positive("timeoutMs", timeoutMs);

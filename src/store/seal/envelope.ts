@@ -2,6 +2,7 @@ import { AgentAuthError, isAgentAuthError, usageError } from "../../errors.js";
 import { fromBase64url, toBase64url } from "../../http/base64url.js";
 import { type Clock, systemClock } from "../../http/deadline.js";
 import { Lru } from "../../http/lru.js";
+import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { escapeText } from "../../redact.js";
 import { AesKey, KEY_BYTES, type KeyInput, keyBytes } from "./key-ring.js";
@@ -25,6 +26,7 @@ export interface EnvelopeOptions {
   nameKey: KeyInput;
 }
 
+const OPTIONS: OptionNames<EnvelopeOptions> = { wrap: true, unwrap: true, nameKey: true };
 const CACHED_MS = 5 * 60_000;
 const MAX_TENANTS = 10_000;
 const SCHEMA = 1;
@@ -41,6 +43,7 @@ const KEY_NAME = "data key";
  * Each operation of the store throws `store_unavailable` if `wrap` or `unwrap` fails.
  */
 export function envelope(options: EnvelopeOptions): Sealing {
+  checkOptionNames(options ?? {}, OPTIONS, "envelope");
   return openEnvelope(options, systemClock);
 }
 

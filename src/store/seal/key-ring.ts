@@ -1,5 +1,6 @@
 import { usageError } from "../../errors.js";
 import { fromBase64url } from "../../http/base64url.js";
+import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import { quote } from "../../redact.js";
 import {
   CipherError,
@@ -107,7 +108,13 @@ export interface KeyRing extends Sealing, RecordCipher {
  *
  * @throws `AgentAuthError` `usage` for a key that is not 32 bytes, or a `current` that is not among `keys`
  */
-export function keyRing({ current, keys, nameKey }: KeyRingOptions): KeyRing {
+export function keyRing(options: KeyRingOptions): KeyRing {
+  checkOptionNames(
+    options,
+    { current: true, keys: true, nameKey: true } satisfies OptionNames<KeyRingOptions>,
+    "keyRing",
+  );
+  const { current, keys, nameKey } = options;
   const ring = new Map(
     Object.entries(keys ?? {}).map(([id, key]) => [id, new AesKey(id, keyBytes(key, `keys.${id}`))]),
   );
