@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import type { Grant } from "../../src/oauth/model/grant.js";
 import { linesOf } from "../helpers/cli.js";
-import { flowTest, hurryTimers, LOGIN_FLAGS } from "./support.js";
+import { FETCH_BROWSER, flowTest, hurryTimers, LOGIN_FLAGS } from "./support.js";
 
 const it = flowTest({ revocation: true });
 
@@ -46,8 +46,20 @@ describe("agentauth logout", () => {
     expect([code, await me.grants()]).toEqual([0, []]);
     expect(JSON.parse(stdout)).toMatchObject([{ removed: true, revoked: false, error: expect.stringMatching(/\w/) }]);
     expect(stderr).toMatch(
-      /^warning: logged out of \S+ locally, but revocation failed \(.+\): the access token stays valid until \d{4}-\S+Z$/m,
+      /^warning: logged out of \S+ locally, but its refresh token was not revoked \(.+\), nor was its access token: the next login or logout tries again; the access token stays valid until \d{4}-\S+Z$/m,
     );
+  });
+
+  it("is tried again by the next logout or login where the issuer failed", async ({ faults, me, url }) => {
+    for (const next of [
+      ["logout", url],
+      ["login", url, "--browser", FETCH_BROWSER],
+    ]) {
+      await me.logIn();
+      faults.add({ kind: "status", status: 503, path: await revocationPath(me), times: 2 });
+      await me.run(["logout", url]);
+      expect((await me.run(next)).stderr).toContain("revoked the tokens of 1 earlier logout\n");
+    }
   });
 
   it("removes the login where the issuer does not answer in time", async ({ faults, me, url }) => {

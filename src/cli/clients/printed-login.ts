@@ -1,5 +1,5 @@
 import type { AgentAuthError } from "../../errors.js";
-import type { LoginStatus } from "../../oauth/agent.js";
+import type { AgentClient, LoginStatus } from "../../oauth/agent.js";
 import { IDP_ACCOUNT } from "../../oauth/model/machine-grant.js";
 import { flagText } from "../flags/flag-name.js";
 import type { CommandContext } from "../runtime/context.js";
@@ -58,4 +58,11 @@ export function warnOfUnusable(errors: readonly AgentAuthError[], { io, redactor
     io.warn(`a stored login cannot be used: ${redactor.redact(message)}`);
     if (hint !== undefined) io.say(`hint: ${hint}`);
   }
+}
+
+/** Revokes what an issuer did not revoke at earlier logouts, and says how many of them are done. */
+export async function retryRevocations(agent: AgentClient, { io, signal }: CommandContext): Promise<void> {
+  // The command has done what it was called for.
+  const { revoked } = await agent.retryRevocations({ signal }).catch(() => ({ revoked: 0 }));
+  if (revoked > 0) io.say(`revoked the tokens of ${revoked} earlier ${revoked === 1 ? "logout" : "logouts"}`);
 }

@@ -1,7 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { followSignal } from "../../http/deadline.js";
-import type { Secret } from "../../redact.js";
 import { type Ended, type Events, knownCodeOf, observe, serverOriginOf } from "../../telemetry/emit.js";
 import type { EventFields } from "../../telemetry/events.js";
 import type { ClientKey } from "../client/client-auth.js";
@@ -20,6 +19,8 @@ export interface RemoteLogout {
    * endpoint, or returned no ID token with the login; and if it answered with a page, which may ask the user first.
    */
   sessionEnded: boolean | null;
+  /** The tokens that the issuer did not revoke although it has a revocation endpoint; undefined if there are none. */
+  notRevoked?: readonly ("refresh_token" | "access_token")[] | undefined;
   /** When the access token expires, if it was not revoked; undefined if the issuer did not say. */
   expiresAt?: Date | undefined;
   /** Why the issuer did not revoke the tokens or end the session. */
@@ -76,12 +77,14 @@ async function revokeAtIssuer(
     if (revocation === undefined) {
       return { revoked: null, sessionEnded: await endSession(grant, http, signal), expiresAt };
     }
-    await revoke(grant, revocation, { http, signal, privateKey });
-    return { revoked: true, sessionEnded: null };
+    const failures = await revoke(grant, revocation, { http, signal, privateKey });
+    const notRevoked = [...failures.keys()];
+    const [error] = failures.values();
+    if (error === undefined) return { revoked: true, sessionEnded: null };
+    const left = notRevoked.includes("access_token") ? { expiresAt } : {};
+    return { revoked: false, sessionEnded: null, notRevoked, ...left, error };
   } catch (error) {
-    const failed =
-      revocation === undefined ? { revoked: null, sessionEnded: false } : { revoked: false, sessionEnded: null };
-    return { ...failed, expiresAt, error };
+    return { revoked: null, sessionEnded: false, expiresAt, error };
   } finally {
     call.release();
   }
@@ -120,31 +123,40 @@ async function endSession(
   return isPage ? null : response.status < 400;
 }
 
-/** Revokes the refresh token first: without it no new access token can be issued. */
+type RevocableToken = NonNullable<RemoteLogout["notRevoked"]>[number];
+
+/**
+ * Revokes the refresh token first: without it no new access token can be issued. An issuer that fails to revoke it may
+ * revoke the access token.
+ *
+ * @returns why, for each token that was not revoked
+ */
 async function revoke(
   grant: Grant,
   url: string,
   requestOptions: Pick<TokenCall, "http" | "signal" | "privateKey">,
-): Promise<void> {
+): Promise<Map<RevocableToken, unknown>> {
   const { refreshToken, accessToken } = grant.tokens;
+  const failures = new Map<RevocableToken, unknown>();
   let { client: usedClient } = grant;
-  const revokeToken = (token: Secret) => {
-    const onClient = (accepted: ClientRecord) => {
-      usedClient = accepted;
-    };
-    const call = { ...requestOptions, issuer: grant.issuer, tokenEndpoint: url, client: usedClient, onClient };
-    return sendAuthenticated(call, async ({ as, client, auth, options }) => {
-      const server = { ...as, revocation_endpoint: url };
-      const response = await oauth.revocationRequest(server, client, auth, token.reveal(), options);
-      await oauth.processRevocationResponse(response);
-    });
+  const onClient = (accepted: ClientRecord) => {
+    usedClient = accepted;
   };
-  await revokeToken(refreshToken ?? accessToken);
-  if (refreshToken === undefined) return;
-  try {
-    await revokeToken(accessToken);
-  } catch (error) {
-    // Many issuers revoke only refresh tokens, and with them the access tokens (RFC 7009 section 2.1).
-    if (!isAgentAuthError(error) || error.code !== "unsupported_token_type") throw error;
+  for (const [name, token] of [["refresh_token", refreshToken] as const, ["access_token", accessToken] as const]) {
+    if (token === undefined) continue;
+    const call = { ...requestOptions, issuer: grant.issuer, tokenEndpoint: url, client: usedClient, onClient };
+    try {
+      await sendAuthenticated(call, async ({ as, client, auth, options }) => {
+        const server = { ...as, revocation_endpoint: url };
+        const response = await oauth.revocationRequest(server, client, auth, token.reveal(), options);
+        await oauth.processRevocationResponse(response);
+      });
+    } catch (error) {
+      // Many issuers revoke only refresh tokens, and with them the access tokens (RFC 7009 section 2.1).
+      const isUnsupported = isAgentAuthError(error) && error.code === "unsupported_token_type";
+      const isCovered = name === "access_token" && refreshToken !== undefined && !failures.has("refresh_token");
+      if (!(isUnsupported && isCovered)) failures.set(name, error);
+    }
   }
+  return failures;
 }

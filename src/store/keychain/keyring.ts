@@ -6,7 +6,7 @@ import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import type { GrantStore } from "../../oauth/model/grant-store.js";
 import { aesGcm, type Cipher, sealedWith } from "../file/cipher.js";
-import { type FileStoreOptions, fileStore } from "../file/file.js";
+import { fileStore } from "../file/file.js";
 import { KEY_BYTES } from "../seal/key-ring.js";
 import { CipherError } from "../seal/sealing.js";
 import { storeError } from "../store-error.js";
@@ -28,8 +28,8 @@ export interface KeyringStoreOptions {
   env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Called once, before the first write, with the reason why files are not sealed. */
   onFallback?: ((reason: string) => void) | undefined;
-  /** As that of the store in files. */
-  onEmptyFile?: FileStoreOptions["onEmptyFile"];
+  /** Called after a file that held nothing was renamed to `kept`: it counts as missing. Default: such a file is an error. */
+  onEmptyFile?: ((path: string, kept: string) => void) | undefined;
 }
 
 const OPTIONS: OptionNames<KeyringStoreOptions> = {

@@ -39,7 +39,18 @@ describe("signing out", () => {
   it("says so where the access token lives on", async () => {
     const { agent, mcp, issuer } = await loggedIn();
     issuer.routes["/pool/revoke"] = ({ body }) => ({ status: body.includes("token=refresh") ? 200 : 503, text: "" });
-    expect(await agent().disconnect(mcp.url)).toMatchObject({ removed: true, revoked: false });
+    const { revoked, notRevoked, expiresAt } = await agent().disconnect(mcp.url);
+    expect([revoked, notRevoked, expiresAt]).toEqual([false, ["access_token"], expect.any(Date)]);
+  });
+
+  it("revokes the access token all the same where the refresh token is not, and tries both again", async () => {
+    const { agent, mcp, issuer } = await loggedIn();
+    issuer.routes["/pool/revoke"] = ({ body }) => ({ status: body.includes("token=refresh") ? 503 : 200, text: "" });
+    const outcome = await agent().disconnect(mcp.url);
+    expect(outcome).toMatchObject({ revoked: false, notRevoked: ["refresh_token"], error: { code: "server_error" } });
+    expect(outcome).not.toHaveProperty("expiresAt");
+    issuer.routes["/pool/revoke"] = { status: 200, text: "" };
+    expect(await agent().retryRevocations()).toEqual({ revoked: 1, pending: 0 });
   });
 
   it("revokes the access token where there is no other", async () => {

@@ -7,7 +7,7 @@ import type { AccessToken } from "../../../oauth/model/grant.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
-import { type PrintedLogin, printedLogin } from "../../clients/printed-login.js";
+import { type PrintedLogin, printedLogin, retryRevocations } from "../../clients/printed-login.js";
 import { repairHome } from "../../config/home-access.js";
 import type { TokenFlags } from "../../flags/agent.js";
 import { escapeJson } from "../../output/safe-json.js";
@@ -74,6 +74,8 @@ async function logIn(options: TokenFlags, context: CommandContext): Promise<numb
     return beginLogin(url, { ...options, ...(options.output === undefined && { json: true }) }, context);
   }
   const agent = await context.agent({ login: "always" });
+  // While the user logs in.
+  const retried = retryRevocations(agent, context);
   if (typeof options.wait === "string") {
     const finished = await finishLogin(agent, { id: options.wait, url, options, context });
     if ("rejected" in finished) return beginAgain(url, finished.rejected, options, context);
@@ -82,6 +84,7 @@ async function logIn(options: TokenFlags, context: CommandContext): Promise<numb
       : reportIdpLogin(await storedIdpLogin(agent, finished.token), options, context));
   } else if (idp === undefined) await reportLogin(agent, await agent.login(url, { scope, signal }), options, context);
   else await reportIdpLogin(await agent.loginIdp({ scope, signal }), options, context);
+  await retried;
   return undefined;
 }
 

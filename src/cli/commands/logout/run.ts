@@ -2,7 +2,7 @@ import { AgentAuthError, isAgentAuthError, usageError } from "../../../errors.js
 import type { AgentClient, LoginStatus } from "../../../oauth/agent.js";
 import { escapeText, shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
-import { warnOfUnusable } from "../../clients/printed-login.js";
+import { retryRevocations, warnOfUnusable } from "../../clients/printed-login.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
 import { rowColumns } from "../../output/columns.js";
 import { isOutputGiven, printRows } from "../../output/writer.js";
@@ -36,6 +36,8 @@ export async function runLogout(options: StoredLoginFlags, context: CommandConte
           };
   if (isOutputGiven(options)) await printRows(logouts, LOGOUT_COLUMNS, options, context);
   warnOfUnusable(unusable, context);
+  // An issuer that has just failed is asked by the next command.
+  if (logouts.every(({ revoked }) => revoked !== false)) await retryRevocations(agent, context);
   if (failure) throw failure;
   return unusable.length > 0 ? EXIT_CODES.store : undefined;
 }
@@ -91,14 +93,23 @@ export async function logout(
   profile: string,
   { io, signal, redactor, now }: CommandContext,
 ): Promise<LogoutResult> {
-  const { removed, revoked, sessionEnded, expiresAt, error } = await agent.disconnect(server, { account, signal });
+  const { removed, revoked, sessionEnded, notRevoked, expiresAt, error } = await agent.disconnect(server, {
+    account,
+    signal,
+  });
   const why = revoked === false || sessionEnded === false ? redactor.redact(reasonOf(error)) : null;
   const where = account == null ? server : `${server} (account ${account})`;
   const remaining = remainingLife(expiresAt, now());
   if (!removed) io.say(`not logged in at ${where}`);
   else if (revoked === true) io.say(`logged out of ${where}`);
-  else if (revoked === false) io.warn(`logged out of ${where} locally, but revocation failed (${why}): ${remaining}`);
-  else if (sessionEnded === false) {
+  else if (revoked === false) {
+    const isAccessLeft = notRevoked?.includes("access_token") !== false;
+    const left = notRevoked?.includes("refresh_token")
+      ? `its refresh token was not revoked (${why})${isAccessLeft ? ", nor was its access token" : ""}`
+      : `its access token was not revoked (${why})`;
+    const next = "the next login or logout tries again";
+    io.warn(`logged out of ${where} locally, but ${left}: ${next}${isAccessLeft ? `; ${remaining}` : ""}`);
+  } else if (sessionEnded === false) {
     const failure = `its session was not ended (${why}), and its issuer has no revocation endpoint`;
     io.warn(`logged out of ${where} locally, but ${failure}: ${remaining}`);
   } else {
