@@ -27,10 +27,11 @@ export interface HintContext extends LoginCommandContext {
   operands?: Readonly<Record<string, unknown>>;
 }
 
-/** The operand that a placeholder of a hint stands for. */
-const PLACEHOLDERS: Readonly<Record<string, string>> = {
-  "<mcp_url>": "url",
-  "<host>": "host",
+/** The operand that a placeholder of a hint stands for, and what it looks like. */
+const PLACEHOLDERS: Readonly<Record<string, readonly [operand: string, form: RegExp]>> = {
+  // A URL may have a secret in its query, or before its host.
+  "<mcp_url>": ["url", /^https?:[^?#@]+$/],
+  "<host>": ["host", /^[^?#@]+$/],
 };
 
 const giveToken = () => `set AGENTAUTH_API_TOKEN, or store a token: ${storingToken()}`;
@@ -58,9 +59,9 @@ const LATER = "call again later, or allow more attempts with --retries <n>";
 export function cliHint(error: AgentAuthError, context: HintContext = {}): AgentAuthError {
   const known = error.remedy === undefined ? (error.hint ?? missingHint(error)) : hintOf(error.remedy, error, context);
   const hint = known?.replace(/<\w+>/g, (placeholder) => {
-    const value = context.operands?.[ownValue(PLACEHOLDERS, placeholder) ?? ""];
-    // A URL may have a secret in its query, or before its host.
-    return typeof value === "string" && /^[^?#@]+$/.test(value) ? operandToPaste(value) : placeholder;
+    const [operand = "", form] = ownValue(PLACEHOLDERS, placeholder) ?? [];
+    const value = context.operands?.[operand];
+    return typeof value === "string" && form?.test(value) ? operandToPaste(value) : placeholder;
   });
   return hint === error.hint && error.remedy === undefined ? error : withHint(error, hint);
 }

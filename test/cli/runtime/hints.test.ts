@@ -611,8 +611,8 @@ describe("a placeholder of a hint", () => {
   it.each<[HintContext["operands"], string]>([
     [undefined, hint],
     [{ url: SERVER, host: "cursor", other: "x" }, `see ${SERVER}, cursor, <other> and <constructor>`],
-    [{ url: "-x", host: ["a"] }, "see -- -x, <host>, <other> and <constructor>"],
-    [{ url: "a b", host: "" }, "see 'a b', <host>, <other> and <constructor>"],
+    [{ url: "node", host: "-x" }, "see <mcp_url>, -- -x, <other> and <constructor>"],
+    [{ url: "https://a b", host: ["a"] }, "see 'https://a b', <host>, <other> and <constructor>"],
     [{ url: `${SERVER}?secret`, host: "u:p@h" }, hint],
     [{ url: `${SERVER}#secret` }, hint],
   ])("is the operand that was typed, unless that may have a secret: %j", (operands, expected) => {

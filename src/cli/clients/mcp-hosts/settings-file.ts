@@ -45,7 +45,7 @@ export function changeHostFile(
     }
     // A rename would also replace a read-only file.
     if ((original.stat.mode & 0o222) === 0)
-      throw storeError(`the file ${path} is read-only`, undefined, changingMode("u+w", path));
+      throw storeError(`the file ${path} is read-only`, undefined, changingMode("u+w", path, original.stat.uid));
     const backup = `${target}.${new Date().toISOString().replace(/[-:.]/g, "")}.agentauth.bak`;
     fs.writeFileSync(backup, original.bytes, { flag: "wx", mode: 0o600, flush: true });
     keepModeAndOwner(backup, original.stat);

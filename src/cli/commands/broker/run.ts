@@ -5,9 +5,9 @@ import { type BrokerListener, listen } from "../../../broker/listen.js";
 import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "../../../broker/policy.js";
 import { AgentAuthError, messageOf, usageError } from "../../../errors.js";
 import { parseStrictJson } from "../../../http/strict-json.js";
-import { changingMode } from "../../../platform/shell.js";
 import { writeSecretFile } from "../../../profile/secrets.js";
 import { quote } from "../../../redact.js";
+import { checkOwner } from "../../../store/private/trusted-path.js";
 import { buildBroker, policyOfFlags } from "../../clients/broker.js";
 import type { AgentFlags } from "../../flags/agent.js";
 import { countText } from "../../output/value.js";
@@ -130,11 +130,8 @@ function policyOf({ config, grant, listen: address, socketGroup }: BrokerFlags):
   if (other !== undefined) throw usageError(`--config and ${other} do not go together`, `put ${other} into the file`);
   const from = `the file ${quote(config)}`;
   try {
-    const { mode, uid } = statSync(config);
-    const isForeign = process.getuid !== undefined && uid !== 0 && uid !== process.getuid();
     // Who can write it, can let any program use the logins.
-    if (process.platform !== "win32" && ((mode & 0o022) !== 0 || isForeign))
-      throw usageError(`${from} can be changed by others`, changingMode("go-w", config));
+    checkOwner(from, config, statSync(config), "go-w");
     return checkPolicy(parseStrictJson(readFileSync(config, "utf8")), from);
   } catch (error) {
     if (error instanceof AgentAuthError) throw error;

@@ -176,7 +176,10 @@ describe("a policy that is wrong", () => {
     writeFileSync(file, JSON.stringify({ grants, clients }), { mode: 0o600 });
     chownSync(file, 12_345, 12_345);
     const { code, stderr } = await user.run(check(file));
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("can be changed by others") });
+    expect({ code, stderr }).toEqual({
+      code: 8,
+      stderr: expect.stringContaining(`belongs to another user (uid 12345)\nhint: chown 0 ${file}\n`),
+    });
   });
 
   it.skipIf(ON_WINDOWS)("is refused where others can change the file", async ({ user }) => {
@@ -184,8 +187,8 @@ describe("a policy that is wrong", () => {
     writeFileSync(file, JSON.stringify({ grants, clients }));
     chmodSync(file, 0o666);
     expect(await user.run(check(file))).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining(`can be changed by others\nhint: chmod go-w ${file}`),
+      code: 8,
+      stderr: expect.stringContaining(`can be written by others (mode 0666, owner: you)\nhint: chmod go-w ${file}\n`),
     });
   });
 
