@@ -4,7 +4,7 @@ import { systemClock } from "../http/deadline.js";
 import { HttpHeaders } from "../http/http-headers.js";
 import { HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
-import { isReference } from "../profile/secrets.js";
+import { isReference, noteReference } from "../profile/secrets.js";
 import { Redactor } from "../redact.js";
 import { createIo, type Io, PipeClosed } from "./io/io.js";
 import { reportError } from "./output/errors.js";
@@ -39,7 +39,8 @@ export async function run(
   for (const name of SECRET_VARIABLES) {
     const value = io.env[name] ?? "";
     // A reference to a secret is none.
-    if (!isReference(value)) redactor.add(value);
+    if (isReference(value)) noteReference(value, io.env);
+    else redactor.add(value);
     // A browser or another program that we start must not find our secrets in its environment.
     delete (host.env as Record<string, string | undefined>)[name];
   }

@@ -12,7 +12,7 @@ import type { Env } from "../platform/system.js";
 import { quote, Redactor } from "../redact.js";
 import { readTrustedFile } from "../store/private/private-file.js";
 import { createFetch } from "../transport/network.js";
-import { commandOutput, namedSecret, referencedSecret, secretLine, wordsOf } from "./secrets.js";
+import { commandOutput, namedSecret, noteSecretVariables, referencedSecret, secretLine, wordsOf } from "./secrets.js";
 
 /** What a source works with. */
 export interface AssertionSourceOptions {
@@ -47,13 +47,13 @@ const SOURCES: Readonly<Record<string, { form: string; open: OpenSource }>> = {
   file: { form: "file:PATH", open: (path, { from }) => ofFile(path, from) },
   env: {
     form: "env:NAME",
-    open: (name, { env, from }) => ofText(() => referencedSecret(`env:${name}`, from, env).read()),
+    open: (name, { env, from }) => ofText(referencedSecret(`env:${name}`, from, env).read),
   },
   exec: {
     form: "exec:COMMAND",
-    open: (command, { from }) => {
+    open: (command, { env, from }) => {
       const words = wordsOf(command, from);
-      return { workload: `exec:${command}`, get: ({ signal }) => secretLine(words, { from, signal }) };
+      return { workload: `exec:${command}`, get: ({ signal }) => secretLine(words, { from, env, signal }) };
     },
   },
   url: {
@@ -110,6 +110,7 @@ function ofText(read: () => string): Parts {
 function ofGithub(host: SourceHost): Parts {
   const { env, from } = host;
   const { ACTIONS_ID_TOKEN_REQUEST_URL: address, ACTIONS_ID_TOKEN_REQUEST_TOKEN: token } = env;
+  noteSecretVariables(env, "ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN");
   return {
     // A runner of one's own may keep its store for the next job, which may be another repository's.
     workload: `github-actions ${env["GITHUB_REPOSITORY"]} ${env["GITHUB_RUN_ID"]} ${env["GITHUB_JOB"]}`,
@@ -144,6 +145,7 @@ function ofGoogle(host: SourceHost): Parts {
 /** A managed identity: of App Service and Container Apps by the variables that these set, else of a virtual machine. */
 function ofAzure(host: SourceHost): Parts {
   const { IDENTITY_ENDPOINT: endpoint, IDENTITY_HEADER: secret, AZURE_CLIENT_ID: identity } = host.env;
+  noteSecretVariables(host.env, "IDENTITY_ENDPOINT", "IDENTITY_HEADER");
   const server = host.env["AZURE_POD_IDENTITY_AUTHORITY_HOST"] || "http://169.254.169.254";
   const isApp = endpoint && secret;
   const address = isApp ? endpoint : `${server.replace(/\/$/, "")}/metadata/identity/oauth2/token`;
@@ -168,7 +170,7 @@ function ofSpire({ env, from }: SourceHost): Parts {
     workload: "spiffe",
     async get({ audience, signal }) {
       const words = ["spire-agent", "api", "fetch", "jwt", "-audience", audience, "-output", "json"];
-      const text = await commandOutput([...words, ...(socket ? ["-socketPath", socket] : [])], { from, signal });
+      const text = await commandOutput([...words, ...(socket ? ["-socketPath", socket] : [])], { from, env, signal });
       const svid = /"svid"\s*:\s*"([\w.-]+)"/.exec(text)?.[1];
       if (svid === undefined)
         throw usageError(`${from}: spire-agent printed no JWT-SVID`, "register the workload with SPIRE");

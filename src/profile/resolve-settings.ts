@@ -6,7 +6,7 @@ import { quote, shellWord } from "../redact.js";
 import { loginSettings, type ProfileLoginSetting } from "./login-settings.js";
 import { checkSetting, isEngine, type Profile, type StoreKind } from "./profile-settings.js";
 import { checkSandboxToken, readSandboxState } from "./sandbox-state.js";
-import { checkApiToken, isReference, referencedSecret } from "./secrets.js";
+import { checkApiToken, isReference, noteReference, referencedSecret } from "./secrets.js";
 import {
   type ApiTokenSetting,
   findHome,
@@ -197,6 +197,8 @@ function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from
   }
   const { api_token: reference, sandbox_token: sandbox, base_url: bound } = entries;
   if (reference === undefined && sandbox === undefined) return undefined;
+  // It is kept from other programs also where it is not for this service.
+  noteReference(reference ?? "", env);
   const named = { reference: { value: reference ?? "(that of the sandbox)", source: from } };
   // A profile's token goes to the profile's service alone, whatever sets another base URL.
   if (baseUrl && (bound === undefined || new URL(bound).origin !== new URL(baseUrl.value).origin)) {

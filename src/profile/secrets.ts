@@ -39,6 +39,43 @@ const REFERENCE = /^(env:[A-Za-z_]\w*|(file|exec):.+)$/;
 /** The forms of a reference, for messages. */
 export const REFERENCES = "env:NAME, file:PATH or exec:COMMAND";
 
+/** What is known of the sources of secrets in an environment. */
+interface Sources {
+  /** The variables that hold a secret which was named, or a credential for one. */
+  readonly variables: Set<string>;
+  /** Milliseconds that a command may take. A vault may ask its user first. */
+  limitMs: number;
+}
+
+const SOURCES = new WeakMap<Env, Sources>();
+
+function sourcesIn(env: Env): Sources {
+  const sources = SOURCES.get(env) ?? { variables: new Set(), limitMs: 30_000 };
+  SOURCES.set(env, sources);
+  return sources;
+}
+
+/** Notes the variable that a reference names. */
+export function noteReference(reference: string, env: Env): void {
+  if (reference.startsWith("env:")) noteSecretVariables(env, reference.slice("env:".length));
+}
+
+/** Notes variables that hold a secret. @param env the environment of the run */
+export function noteSecretVariables(env: Env, ...names: readonly string[]): void {
+  for (const name of names) sourcesIn(env).variables.add(name);
+}
+
+/** The environment of a program that we start, without the variables whose secrets this run has named. */
+export function withoutSecretVariables(inherited: Env, env: Env): Env {
+  const { variables } = sourcesIn(env);
+  return Object.fromEntries(Object.entries(inherited).filter(([name]) => !variables.has(name)));
+}
+
+/** Bounds the commands that print secrets. */
+export function limitSecretCommands(env: Env, limitMs: number): void {
+  sourcesIn(env).limitMs = limitMs;
+}
+
 /** Whether a text names a secret. */
 export function isReference(text: string): boolean {
   return REFERENCE.test(text);
@@ -55,7 +92,8 @@ export function referencedSecret(reference: string, from: string, env: Env): Sec
   const name = rest.join(":");
   const source = `${from}, ${name}`;
   if (kind === "file") return { read: () => readSecretFile(name), source };
-  if (kind === "exec") return { read: printedSecret(name, from), source };
+  if (kind === "exec") return { read: printedSecret(name, { from, env }), source };
+  noteReference(reference, env);
   return {
     source,
     read() {
@@ -94,26 +132,23 @@ export function namedSecret(named: string, from: string, env: Env): string {
   return isReference(named) ? referencedSecret(named, from, env).read() : readSecretFile(named);
 }
 
-function printedSecret(command: string, from: string): () => string {
+function printedSecret(command: string, options: CommandOptions): () => string {
   let known = { secret: "", endsAt: 0 };
   return () => {
     if (known.endsAt > Date.now()) return known.secret;
-    const secret = secretLineSync(wordsOf(command, from), { from });
+    const secret = secretLineSync(wordsOf(command, options.from), options);
     const exp = readClaims(secret)?.claims["exp"];
     known = { secret, endsAt: typeof exp === "number" ? exp * 1000 : Number.POSITIVE_INFINITY };
     return secret;
   };
 }
 
-/** Milliseconds that a command may take: a vault may ask its user first. */
-const LIMIT_MS = 30_000;
-
 /** How a command is run. */
 export interface CommandOptions {
   /** What names the command, for messages. */
   from: string;
-  /** Milliseconds that it may take. Default 30,000. */
-  limitMs?: number | undefined;
+  /** The environment of the run, which bounds it; default: 30 seconds. */
+  env?: Env | undefined;
   /** Aborts it. */
   signal?: AbortSignal | undefined;
 }
@@ -147,7 +182,7 @@ export function secretLineSync(words: readonly string[], options: CommandOptions
     killSignal: "SIGKILL",
     maxBuffer: MAX_BYTES,
     stdio: ["ignore", "pipe", "pipe"],
-    timeout: options.limitMs ?? LIMIT_MS,
+    timeout: limitOf(options),
     windowsHide: true,
   };
   const { error, ...ended } = spawnSync(program, args, run);
@@ -164,7 +199,7 @@ export async function secretLine(words: readonly string[], options: CommandOptio
 
 /** What a command prints, of any number of lines; else as {@link secretLineSync}. */
 export async function commandOutput(words: readonly string[], options: CommandOptions): Promise<string> {
-  const { limitMs = LIMIT_MS, signal } = options;
+  const { signal } = options;
   const [program = "", ...args] = words;
   const start = await loadSpawn();
   // After that wait: a signal that has fired reports it to no listener that is added later.
@@ -180,7 +215,7 @@ export async function commandOutput(words: readonly string[], options: CommandOp
       for (const name of ["stdout", "stderr"] as const) child[name]?.destroy();
     };
     const onAbort = () => stop("ABORT_ERR");
-    const timer = setTimeout(() => stop("ETIMEDOUT"), limitMs);
+    const timer = setTimeout(() => stop("ETIMEDOUT"), limitOf(options));
     signal?.addEventListener("abort", onAbort);
     for (const name of ["stdout", "stderr"] as const) {
       child[name]?.setEncoding("utf8").on("data", (part: string) => {
@@ -201,15 +236,16 @@ export async function commandOutput(words: readonly string[], options: CommandOp
   return outputOf(words, ended, options);
 }
 
-function outputOf(
-  [program]: readonly string[],
-  ended: CommandEnd,
-  { from, limitMs = LIMIT_MS }: CommandOptions,
-): string {
+function limitOf({ env = {} }: CommandOptions): number {
+  return sourcesIn(env).limitMs;
+}
+
+function outputOf([program]: readonly string[], ended: CommandEnd, options: CommandOptions): string {
+  const { from } = options;
   const { code, status, stdout = "", stderr = "" } = ended;
   const what = `the command ${quote(program)} of ${from}`;
   if (code === "ETIMEDOUT") {
-    const message = `${what} did not end within ${limitMs / 1000} s, and was stopped`;
+    const message = `${what} did not end within ${limitOf(options) / 1000} s, and was stopped`;
     throw new AgentAuthError("timeout", message, { class: "unavailable", hint: "run it by hand: it may wait for you" });
   }
   if (code === "ENOBUFS") throw secretCommandError(`${what} printed more than ${MAX_BYTES} bytes, and was stopped`);

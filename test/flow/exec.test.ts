@@ -56,6 +56,19 @@ describe("the command", () => {
     expect(Object.keys(seen)).not.toContain("AGENTAUTH_API_TOKEN");
   });
 
+  it("has no variable that a setting or another variable names for a secret", async ({ me, url }) => {
+    await me.logIn();
+    expect((await me.run(["config", "set", "api_token", "env:OF_PROFILE"])).code).toBe(0);
+    const env = { OF_PROFILE: "secret", OF_VARIABLE: "secret", OTHER: "no secret" };
+    const names = { AGENTAUTH_CLIENT_SECRET: "env:OF_VARIABLE" };
+    const child = ["--", "sh", "-c", 'echo "$OF_PROFILE$OF_VARIABLE$OTHER"'];
+    const api = { AGENTAUTH_API_TOKEN: undefined };
+    const args = ["exec", url, ...child];
+    expect(await me.run(args, { env: { ...env, ...names, ...api } })).toMatchObject({ code: 0, stdout: "no secret\n" });
+    const broker = ["exec", "--broker", `mcp=${url}`, ...child];
+    expect(await me.run(broker, { env: { ...env, ...names, ...api } })).toMatchObject({ stdout: "no secret\n" });
+  });
+
   it("reads the standard input of agentauth", async ({ url, user }) => {
     const stdin = "line\n".repeat(100_000);
     const { code, stdout } = await user.run(["exec", url, "--", "cat"], { stdin });

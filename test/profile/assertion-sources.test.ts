@@ -4,6 +4,7 @@ import { delimiter, join } from "node:path";
 import { it as base, describe, expect, onTestFinished, vi } from "vitest";
 import { workloadFrom } from "../../src/node/index.js";
 import { type AssertionSourceOptions, openSource } from "../../src/profile/assertion-sources.js";
+import { withoutSecretVariables } from "../../src/profile/secrets.js";
 import { unsignedJwt } from "../helpers/client-keys.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { endless, Peer, type Reply, type Seen, silence } from "../helpers/peer.js";
@@ -423,6 +424,22 @@ describe("the tokens of a workload are stored apart", () => {
     expect(names[0]).toBe(names[2]);
     expect(names[0]).not.toBe(names[1]);
     expect(nameOf(`file:${file("named", one)}`)).toBe(names[0]);
+  });
+
+  it("keeps the variables of its credential from other programs", () => {
+    const env = { TOKEN: "x", IDENTITY_ENDPOINT: "http://127.0.0.1", IDENTITY_HEADER: "x", OTHER: "y" };
+    const job = { ACTIONS_ID_TOKEN_REQUEST_URL: "http://127.0.0.1", ACTIONS_ID_TOKEN_REQUEST_TOKEN: "x" };
+    for (const source of ["env:TOKEN", "azure", "github-actions"]) {
+      const own = { ...env, ...job };
+      openSource(source, {}, { env: own, fetch, from: "--assertion" });
+      expect(Object.keys(withoutSecretVariables(own, own)).filter((name) => name !== "OTHER")).toEqual(
+        {
+          "env:TOKEN": ["IDENTITY_ENDPOINT", "IDENTITY_HEADER", ...Object.keys(job)],
+          azure: ["TOKEN", ...Object.keys(job)],
+          "github-actions": Object.keys(env).slice(0, 3),
+        }[source],
+      );
+    }
   });
 
   it("by the job of a runner, the identity at a cloud, the command or the address", () => {

@@ -1,7 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { Env } from "../../src/platform/system.js";
 import {
+  limitSecretCommands,
   namedSecret,
   referencedSecret,
   secretLine,
@@ -17,9 +19,15 @@ const NODE = process.execPath;
 const node = (program: string) => [NODE, "-e", program];
 const LIMIT = 20_000;
 
+function limited(limitMs: number): Env {
+  const env = {};
+  limitSecretCommands(env, limitMs);
+  return env;
+}
+
 describe.each([
-  ["at once", async (words: string[], limitMs = LIMIT) => secretLineSync(words, { from: "--x", limitMs })],
-  ["without waiting", (words: string[], limitMs = LIMIT) => secretLine(words, { from: "--x", limitMs })],
+  ["at once", async (words: string[], limitMs = LIMIT) => secretLineSync(words, { from: "--x", env: limited(limitMs) })],
+  ["without waiting", (words: string[], limitMs = LIMIT) => secretLine(words, { from: "--x", env: limited(limitMs) })],
 ])("a command that is run %s", (_how, run) => {
   it("returns the line that it prints, and reads nothing", async () => {
     expect(await run(node("process.stdin.on('data', () => {}).on('end', () => console.log('s3 cr\"et'))"))).toBe(

@@ -13,9 +13,11 @@ import {
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
+import type { Env } from "../../src/platform/system.js";
 import {
   commandOutput,
   isReference,
+  limitSecretCommands,
   namedSecret,
   readSecretFile,
   referencedSecret,
@@ -187,12 +189,17 @@ describe("writing", () => {
 
 /** The words that run a script of a shell. */
 const sh = (script: string) => ["sh", "-c", script];
+function limited(limitMs: number | undefined): Env {
+  const env = {};
+  if (limitMs !== undefined) limitSecretCommands(env, limitMs);
+  return env;
+}
 const ALONE = "it must print the secret alone, in one line";
 
 // How programs that ignore all of this are ended is in secrets.process.test.ts.
 describe.skipIf(ON_WINDOWS).each([
-  ["at once", async (words: string[], limitMs?: number) => secretLineSync(words, { from: "--x", limitMs })],
-  ["without waiting", (words: string[], limitMs?: number) => secretLine(words, { from: "--x", limitMs })],
+  ["at once", async (words: string[], limitMs?: number) => secretLineSync(words, { from: "--x", env: limited(limitMs) })],
+  ["without waiting", (words: string[], limitMs?: number) => secretLine(words, { from: "--x", env: limited(limitMs) })],
 ])("a command of a shell that is run %s", (_how, run) => {
   it.each([
     ["a line", "echo 's3 cr\"et'", 's3 cr"et'],

@@ -1,5 +1,6 @@
 import { openAudit } from "../../profile/audit.js";
 import { readSettings } from "../../profile/resolve-settings.js";
+import { limitSecretCommands } from "../../profile/secrets.js";
 import { findHome, homeFolder } from "../../profile/settings.js";
 import { storeChoiceOf } from "../../profile/store-choice.js";
 import { flagText } from "../flags/flag-name.js";
@@ -11,6 +12,7 @@ export function createCommandContext(
   flags: ContextFlags,
   settings = once(() => readSettings(flags, run.io.env, flagText)),
 ): CommandContext {
+  if (flags.timeout !== undefined) limitSecretCommands(run.io.env, flags.timeout * 1000);
   const context: CommandContext = {
     ...run,
     settings,

@@ -2,6 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { usageError } from "../../../errors.js";
 import { runnableFileText, shellSyntax } from "../../../platform/shell.js";
 import { loadSpawn, system, withVariable } from "../../../platform/system.js";
+import { withoutSecretVariables } from "../../../profile/secrets.js";
 import { quote } from "../../../redact.js";
 import type { Io, OutStream } from "../../io/io.js";
 import { formatError } from "../../output/errors.js";
@@ -54,7 +55,7 @@ export async function runChild(
   try {
     try {
       const [program = "", ...words] = command;
-      const env = withVariable(own.env, ...variable());
+      const env = withVariable(withoutSecretVariables(own.env, io.env), ...variable());
       child = spawn(program, words, { env, stdio: pipes.stdio, shell: false, windowsHide: true });
     } finally {
       closeWriteEnds(pipes);
