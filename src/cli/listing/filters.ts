@@ -10,7 +10,7 @@ export interface Filter {
   flags: readonly string[];
   /** The flags with their values, as they were given. */
   text: string;
-  /** A sentence for each filter value that no item had and that is not documented. */
+  /** A sentence for each filter value that no item had and that is not documented, and for a range of times without one. */
   mistyped(): string[];
 }
 
@@ -36,12 +36,12 @@ export function buildFilter(flags: FilterFlags, now: number, documented: Documen
     const glob = globPattern(title);
     tests.push(["--title", (item) => typeof item.title === "string" && glob.test(item.title), title]);
   }
+  const after = seenAfter === undefined ? Number.NEGATIVE_INFINITY : parseTime(seenAfter, "--seen-after", now);
+  const before = seenBefore === undefined ? Number.POSITIVE_INFINITY : parseTime(seenBefore, "--seen-before", now);
   if (seenAfter !== undefined) {
-    const after = parseTime(seenAfter, "--seen-after", now);
     tests.push(["--seen-after", (item) => seenAt(item) >= after, seenAfter]);
   }
   if (seenBefore !== undefined) {
-    const before = parseTime(seenBefore, "--seen-before", now);
     tests.push(["--seen-before", (item) => seenAt(item) < before, seenBefore]);
   }
   if (tests.length === 0) return undefined;
@@ -53,7 +53,10 @@ export function buildFilter(flags: FilterFlags, now: number, documented: Documen
       for (const { look } of exact) look(item);
       return tests.every(([, test]) => test(item));
     },
-    mistyped: () => exact.flatMap(({ mistyped }) => mistyped() ?? []),
+    mistyped: () => [
+      ...exact.flatMap(({ mistyped }) => mistyped() ?? []),
+      ...(after < before ? [] : [`nothing was last seen after ${seenAfter} and before ${seenBefore}: the range is empty`]),
+    ],
   };
 }
 
@@ -105,7 +108,9 @@ export function parseTime(text: string, flag: string, now: number): number {
   const ago = /^(\d+(?:\.\d+)?)([smhdw])$/.exec(text);
   if (ago) return now / 1000 - Number(ago[1]) * (UNITS[ago[2] ?? ""] ?? 0);
   const at = DATE.test(text) ? Date.parse(text) / 1000 : Number.NaN;
-  if (!Number.isNaN(at)) return at;
+  // A day that the month does not have would be one of the next month.
+  const day = text.slice(0, 10);
+  if (!Number.isNaN(at) && new Date(day).toISOString().startsWith(day)) return at;
   throw usageError(
     `${flag} ${quote(text)} is not a time`,
     "give a time ago such as 30m, 12h, 7d or 2w, or a date such as 2026-01-31 or 2026-01-31T08:00:00Z",

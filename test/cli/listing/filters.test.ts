@@ -50,6 +50,18 @@ describe("a filter", () => {
     expect(matches({ title: glob }, { title })).toBe(expected);
   });
 
+  it("reports a range of times that is empty", () => {
+    const warnings = (seenAfter: string, seenBefore: string) => buildFilter({ seenAfter, seenBefore }, NOW)?.mistyped();
+    expect(warnings("7d", "1h")).toEqual([]);
+    for (const [after, before] of [
+      ["1h", "7d"],
+      ["2026-01-02", "2026-01-02"],
+    ] as const)
+      expect(warnings(after, before)).toEqual([
+        `nothing was last seen after ${after} and before ${before}: the range is empty`,
+      ]);
+  });
+
   it("finds no title where there is none", () => {
     for (const title of [undefined, null, 7]) expect(matches({ title: "*" }, { title })).toBe(false);
   });
@@ -103,6 +115,9 @@ describe("times", () => {
     "2026",
     "x2026-01-31",
     "2026-01-31x",
+    "2026-02-30",
+    "2026-02-29T08:00:00Z",
+    "2026-04-31T08:00:00+02:00",
     "x7d",
     "7dx",
   ])("%j is none", (text) => {
