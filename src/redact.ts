@@ -73,15 +73,22 @@ const makeUnsafe = () =>
   /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800\u{1d159}]|[^\S ]|(?:(?!\p{Default_Ignorable_Code_Point})\p{M}){9,}/gu;
 // Presentation selectors are invisible too, but they belong to the emoji that they follow.
 const makeEmojiSelector = () => /(?!\p{Cn})\p{Extended_Pictographic}\ufe0f$/u;
+// Where a joiner changes what one sees (UAX 31, rules A1, A2 and B, as UTS 39 section 3.1.1 has them): between Arabic letters of
+// which the first joins to its left, after a virama of an Indic script, and in a sequence of emoji.
+const makeJoiner = () =>
+  /(?<=(?![\u0621-\u0625\u0627\u0629\u062f-\u0632\u0648\u0671-\u0677\u0688-\u0699\u06c0\u06c3-\u06cb\u06cd\u06cf\u06d2\u06d3\u06d5\u06ee\u06ef])(?=\p{L})\p{Script=Arabic}\p{M}{0,8})\u200c(?=\p{M}{0,8}(?=\p{L})\p{Script=Arabic})|(?<=\p{L}\p{M}{0,8}[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d3b\u0d3c\u0d4d\u0dca\u1039\u103a\u17d2\u1b44\ua9c0])(?:\u200c(?=\p{L})|\u200d)|(?<=\p{Emoji_Presentation}|\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}])\u200d(?=(?!\p{Cn})\p{Extended_Pictographic})/uy;
 // Reading a pattern of Unicode properties takes milliseconds, which a run that prints plain ASCII saves.
 let unsafe: RegExp | undefined;
 let emojiSelector: RegExp | undefined;
+let joiner: RegExp | undefined;
 const SAFE_ASCII = /^[\x20-\x7e]*$/;
 const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\u001b": "\\e" };
 
 /**
  * The one escaping function for text that a user sees: control characters, escape sequences, bidirectional and
  * invisible code points come out as visible escapes such as `\e`, `\n` or `\u{202e}`, on one line.
+ *
+ * Joiners that a script or a sequence of emoji needs stay as they are.
  *
  * A run of more than eight combining marks is replaced by its length, because it would paint over its neighbours.
  */
@@ -93,6 +100,11 @@ export function escapeText(text: string): string {
     if (found === "\ufe0f") {
       emojiSelector ??= makeEmojiSelector();
       if (emojiSelector.test(text.slice(Math.max(0, offset - 2), offset + 1))) return found;
+    }
+    if (found === "\u200c" || found === "\u200d") {
+      joiner ??= makeJoiner();
+      joiner.lastIndex = offset;
+      if (joiner.test(text)) return found;
     }
     return NAMED[found] ?? `\\u{${(found.codePointAt(0) ?? 0).toString(16)}}`;
   });

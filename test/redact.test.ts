@@ -57,6 +57,43 @@ describe("escapeText", () => {
     expect(escapeText("\u{1f8ff}\ufe0f")).toBe(String.raw`\u{1f8ff}\u{fe0f}`);
   });
 
+  it.each([
+    "می\u200cخواهم فارسی",
+    "خانه\u200cها",
+    "سُ\u200cم",
+    "क्\u200dष",
+    "क्\u200cष",
+    "ක්\u200dය",
+    "👩\u200d🚀",
+    "👩🏻\u200d⚕\ufe0f",
+    "🏳\ufe0f\u200d🌈",
+    "❤\ufe0f\u200d🔥",
+    "👨\u200d👩\u200d👧",
+    "🕵🏿\u200d♂\ufe0f",
+  ])("leaves the joiner of %s", (text) => {
+    expect(escapeText(text)).toBe(text);
+  });
+
+  it.each([
+    ["a\u200cb", "a\\u{200c}b"],
+    ["pay\u200dpal", "pay\\u{200d}pal"],
+    // Joins nothing to its left.
+    ["ا\u200cب", "ا\\u{200c}ب"],
+    ["ب\u200c", "ب\\u{200c}"],
+    ["ب\u200c\u200cب", "ب\\u{200c}\\u{200c}ب"],
+    ["ب\u200dب", "ب\\u{200d}ب"],
+    ["क\u200dष", "क\\u{200d}ष"],
+    ["क्\u200d\u200dष", "क्\u200d\\u{200d}ष"],
+    ["क्\u200c", "क्\\u{200c}"],
+    ["👩\u200d", "👩\\u{200d}"],
+    ["👩\u200da", "👩\\u{200d}a"],
+    ["👩\u200d\u200d🚀", "👩\\u{200d}\\u{200d}🚀"],
+    ["©\u200d©", "©\\u{200d}©"],
+    ["1\u200d🚀", "1\\u{200d}🚀"],
+  ])("shows the joiner of %s, which changes nothing that one sees", (text, expected) => {
+    expect(escapeText(text)).toBe(expected);
+  });
+
   it("names a pile of combining marks by its number, and lets eight pass", () => {
     const mark = "\u0301";
     expect(escapeText(`e${mark.repeat(8)}x`)).toBe(`e${mark.repeat(8)}x`);
