@@ -33,21 +33,26 @@ export function parseExactJson(text: string): unknown {
   });
 }
 
-/** Parses what a server writes, which may be less than strict. @throws SyntaxError */
-export function parseServerJson(text: string): unknown {
-  if (!MAY_LOSE.test(text)) return JSON.parse(text);
+/**
+ * Parses what a server writes, which may be less than strict.
+ *
+ * @param isAsWritten whether numbers keep their spelling, such as 1.0
+ * @throws SyntaxError
+ */
+export function parseServerJson(text: string, isAsWritten = false): unknown {
+  if (!isAsWritten && !MAY_LOSE.test(text)) return JSON.parse(text);
   try {
-    return parseExactJson(text);
+    return isAsWritten ? parseStrictJson(text, { maxDepth: MAX_LEVELS, readNumber: readWritten }) : parseExactJson(text);
   } catch (error) {
     if (error instanceof StrictJsonError) return JSON.parse(text);
     throw error;
   }
 }
 
-/** The JSON of a value that {@link parseExactJson} has parsed, or of another one. */
-export function writeExactJson(value: unknown): string {
+/** The JSON of a value that {@link parseExactJson} has parsed, or of another one. @param indent spaces a level */
+export function writeExactJson(value: unknown, indent?: number): string {
   try {
-    return JSON.stringify(value);
+    return JSON.stringify(value, null, indent);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
   }
@@ -57,8 +62,17 @@ export function writeExactJson(value: unknown): string {
     const held = this[key];
     if (held instanceof ExactNumber) return `${mark}${held.text}`;
     return typeof member === "bigint" ? `${mark}${member}` : member;
-  });
+  }, indent);
   return written.replaceAll(new RegExp(`"${mark}([^"]*)"`, "g"), "$1");
+}
+
+/** Whether a value is a number, in whatever form it was parsed. */
+export function isNumber(value: unknown): boolean {
+  return ["number", "bigint"].includes(typeof value) || value instanceof ExactNumber;
+}
+
+function readWritten(text: string): unknown {
+  return String(Number(text)) === text ? Number(text) : new ExactNumber(text);
 }
 
 function readExactNumber(text: string): unknown {

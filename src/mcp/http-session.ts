@@ -3,6 +3,7 @@ import { discardBody, isEventStream } from "../http/buffered-response.js";
 import { followSignal, systemClock } from "../http/deadline.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { RequestTimeout, RpcFailure } from "./errors.js";
+import { parseServerJson, writeExactJson } from "./exact-json.js";
 import {
   bodyParts,
   httpFailure,
@@ -154,7 +155,7 @@ export class HttpSession {
         class: "remote",
       });
     }
-    const parsed: unknown = JSON.parse(text);
+    const parsed = parseServerJson(text);
     for (const one of Array.isArray(parsed) ? parsed : [parsed]) {
       const result = this.#receive(one, message, onProgress);
       if (result !== undefined) return result;
@@ -179,7 +180,7 @@ export class HttpSession {
           lastEventId = event.id ?? lastEventId;
           wait = Math.min(event.retry ?? wait, MAX_RESUME_AFTER_MS);
           if (event.data === "" || (event.type ?? "message") !== "message") continue;
-          const result = this.#receive(JSON.parse(event.data), message, onProgress);
+          const result = this.#receive(parseServerJson(event.data), message, onProgress);
           if (result !== undefined) return result;
         }
       } catch (error) {
@@ -230,7 +231,7 @@ export class HttpSession {
 
   async #post(message: RpcMessage, more: Record<string, string>, signal: AbortSignal): Promise<Response> {
     const headers = { ...sessionHeaders(this), ...more, ...POST_HEADERS };
-    const body = JSON.stringify(declareExtension(this.#options.extension, message));
+    const body = writeExactJson(declareExtension(this.#options.extension, message));
     const response = await this.#fetch({ method: "POST", headers, body, signal });
     if (!response.ok) throw await httpFailure(response);
     return response;

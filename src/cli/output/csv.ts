@@ -1,5 +1,6 @@
 /** `-o csv`: RFC 4180, safe to open in a spreadsheet. */
 
+import { isNumber } from "../../mcp/exact-json.js";
 import { escapeText } from "../../redact.js";
 import { type Column, cellOf, readPath } from "./value.js";
 import type { FormatWriter, ObjectContext, WriterContext } from "./writer-types.js";
@@ -15,7 +16,7 @@ export function csvWriter({ io, columns, reveal, header, csvRaw }: WriterContext
   const cell = (item: object, column: Column) => {
     const value = readPath(item, column.path);
     const text = shown(cellOf(value, column, style));
-    return typeof value === "number" ? text : guard(text);
+    return isNumber(value) ? text : guard(text);
   };
   let headed = !header;
   const print = async (items: readonly object[]) => {

@@ -1,5 +1,6 @@
 /** JSON that is safe to show and parses back equal: control characters are `\u`-escaped. */
 
+import { writeExactJson } from "../../mcp/exact-json.js";
 import { MASK } from "../../redact.js";
 import { project, toPlain } from "./value.js";
 
@@ -63,5 +64,5 @@ function hasBareSecret(json: string): boolean {
 }
 
 function join(items: readonly unknown[], separator: string, style: JsonStyle): string {
-  return items.map((item) => JSON.stringify(item, null, style.indent) ?? "null").join(separator);
+  return items.map((item) => writeExactJson(item, style.indent) ?? "null").join(separator);
 }

@@ -1,5 +1,6 @@
 /** The text of a cell: the value at a path, with secrets masked. */
 
+import { writeExactJson } from "../../mcp/exact-json.js";
 import { MASK } from "../../redact.js";
 
 /** How a column's values are shown: `time` is Unix seconds or RFC 3339, `name` a text that must not be cut. */
@@ -123,7 +124,7 @@ export function valueText(key: string, found: unknown, kind: ColumnKind | undefi
   if (style.listSeparator !== undefined && Array.isArray(value) && value.every((part) => typeof part !== "object")) {
     return value.join(style.listSeparator);
   }
-  return JSON.stringify(value) ?? "";
+  return writeExactJson(value) ?? "";
 }
 
 /** The leaf values of an object, each with its path and its own key. */

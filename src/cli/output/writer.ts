@@ -1,5 +1,6 @@
 /** Prints lists and single objects in the format of the flags or the settings. */
 
+import { isNumber } from "../../mcp/exact-json.js";
 import type { Format, Settings } from "../../profile/settings.js";
 import type { OutputFlags } from "../flags/output.js";
 import type { Io } from "../io/io.js";
@@ -136,7 +137,7 @@ export async function printObject(
     fields: (style) =>
       leaves(value).map(({ path, key, value: leaf }) => {
         const kind = kinds.get(path) ?? (key === "at" ? "time" : undefined);
-        return { path, text: valueText(key, leaf, kind, style), numeric: typeof leaf === "number" };
+        return { path, text: valueText(key, leaf, kind, style), numeric: isNumber(leaf) };
       }),
   });
   await io.stdout.write(text);

@@ -11,7 +11,7 @@ function declareApi(registry: Registry): void {
     .argument("<method>", "HTTP method: GET (the service has no other operations)")
     .argument("<path>", "Path, such as /api/v1/device")
     .option("-f, --field <name=value>", "Query parameter (repeatable)", collectRepeated)
-    .option("--paginate", "Print all pages of a list, one answer after another; --jq runs on each")
+    .option("--paginate", "Print all pages of a list, with -o json as one array; --jq runs on each page")
     .addHelpText(
       "after",
       `

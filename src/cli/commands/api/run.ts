@@ -9,7 +9,10 @@ import { quote, shellWord } from "../../../redact.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { partialError } from "../../listing/resume-command.js";
-import { printObject } from "../../output/writer.js";
+import { parseServerJson } from "../../../mcp/exact-json.js";
+import { rowColumns } from "../../output/columns.js";
+import { leaves } from "../../output/value.js";
+import { createWriter, printObject, type Writer } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 const OFFSET = "pagination[offset]";
@@ -30,11 +33,13 @@ export async function runApi(options: ApiOptions, context: CommandContext): Prom
   const service = await context.management();
   const format = options.output ?? "json";
   const print = (body: object) => printObject(format, body, options, context);
+  const isOneDocument = (format === "json" || format === "csv") && options.jq === undefined;
   if (!options.paginate) {
     await print(await readObject(await request(service, path, query, context)));
     return;
   }
   let next: number | undefined = firstOffset(query);
+  let writer: Writer | undefined;
   for (let pages = 0; next !== undefined; pages++) {
     const offset: number = next;
     const isFirst = pages === 0 && !query.some(([name]) => name === OFFSET);
@@ -43,12 +48,20 @@ export async function runApi(options: ApiOptions, context: CommandContext): Prom
     try {
       const response = await request(service, path, ofPage, context);
       const body = await readObject(response);
-      await print(body);
+      if (isOneDocument) writer ??= createWriter(format, { ...columnsOf(body), ...options }, context.io);
+      await (writer ? writer.write([body]) : print(body));
       next = nextOffset(body, offset, response);
     } catch (thrown) {
+      await writer?.abort();
       throw pages === 0 ? thrown : partial(thrown, offset, context.argv);
     }
   }
+  await writer?.end();
+}
+
+/** The columns of all pages: the fields of the first one. */
+function columnsOf(page: object) {
+  return rowColumns(leaves(page).map(({ path, key }) => ({ path, header: path, ...(key === "at" && { kind: "time" }) })));
 }
 
 function firstOffset(query: readonly [string, string][]): number {
@@ -105,7 +118,7 @@ async function request(
 async function readObject(response: Response): Promise<object> {
   const text = await response.text();
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseServerJson(text, true);
     if (typeof value === "object" && value !== null) return value;
   } catch {
     // Falls through to the error: the body is not a JSON object.

@@ -2,8 +2,9 @@ import { AgentAuthError, abortedError, isAgentAuthError, messageOf, usageError }
 import { followSignal } from "../../../http/deadline.js";
 import { HttpRequest } from "../../../http/http-request.js";
 import { networkError } from "../../../http/network-error.js";
-import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
+import { isJsonObject } from "../../../http/strict-json.js";
 import { VERSION } from "../../../http/version.js";
+import { parseExactJson } from "../../../mcp/exact-json.js";
 import { connectionError, isTimeout, serverMessage } from "../../../mcp/errors.js";
 import { type McpOptions, type McpSession, openMcp } from "../../../mcp/session.js";
 import type { AgentClient } from "../../../oauth/agent.js";
@@ -17,6 +18,7 @@ import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { AgentFlags } from "../../flags/agent.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { rowColumns } from "../../output/columns.js";
+import { isRecord } from "../../output/value.js";
 import { formatOf, printObject, printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
@@ -82,9 +84,10 @@ export async function runCall(options: McpFlags, context: CommandContext): Promi
 
 /** A server's result with the token and other secrets masked, since the server may echo them. */
 function withoutSecrets<T>(value: T, redactor: CommandContext["redactor"]): T {
-  return JSON.parse(JSON.stringify(value), (_name, one: unknown) =>
-    typeof one === "string" ? redactor.redactKnown(one) : one,
-  ) as T;
+  if (typeof value === "string") return redactor.redactKnown(value) as T;
+  if (Array.isArray(value)) return value.map((one: unknown) => withoutSecrets(one, redactor)) as T;
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withoutSecrets(one, redactor)])) as T;
 }
 
 function toolFailed({ tool, url }: McpFlags): AgentAuthError {
@@ -100,7 +103,7 @@ async function readArgs({ args }: McpFlags, { io }: CommandContext): Promise<Rec
     usageError(`--args ${quote(text, 80)} ${why}`, `for example --args '{"text":"hello"}'`);
   let value: unknown;
   try {
-    value = parseStrictJson(text);
+    value = parseExactJson(text);
   } catch (cause) {
     throw complain(`is not JSON: ${messageOf(cause)}`);
   }

@@ -73,6 +73,20 @@ describe("api", () => {
     expect(stderr).toMatch(/^error: .*JSON/);
   });
 
+  it("prints numbers and unknown fields as the service wrote them", async () => {
+    const numbers = ["12345678901234567890", "1.0", "1e3", "-0", "0.1000", "1e400", "42"];
+    const text = `{"status":"success","x_unknown":{"n":[${numbers}]},"amount":1.50,"client_secret":"s"}`;
+    const { origin } = await startServer((response) => {
+      response.writeHead(200, { "content-type": "application/json" }).end(text);
+    });
+    const env = { AGENTAUTH_BASE_URL: origin, AGENTAUTH_API_TOKEN: "token-of-a-test" };
+    const printed = async (...more: string[]) => (await runCli(["api", "GET", "/x", ...more], { env })).stdout;
+    expect(await printed("-o", "json", "--show-secrets")).toBe(`${text}\n`);
+    expect(await printed("-o", "json")).toBe(`${text.replace('"s"', '"********"')}\n`);
+    expect(await printed("-o", "plain")).toContain(`x_unknown.n\t[${numbers}]\namount\t1.50\n`);
+    expect(await printed("-o", "csv")).toContain(",1.50,");
+  });
+
   it("masks secrets unless a flag asks for them, and prints the format that one names", async ({ bench }) => {
     const args = ["api", "GET", "/api/v1/device", "-f", `pool_id=${bench.sandbox.ids.pool}`, "-o", "plain"];
     const masked = await bench.run(args);
@@ -81,15 +95,18 @@ describe("api", () => {
     expect((await bench.run([...args, "--show-secrets"])).stdout).toContain("<CLIENT_SECRET>");
   });
 
-  it("--paginate prints every page as one answer prints, and runs --jq on each", async ({ bench }) => {
+  it("--paginate prints all pages as one document, and runs --jq on each", async ({ bench }) => {
     const args = ["api", "GET", "/api/v1/device", "-f", `pool_id=${bench.sandbox.ids.pool}`];
     const paged = [...args, "-f", "pagination[page_size]=5", "--paginate"];
     const { code, stdout, stderr } = await bench.run(paged);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    const pages = linesOf(stdout).map((line) => JSON.parse(line) as { summaries: { id: string }[] });
+    const pages = JSON.parse(stdout) as { summaries: { id: string }[] }[];
     expect(pages.map(({ summaries }) => summaries.length)).toEqual([5, 5, 2]);
     const single = await bench.run([...args, "-f", "pagination[offset]=5", "-f", "pagination[page_size]=5"]);
-    expect(`${linesOf(stdout)[1]}\n`).toBe(single.stdout);
+    expect(pages[1]).toEqual(JSON.parse(single.stdout));
+    expect(linesOf((await bench.run([...paged, "-o", "ndjson"])).stdout).map((line) => JSON.parse(line))).toEqual(pages);
+    const csv = linesOf((await bench.run([...paged, "-o", "csv"])).stdout);
+    expect(csv.map((line) => line.split(",")[0])).toEqual(["status", "success", "success", "success"]);
     expect(stdout).not.toContain("<CLIENT_SECRET>");
     const ids = await bench.run([...paged, "--jq", ".summaries[].id"]);
     expect(linesOf(ids.stdout)).toEqual(allIds(bench.sandbox));
