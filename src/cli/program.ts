@@ -129,7 +129,9 @@ function nameCommandInErrors(command: Command, name: string): void {
   command.exitOverride((error) => {
     const { args, registeredArguments } = command;
     const unexpected = args[registeredArguments.length];
-    const about = { command: name, args, unexpected, idFlag: idFlagOf(command) } satisfies Partial<ParserError>;
+    const options = [...command.options, ...(command.parent?.options ?? []), ...(command.parent?.parent?.options ?? [])];
+    const flags = options.flatMap(({ short, long }) => [short, long]);
+    const about = { command: name, args, unexpected, idFlag: idFlagOf(command), flags } satisfies Partial<ParserError>;
     throw Object.assign(error, about);
   });
   for (const child of command.commands) nameCommandInErrors(child, `${name} ${child.name()}`);

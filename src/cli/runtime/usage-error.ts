@@ -12,6 +12,8 @@ export type ParserError = CommanderError & {
   args?: readonly string[];
   unexpected?: string | undefined;
   idFlag?: string | undefined;
+  /** The flags of the command, and those of all commands. */
+  flags?: readonly (string | undefined)[];
 };
 
 const BAD_VALUE = /^option '(?:-\w, )?(?<name>--[\w-]+)[^']*' argument '(?<value>.*)' is invalid\. (?<rule>.*)$/s;
@@ -28,12 +30,14 @@ const WORDS_OF_OTHERS: Readonly<Record<string, string>> = {
   "auth status": "agentauth status",
   "auth token": "agentauth token <mcp_url>",
   call: "agentauth mcp call <mcp_url> <tool>",
+  "config show": "agentauth config list",
   curl: "agentauth request <mcp_url>",
   "devices show": "agentauth devices get <device_id>",
   "domains show": "agentauth domains get <domain_id>",
   init: "agentauth config set base_url <url>, or agentauth demo",
   list: "agentauth devices list",
   ls: "agentauth devices list",
+  "mcp install": "agentauth mcp add <host> <mcp_url>",
   "pools show": "agentauth pools get <pool_id>",
   refresh: "agentauth token <mcp_url> --force-refresh",
   "token --json": "--format json",
@@ -44,6 +48,19 @@ const WORDS_OF_OTHERS: Readonly<Record<string, string>> = {
   whoami: "agentauth status",
 };
 
+/** Flags of other programs, and those that do the same at a command that has them. */
+const FLAGS_OF_OTHERS: Readonly<Record<string, string>> = {
+  "--callback-port": "--redirect-port <port>",
+  "--device": "--flow device",
+  "--format": "-o <format>",
+  "--headless": "--flow paste or --flow device",
+  "--refresh": "--force-refresh",
+  "-p": "--profile <name>",
+};
+
+/** What the service has no operation for. */
+const NO_OPERATION = /^(?:account|domain|pool|device)s (?:add|create|delete|edit|remove|revoke|rm|update)$/;
+
 /** The parser's error in the form of every other error. */
 export function usageErrorOf(error: ParserError): AgentAuthError {
   const complaint = error.message.replace(/^error: /, "");
@@ -52,14 +69,14 @@ export function usageErrorOf(error: ParserError): AgentAuthError {
   const secret = flag === undefined ? undefined : secretFlagError(flag);
   if (secret) return secret;
   const word = flag ?? UNKNOWN_COMMAND.exec(first)?.[1];
-  const suggestion =
-    (word && wordOfOthers(error, word)) ?? /^\(Did you mean (.+)\?\)$/.exec(rest.join(" ").trim())?.[1];
+  const suggestion = word && (wordOfOthers(error, word) ?? nearWord(word, rest.join(" ")));
   const message = flag === undefined ? first : `unknown option '${flag}'`;
   const problem = badValue(complaint) ?? unexpectedArgument(error) ?? { message, suggestion };
   return new AgentAuthError("usage", problem.message, {
     class: "usage",
     hint:
       (flag && loginFlagHint(error, flag)) ??
+      (NO_OPERATION.test(`${error.command?.split(" ")[1]} ${word}`) ? "the service has no such operation" : undefined) ??
       (problem.suggestion === undefined
         ? `${seeHelp(error.command)}${isLikeId(flag) ? "; an argument that begins with - comes after --" : ""}`
         : `did you mean ${problem.suggestion}?`),
@@ -82,12 +99,29 @@ function urlIn(args: readonly string[]): string | undefined {
   return args.find((one) => /^https?:[^?#@]+$/.test(one));
 }
 
-function wordOfOthers({ command = "", args = [] }: ParserError, word: string): string | undefined {
+function wordOfOthers(error: ParserError, word: string): string | undefined {
+  const { command = "", args = [] } = error;
   const typed = [...command.split(" ").slice(1), word].join(" ");
   const name = [`${typed} ${args[1]}`, typed].find((one) => Object.hasOwn(WORDS_OF_OTHERS, one)) ?? "";
   const url = urlIn(args);
-  const suggestion = WORDS_OF_OTHERS[name];
+  const suggestion = WORDS_OF_OTHERS[name] ?? flagOfOthers(error, word);
   return url === undefined ? suggestion : suggestion?.replace("<mcp_url>", () => shellWord(url));
+}
+
+function flagOfOthers({ flags = [], args = [] }: ParserError, word: string): string | undefined {
+  const flag = Object.hasOwn(FLAGS_OF_OTHERS, word) ? FLAGS_OF_OTHERS[word] : undefined;
+  if (!flags.includes(flag?.split(" ")[0])) return undefined;
+  const value = args[args.indexOf(word) + 1] ?? "";
+  // What else may follow, such as a password, is not repeated.
+  return flag?.replace(/<(?:format|port)>/, (placeholder) => (/^\w+$/.test(value) ? value : placeholder));
+}
+
+/** The suggestion of the parser, which finds words that are too far away for a mistake in typing. */
+function nearWord(word: string, suggested: string): string | undefined {
+  const words = /^\(Did you mean (?:one of )?(.+)\?\)$/.exec(suggested.trim())?.[1]?.split(", ") ?? [];
+  const candidates = words.map((one) => one.replace(/^-+/, ""));
+  const near = suggest(word.replace(/^-+/, ""), candidates);
+  return near === undefined ? undefined : words[candidates.indexOf(near)];
 }
 
 /** Whether an unknown flag may be an id: some issuers and services draw ids that begin with a dash. */
