@@ -129,7 +129,11 @@ function nameCommandInErrors(command: Command, name: string): void {
   command.exitOverride((error) => {
     const { args, registeredArguments } = command;
     const unexpected = args[registeredArguments.length];
-    const options = [...command.options, ...(command.parent?.options ?? []), ...(command.parent?.parent?.options ?? [])];
+    const options = [
+      ...command.options,
+      ...(command.parent?.options ?? []),
+      ...(command.parent?.parent?.options ?? []),
+    ];
     const flags = options.flatMap(({ short, long }) => [short, long]);
     const about = { command: name, args, unexpected, idFlag: idFlagOf(command), flags } satisfies Partial<ParserError>;
     throw Object.assign(error, about);

@@ -42,7 +42,9 @@ export function parseExactJson(text: string): unknown {
 export function parseServerJson(text: string, isAsWritten = false): unknown {
   if (!isAsWritten && !MAY_LOSE.test(text)) return JSON.parse(text);
   try {
-    return isAsWritten ? parseStrictJson(text, { maxDepth: MAX_LEVELS, readNumber: readWritten }) : parseExactJson(text);
+    return isAsWritten
+      ? parseStrictJson(text, { maxDepth: MAX_LEVELS, readNumber: readWritten })
+      : parseExactJson(text);
   } catch (error) {
     if (error instanceof StrictJsonError) return JSON.parse(text);
     throw error;
@@ -58,11 +60,15 @@ export function writeExactJson(value: unknown, indent?: number): string {
   }
   // It is before the digits of a number until they are written. No text of a peer has it.
   const mark = `${globalThis.crypto.randomUUID()} `;
-  const written = JSON.stringify(value, function (this: Record<string, unknown>, key, member: unknown) {
-    const held = this[key];
-    if (held instanceof ExactNumber) return `${mark}${held.text}`;
-    return typeof member === "bigint" ? `${mark}${member}` : member;
-  }, indent);
+  const written = JSON.stringify(
+    value,
+    function (this: Record<string, unknown>, key, member: unknown) {
+      const held = this[key];
+      if (held instanceof ExactNumber) return `${mark}${held.text}`;
+      return typeof member === "bigint" ? `${mark}${member}` : member;
+    },
+    indent,
+  );
   return written.replaceAll(new RegExp(`"${mark}([^"]*)"`, "g"), "$1");
 }
 

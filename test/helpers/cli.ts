@@ -237,6 +237,7 @@ const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu;
 /** The code points in a text that a terminal would act on or not show; line breaks and tabs are the program's own. */
 export function unsafeIn(text: string): string[] {
   // A joiner between emoji makes one of them.
-  const found = text.replace(/(?<=\p{Extended_Pictographic}\ufe0f?)\u200d(?=\p{Extended_Pictographic})/gu, "").match(UNSAFE) ?? [];
+  const found =
+    text.replace(/(?<=\p{Extended_Pictographic}\ufe0f?)\u200d(?=\p{Extended_Pictographic})/gu, "").match(UNSAFE) ?? [];
   return found.filter((one) => one !== "\n" && one !== "\t").map((one) => (one.codePointAt(0) ?? 0).toString(16));
 }

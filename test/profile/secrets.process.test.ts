@@ -26,7 +26,10 @@ function limited(limitMs: number): Env {
 }
 
 describe.each([
-  ["at once", async (words: string[], limitMs = LIMIT) => secretLineSync(words, { from: "--x", env: limited(limitMs) })],
+  [
+    "at once",
+    async (words: string[], limitMs = LIMIT) => secretLineSync(words, { from: "--x", env: limited(limitMs) }),
+  ],
   ["without waiting", (words: string[], limitMs = LIMIT) => secretLine(words, { from: "--x", env: limited(limitMs) })],
 ])("a command that is run %s", (_how, run) => {
   it("returns the line that it prints, and reads nothing", async () => {

@@ -198,7 +198,10 @@ const ALONE = "it must print the secret alone, in one line";
 
 // How programs that ignore all of this are ended is in secrets.process.test.ts.
 describe.skipIf(ON_WINDOWS).each([
-  ["at once", async (words: string[], limitMs?: number) => secretLineSync(words, { from: "--x", env: limited(limitMs) })],
+  [
+    "at once",
+    async (words: string[], limitMs?: number) => secretLineSync(words, { from: "--x", env: limited(limitMs) }),
+  ],
   ["without waiting", (words: string[], limitMs?: number) => secretLine(words, { from: "--x", env: limited(limitMs) })],
 ])("a command of a shell that is run %s", (_how, run) => {
   it.each([

@@ -55,7 +55,9 @@ export function buildFilter(flags: FilterFlags, now: number, documented: Documen
     },
     mistyped: () => [
       ...exact.flatMap(({ mistyped }) => mistyped() ?? []),
-      ...(after < before ? [] : [`nothing was last seen after ${seenAfter} and before ${seenBefore}: the range is empty`]),
+      ...(after < before
+        ? []
+        : [`nothing was last seen after ${seenAfter} and before ${seenBefore}: the range is empty`]),
     ],
   };
 }

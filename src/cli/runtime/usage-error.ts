@@ -76,7 +76,9 @@ export function usageErrorOf(error: ParserError): AgentAuthError {
     class: "usage",
     hint:
       (flag && loginFlagHint(error, flag)) ??
-      (NO_OPERATION.test(`${error.command?.split(" ")[1]} ${word}`) ? "the service has no such operation" : undefined) ??
+      (NO_OPERATION.test(`${error.command?.split(" ")[1]} ${word}`)
+        ? "the service has no such operation"
+        : undefined) ??
       (problem.suggestion === undefined
         ? `${seeHelp(error.command)}${isLikeId(flag) ? "; an argument that begins with - comes after --" : ""}`
         : `did you mean ${problem.suggestion}?`),

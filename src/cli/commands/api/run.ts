@@ -5,11 +5,11 @@ import { isAgentAuthError, usageError, withHint } from "../../../errors.js";
 import { shownUrl } from "../../../http/address.js";
 import { badResponse } from "../../../http/buffered-response.js";
 import { isJsonObject } from "../../../http/strict-json.js";
+import { parseServerJson } from "../../../mcp/exact-json.js";
 import { quote, shellWord } from "../../../redact.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { partialError } from "../../listing/resume-command.js";
-import { parseServerJson } from "../../../mcp/exact-json.js";
 import { rowColumns } from "../../output/columns.js";
 import { leaves } from "../../output/value.js";
 import { createWriter, printObject, type Writer } from "../../output/writer.js";
@@ -61,7 +61,9 @@ export async function runApi(options: ApiOptions, context: CommandContext): Prom
 
 /** The columns of all pages: the fields of the first one. */
 function columnsOf(page: object) {
-  return rowColumns(leaves(page).map(({ path, key }) => ({ path, header: path, ...(key === "at" && { kind: "time" }) })));
+  return rowColumns(
+    leaves(page).map(({ path, key }) => ({ path, header: path, ...(key === "at" && { kind: "time" }) })),
+  );
 }
 
 function firstOffset(query: readonly [string, string][]): number {

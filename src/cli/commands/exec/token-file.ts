@@ -120,7 +120,9 @@ function makeOwnFolder(folder: string): string {
     return mkdtempSync(join(folder, "exec-"));
   } catch (cause) {
     const isDenied = ["EACCES", "EPERM"].includes(codeOf(cause) ?? "");
-    const hint = isDenied ? changingMode("700", folder, statOf(folder)?.uid) : "set AGENTAUTH_HOME to a folder that you can write to";
+    const hint = isDenied
+      ? changingMode("700", folder, statOf(folder)?.uid)
+      : "set AGENTAUTH_HOME to a folder that you can write to";
     throw storeError(`the folder ${folder} cannot be written`, cause, hint);
   }
 }

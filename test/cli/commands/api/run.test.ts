@@ -104,7 +104,9 @@ describe("api", () => {
     expect(pages.map(({ summaries }) => summaries.length)).toEqual([5, 5, 2]);
     const single = await bench.run([...args, "-f", "pagination[offset]=5", "-f", "pagination[page_size]=5"]);
     expect(pages[1]).toEqual(JSON.parse(single.stdout));
-    expect(linesOf((await bench.run([...paged, "-o", "ndjson"])).stdout).map((line) => JSON.parse(line))).toEqual(pages);
+    expect(linesOf((await bench.run([...paged, "-o", "ndjson"])).stdout).map((line) => JSON.parse(line))).toEqual(
+      pages,
+    );
     const csv = linesOf((await bench.run([...paged, "-o", "csv"])).stdout);
     expect(csv.map((line) => line.split(",")[0])).toEqual(["status", "success", "success", "success"]);
     expect(stdout).not.toContain("<CLIENT_SECRET>");

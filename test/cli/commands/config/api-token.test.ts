@@ -197,7 +197,10 @@ describe("an API token", () => {
   it.skipIf(ON_WINDOWS)("of a command is waited for as long as --timeout says", async ({ run, set }) => {
     await set("api_token", "exec:sleep 30");
     const { code, stderr } = await run(["devices", "list", "--pool", "p", "--timeout", "1"]);
-    expect([code, stderr]).toEqual([5, expect.stringContaining('the command "sleep" of profile default did not end within 1 s')]);
+    expect([code, stderr]).toEqual([
+      5,
+      expect.stringContaining('the command "sleep" of profile default did not end within 1 s'),
+    ]);
   });
 
   it.for(["\n", "\r\n", "\n\n"])("is used without its end of line %j", async (end, { bench, run }) => {
