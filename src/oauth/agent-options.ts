@@ -513,6 +513,10 @@ function loginContextOf(
     // A machine sends its credential only to an issuer that the server names too.
     chosenIssuer: options.grant === undefined ? options.issuer : undefined,
     expectedIssuer: issuer,
+    boundIssuer: async () => {
+      const clientId = client?.clientId || account;
+      return clientId && (await store.readBinding({ profile: connection.profile, clientId }))?.issuer;
+    },
     sendsCredential: options.grant !== undefined || (client !== undefined && credentialOf(client) !== undefined),
     preRegistered: client,
     trust: { issuer, trustNamedIssuer, confirmIssuer },

@@ -16,6 +16,8 @@ export interface IssuerExpectation {
   sendsCredential?: boolean | undefined;
   /** An earlier login at the server. */
   remembered: Pick<Grant, "issuer" | "namedIssuer"> | undefined;
+  /** The issuer that the client of the options is bound to. */
+  boundIssuer?: (() => Promise<string | undefined>) | undefined;
 }
 
 /** An issuer that may be used. */
@@ -91,6 +93,20 @@ function checkChosen(issuer: string, policy: PeerPolicy): void {
   if (!/[?{}]/.test(issuer)) return;
   const rule = "must have neither a query (RFC 8414 section 2) nor a part in braces to be replaced";
   throw refusalError("bad_address", { field: "issuer", value: issuer, from, rule });
+}
+
+/**
+ * The issuers that a server names, with that of the earlier login or of the client first: their order says nothing
+ * (RFC 9728 section 7.6).
+ */
+export async function boundFirst(
+  named: readonly string[],
+  { remembered, boundIssuer }: IssuerExpectation,
+): Promise<readonly string[]> {
+  if (named.length < 2) return named;
+  const own = remembered?.issuer ?? (await boundIssuer?.());
+  const isOther = (one: string) => own === undefined || !isSameIssuer(one, own);
+  return [...named.filter((one) => !isOther(one)), ...named.filter(isOther)];
 }
 
 /** Whether an earlier login was at the same issuer, and used it in place of the same named one if of another. */

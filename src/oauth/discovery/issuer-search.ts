@@ -2,6 +2,7 @@ import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
 import type { IssuerMetadata, ServerMetadata } from "../model/metadata.js";
 import { nothingThereError } from "./challenge-request.js";
 import {
+  boundFirst,
   type IssuerCandidate,
   type IssuerExpectation,
   issuerCandidates,
@@ -23,7 +24,7 @@ export async function findIssuer<T extends IssuerMetadata>(
 ): Promise<T | ServerMetadata> {
   const { url, resource, policy } = examined;
   const isLegacy = !resource || resource.authorizationServers.length === 0;
-  const issuers = isLegacy ? [new URL(url).origin] : trustedNames(context, url, resource);
+  const issuers = isLegacy ? [new URL(url).origin] : await boundFirst(trustedNames(context, url, resource), context);
   const from = isLegacy ? url : resource.url;
   const candidates = issuerCandidates(context, issuers, { from, policy });
   if (isLegacy && !candidates.some((candidate) => overridesFor(candidate, context).includes("legacyDiscovery")))

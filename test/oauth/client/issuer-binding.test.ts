@@ -316,6 +316,21 @@ describe("a client without a secret", () => {
     nothingSent(evil);
   });
 
+  it("stays at its issuer where the server lists it second", async ({ scene, agent, moveTo }) => {
+    const { mcp, issuer, store } = scene;
+    const clients = [agent({ client: PUBLIC }), scene.agent({ profile: "registered" })];
+    for (const client of clients) await client.login(mcp.url);
+    const other = await moveTo("other");
+    mcp.metadata["authorization_servers"] = [other.issuer, issuer.issuer];
+    await clients[0]?.disconnect(mcp.url);
+    await store.saveBinding(
+      { profile: "default", clientId: "prod", issuer: issuer.issuer, boundBy: "use", boundAt: 0 },
+      undefined,
+    );
+    for (const client of clients) expect((await client.login(mcp.url)).issuer).toBe(issuer.issuer);
+    nothingSent(other);
+  });
+
   it("is not bound by a login that failed", async ({ scene, agent, bindings }) => {
     scene.issuer.routes[TOKEN] = { status: 400, json: { error: "invalid_grant" } };
     expect(await heldError(agent({ client: PUBLIC }).login(scene.mcp.url))).toMatchObject({ code: "invalid_grant" });
