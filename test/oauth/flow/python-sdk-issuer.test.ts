@@ -187,12 +187,12 @@ describe("an issuer that lists HTTP Basic alone", () => {
     expect(used("/pool/token")).toEqual(["basic"]);
   });
 
-  it("is asked once more at the revocation endpoint alone, and the first error is reported", async () => {
+  it("is asked once more for each token at the revocation endpoint alone, and the first error is reported", async () => {
     const { agent, mcp, issuer, used } = await listingBasic("basic", "invalid_client", undefined);
     await agent().login(mcp.url);
     issuer.routes["/pool/revoke"] = ({ headers }) =>
       denied(headers.authorization === undefined ? "invalid_client" : "invalid_request", "no", 400);
     expect(await agent().disconnect(mcp.url)).toMatchObject({ revoked: false, error: { code: "invalid_request" } });
-    expect(used("/pool/revoke")).toEqual(["basic", "form"]);
+    expect(used("/pool/revoke")).toEqual(["basic", "form", "basic", "form"]);
   });
 });
