@@ -43,6 +43,28 @@ async function busy(call, times) {
   return median(taken);
 }
 
+/** The longest time for which other work of the process waits while a call goes on, in milliseconds. */
+async function standstill(call) {
+  let [longest, last, isDone] = [0, performance.now(), false];
+  const look = () => {
+    longest = Math.max(longest, performance.now() - last);
+    last = performance.now();
+    if (!isDone) setImmediate(look);
+  };
+  setImmediate(look);
+  await call();
+  isDone = true;
+  look();
+  return longest;
+}
+
+/** One page of connections after another, each asked for by the cursor of the one before. */
+let cursor;
+async function page() {
+  const { value } = await store.connections({ limit: 1, cursor })[Symbol.asyncIterator]().next();
+  ({ cursor } = value);
+}
+
 /** Reads the same files without a check. */
 function readBare(folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
@@ -58,6 +80,7 @@ const refused = () =>
     (error) => (error.code === "login_required" ? undefined : Promise.reject(error)),
   );
 const token = () => stored.token(server);
+const own = () => stored.status();
 const list = () => stored.status(undefined, { all: true });
 // Compiled before it is measured.
 await timed(token, Number(rounds) / 10);
@@ -68,6 +91,9 @@ console.log(
     missMs: await timed(refused, Number(rounds)),
     bareMs: await busy(() => readBare(join(home, "grants")), 3),
     listMs: await busy(list, 3),
+    stillMs: await standstill(list),
+    ownMs: await busy(own, 9),
+    pageMs: await timed(page, Number(rounds)),
     logins: (await list()).length,
   }),
 );

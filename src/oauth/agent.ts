@@ -405,7 +405,7 @@ export class AgentClient {
   /**
    * The stored logins of this profile, or of every profile with `all`, without secrets.
    *
-   * @param options `onUnusable` is called for stored logins that cannot be read, of any profile
+   * @param options `onUnusable` is called for stored logins that cannot be read
    */
   async status(mcpUrl?: string, options: StatusOptions = {}): Promise<LoginStatus[]> {
     checkCallNames(options, "status");

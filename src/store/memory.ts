@@ -5,13 +5,14 @@ import { OneAtATime } from "../http/single-flight.js";
 import type { ClientRecord, Grant, GrantKey } from "../oauth/model/grant.js";
 import {
   type ClientBinding,
+  type GrantFilter,
   type GrantStore,
   isSameBinding,
   matchesFilter,
   memoryRecords,
   type UnrevokedLogins,
 } from "../oauth/model/grant-store.js";
-import { connectionPages } from "../oauth/model/grant-summary.js";
+import { connectionPages, namesAfter } from "../oauth/model/grant-summary.js";
 import { leaseLost, type PreviousAttempt } from "../oauth/model/lease.js";
 
 /** The failures that are remembered for the next holder of a lease. */
@@ -19,20 +20,27 @@ const MAX_FAILURES = 1000;
 
 /** A store that lives as long as the program. */
 export function memoryStore(): GrantStore {
-  /** The grants of each server by account: finding one takes as long whatever else is stored. */
-  const servers = new Map<string, Map<string | undefined, Grant>>();
+  const grants = new Map<string, Grant>();
+  /** The names of the grants in ascending order: those of a profile are side by side, and in it those of a server. */
+  const places: string[] = [];
   const clients = new Map<string, ClientRecord>();
   const bindings = new Map<string, ClientBinding>();
-  const nameOf = (...parts: readonly string[]) => JSON.stringify(parts);
-  const find = ({ profile, server, account }: GrantKey) => servers.get(nameOf(profile, server))?.get(account);
+  const nameOf = (...parts: readonly (string | undefined)[]) =>
+    JSON.stringify(parts.filter((part) => part !== undefined));
+  const placeOf = ({ profile, server, account }: GrantKey) => nameOf(profile, server, account);
+  const find = (key: GrantKey) => grants.get(placeOf(key));
+  /** The places that a filter leaves, and maybe others. */
+  const placesFor = ({ profile, server }: GrantFilter, cursor?: string) =>
+    namesAfter(places, profile === undefined ? "" : nameOf(profile, server).slice(0, -1), cursor);
 
   const saveOver = (before: Grant | undefined, grant: Grant, expected: number | undefined): boolean => {
     // The grant of another login may have the same generation.
     if (find(grant) !== before || before?.generation !== expected) return false;
     if (grant.generation <= (expected ?? -1))
       throw new RangeError("a generation must be higher than the one it replaces");
-    const server = nameOf(grant.profile, grant.server);
-    servers.set(server, (servers.get(server) ?? new Map()).set(grant.account, grant));
+    const place = placeOf(grant);
+    if (before === undefined) places.splice(places.length - namesAfter(places, "", place).length, 0, place);
+    grants.set(place, grant);
     return true;
   };
 
@@ -44,27 +52,17 @@ export function memoryStore(): GrantStore {
       const before = find(key);
       return { save: async (grant, expected) => saveOver(before, grant, expected), release: async () => {} };
     },
-    remove: async ({ profile, server, account }) => {
-      const accounts = servers.get(nameOf(profile, server));
-      accounts?.delete(account);
-      if (accounts?.size === 0) servers.delete(nameOf(profile, server));
+    remove: async (key) => {
+      const place = placeOf(key);
+      if (grants.delete(place)) places.splice(places.indexOf(place), 1);
     },
-    list: async (filter = {}) => {
-      const { profile, server } = filter;
-      const isOfOne = profile !== undefined && server !== undefined;
-      const found = isOfOne ? [servers.get(nameOf(profile, server)) ?? new Map()] : [...servers.values()];
-      return found.flatMap((accounts) => [...accounts.values()]).filter((grant) => matchesFilter(grant, filter));
-    },
-    connections: (query = {}) => {
-      const { cursor = "" } = query;
-      const places = [...servers].flatMap(([server, accounts]) =>
-        [...accounts.keys()].map((account) => JSON.stringify([server, account])),
-      );
-      return connectionPages(query, places.filter((place) => place > cursor).sort(), async (place) => {
-        const [server, account] = JSON.parse(place);
-        return servers.get(server)?.get(account ?? undefined);
-      });
-    },
+    list: async (filter = {}) =>
+      placesFor(filter).flatMap((place) => {
+        const grant = grants.get(place);
+        return grant !== undefined && matchesFilter(grant, filter) ? [grant] : [];
+      }),
+    connections: (query = {}) =>
+      connectionPages(query, placesFor(query, query.cursor), async (place) => grants.get(place)),
     readClient: async (issuer, form) => clients.get(nameOf(issuer, form)),
     saveClient: async (client, form) => void clients.set(nameOf(client.issuer, form), client),
     readBinding: async ({ profile, clientId }) => bindings.get(nameOf(profile, clientId)),

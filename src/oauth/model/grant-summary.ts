@@ -162,6 +162,20 @@ export async function* connectionPages(
   yield { items, cursor: undefined };
 }
 
+/** Of names in ascending order those that begin with a text, from the first one after a cursor. */
+export function namesAfter(sorted: readonly string[], prefix: string, cursor = ""): string[] {
+  let [from, to] = [0, sorted.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const name = sorted[middle] ?? "";
+    if (name < prefix || name <= cursor) from = middle + 1;
+    else to = middle;
+  }
+  if (prefix === "") return sorted.slice(from);
+  while (sorted[to]?.startsWith(prefix)) to++;
+  return sorted.slice(from, to);
+}
+
 /** The result; undefined for a record that cannot be used, because one of those does not hide the others. */
 export async function readUsable<T>(
   work: () => Promise<T>,

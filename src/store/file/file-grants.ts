@@ -1,11 +1,13 @@
 import { hash } from "node:crypto";
 import { dirname, join, sep } from "node:path";
+import { setImmediate as giveWay } from "node:timers/promises";
 import type { AgentAuthError } from "../../errors.js";
 import { CodecError, decodeGrant, encodeGrant } from "../../oauth/model/codec.js";
 import type { ConnectionQuery } from "../../oauth/model/connection.js";
 import type { Grant, GrantKey } from "../../oauth/model/grant.js";
 import { type GrantFilter, type GrantStore, matchesFilter, type Reservation } from "../../oauth/model/grant-store.js";
-import { connectionPages, readUsable } from "../../oauth/model/grant-summary.js";
+import { connectionPages, namesAfter, readUsable } from "../../oauth/model/grant-summary.js";
+import { statOf } from "../../platform/files.js";
 import {
   attempt,
   checkPrivateFolder,
@@ -32,6 +34,8 @@ export interface FileGrantTools {
 
 /** Enough for most grants; the space for the rest of a larger one is allocated when it is saved. */
 const RESERVED_BYTES = 32 * 1024;
+/** The files that are read before other work has its turn. */
+const AT_ONCE = 100;
 /** Another process may remove an empty folder between its creation and the first file in it. */
 const MAX_FOLDER_TRIES = 10;
 
@@ -106,37 +110,31 @@ export function fileGrants(
     return stored && (await decode({ id }, stored)).grant;
   };
 
-  /** The places of the grants of a server; none if they cannot be listed. */
-  const placesIn = async (server: string, onUnusable: ((error: AgentAuthError) => void) | undefined) =>
-    (await readUsable(
-      onFiles(home, async () => places.in(server)),
-      onUnusable,
-    )) ?? [];
-
-  /** The names of the places after the cursor of a query, in ascending order. */
+  /** The names of the places after the cursor of a query, in ascending order. Others have their turn between them. */
   const placesAfter = async function* (query: ConnectionQuery): AsyncGenerator<string> {
     const { cursor = "", onUnusable } = query;
-    for (const server of places.servers(query).sort()) {
-      if (server < cursor.slice(0, server.length)) continue;
-      const found = await placesIn(server, onUnusable);
-      yield* found
-        .map(({ id }) => `${server}.${id}`)
-        .filter((place) => place > cursor)
-        .sort();
+    let count = 0;
+    for (const server of places.servers(query)) {
+      const read = onFiles(home, async () => places.in(server));
+      for (const place of (await readUsable(read, onUnusable)) ?? []) {
+        if (place <= cursor) continue;
+        if (++count % AT_ONCE === 0) await giveWay();
+        yield place;
+      }
     }
   };
 
   const list = async (filter: GrantFilter = {}, onUnusable: (error: AgentAuthError) => void = () => {}) => {
     const found = new Map<string, Grant>();
-    for (const server of places.servers(filter)) {
-      for (const place of await placesIn(server, onUnusable)) {
-        const read = onFiles(home, () => readAt(place));
-        const grant = await readUsable(read, onUnusable);
-        if (grant) found.set(place.id, grant);
-      }
+    for await (const name of placesAfter({ ...filter, onUnusable })) {
+      const place = places.named(name);
+      const grant = await readUsable(
+        onFiles(home, () => readAt(place)),
+        onUnusable,
+      );
+      if (grant && matchesFilter(grant, filter)) found.set(place.id, grant);
     }
-    const sorted = [...found.keys()].sort();
-    return sorted.flatMap((id) => found.get(id) ?? []).filter((grant) => matchesFilter(grant, filter));
+    return [...found].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, grant]) => grant);
   };
 
   return {
@@ -190,10 +188,14 @@ function foldersOf({ files: { folder } }: GrantPlace): [string, string] {
   return [folder, dirname(folder)];
 }
 
-/** The folder of the grants: `<profile and server>/<profile, server and account>/<generation>.json`. */
+/** The folder of the grants: `<profile><profile and server>/<profile, server and account>/<generation>.json`. */
 export const GRANTS = "grants";
 
 const ID = /^[0-9a-f]{40}$/;
+/** How much of the name of a server's folder is that of its profile. */
+const PROFILE_DIGITS = 20;
+/** A folder may change without a new time for as long as the coarsest clocks of file systems take. */
+const SETTLED_MS = 3000;
 
 /** Where the files of one grant are. */
 export interface GrantPlace {
@@ -208,6 +210,7 @@ export interface GrantPlace {
 class GrantPlaces {
   /** The path of {@link GRANTS}. */
   readonly folder: string;
+  #latest: { changedAt: number; names: readonly string[] } | undefined;
 
   constructor(home: string) {
     this.folder = join(home, GRANTS);
@@ -215,27 +218,40 @@ class GrantPlaces {
 
   /** The place of a grant. */
   of(key: GrantKey): GrantPlace {
-    const [server, id] = [hashParts(key.profile, key.server), grantId(key)];
+    const [server, id] = [serverName(key.profile, key.server), grantId(key)];
     return { id, below: [server, id], files: new VersionedFiles(join(this.folder, server, id)) };
   }
 
-  /** The names of the folders of servers in which there may be grants: of one server of a profile, or all. */
-  servers({ profile, server }: GrantFilter): string[] {
+  /**
+   * The names of the folders of servers in which there may be grants after the cursor, in ascending order: of one server of a
+   * profile, of a profile, or all.
+   */
+  servers({ profile, server, cursor = "" }: ConnectionQuery): string[] {
     if (!checkPrivateFolders(this.folder)) return [];
-    return profile === undefined || server === undefined ? idsIn(this.folder) : [hashParts(profile, server)];
+    if (profile !== undefined && server !== undefined) return [serverName(profile, server)];
+    // The folder that the cursor is in comes once more: it is after the cursor without its last digits.
+    return namesAfter(this.#servers(), profile === undefined ? "" : profileDigits(profile), cursor.slice(0, 39));
   }
 
-  /** The places of the grants of a server, whose folder is checked. */
-  in(server: string): Pick<GrantPlace, "id" | "files">[] {
+  /** All folders of servers. They are remembered while the folder that they are in stays as it is. */
+  #servers(): readonly string[] {
+    const changedAt = statOf(this.folder)?.mtimeMs ?? 0;
+    if (this.#latest?.changedAt === changedAt) return this.#latest.names;
+    const names = idsIn(this.folder);
+    this.#latest = Date.now() - changedAt > SETTLED_MS ? { changedAt, names } : undefined;
+    return names;
+  }
+
+  /** The names of the places of the grants of a server, whose folder is checked, in ascending order. */
+  in(server: string): string[] {
     const folder = join(this.folder, server);
-    if (!checkPrivateFolder(folder)) return [];
-    return idsIn(folder).map((id) => ({ id, files: new VersionedFiles(`${folder}${sep}${id}`) }));
+    return checkPrivateFolder(folder) ? idsIn(folder).map((id) => `${server}.${id}`) : [];
   }
 
   /** What is at a place of this name. */
   named(name: string): Pick<GrantPlace, "id" | "files"> {
     const [server = "", id = ""] = name.split(".");
-    return { id, files: new VersionedFiles(join(this.folder, server, id)) };
+    return { id, files: new VersionedFiles(`${this.folder}${sep}${server}${sep}${id}`) };
   }
 
   /** Refuses folders of a place that others can enter. @returns whether the innermost one is there */
@@ -245,7 +261,18 @@ class GrantPlaces {
 }
 
 function idsIn(folder: string): string[] {
-  return listFolder(folder).filter((name) => ID.test(name));
+  return listFolder(folder)
+    .filter((name) => ID.test(name))
+    .sort();
+}
+
+/** What the names of the folders of a profile begin with: a filter by profile opens no files of others. */
+export function profileDigits(profile: string): string {
+  return hashParts(profile).slice(0, PROFILE_DIGITS);
+}
+
+function serverName(profile: string, server: string): string {
+  return `${profileDigits(profile)}${hashParts(profile, server).slice(PROFILE_DIGITS)}`;
 }
 
 /** The identity of a grant, as the name of its files. */

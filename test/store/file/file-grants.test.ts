@@ -1,3 +1,5 @@
+import { utimesSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { ConnectionPage } from "../../../src/oauth/model/connection.js";
 import { fileStore } from "../../../src/store/file/file.js";
@@ -157,6 +159,38 @@ describe("pages of connections", () => {
       ({ cursor } = value);
     } while (cursor !== undefined);
     expect(found.sort()).toEqual(accounts.sort());
+  });
+});
+
+describe("a store of 120 users", () => {
+  it("opens the files of one alone, gives other work its turn, and lists its folder once for many pages", async () => {
+    const home = folder();
+    const store = fileStore(home);
+    for (let nth = 0; nth < 120; nth++) await store.save(madeGrant({ profile: `user-${nth}` }), undefined);
+    // Changed long ago.
+    utimesSync(join(home, "grants"), 0, 0);
+    const calls: string[] = [];
+    spy.before = (name, [path]) => void calls.push(`${name} ${String(path)}`);
+    onTestFinished(() => {
+      spy.before = () => undefined;
+    });
+    expect(await store.list({ profile: "user-7" })).toHaveLength(1);
+    for await (const { items } of store.connections({ profile: "user-8" })) expect(items).toHaveLength(1);
+    expect(calls.filter((call) => /^openSync .*[/]1[.]json$/.test(call))).toHaveLength(2);
+    let turns = 0;
+    setImmediate(() => turns++);
+    expect(await store.list()).toHaveLength(120);
+    expect(turns).toBe(1);
+    let cursor: string | undefined;
+    for (let page = 0; page < 6; page++)
+      for await (const found of store.connections({ limit: 10, cursor })) {
+        ({ cursor } = found);
+        break;
+      }
+    expect(calls.filter((call) => call === `readdirSync ${join(home, "grants")}`)).toHaveLength(1);
+    // What is stored from here on is found.
+    await store.save(madeGrant({ profile: "new" }), undefined);
+    expect(await store.list({ profile: "new" })).toHaveLength(1);
   });
 });
 

@@ -10,8 +10,7 @@ import { homeFolder } from "../../../profile/settings.js";
 import type { StoreChoice } from "../../../profile/store-choice.js";
 import { quote } from "../../../redact.js";
 import { sealedWith } from "../../../store/file/cipher.js";
-import { fileStore } from "../../../store/file/file.js";
-import { GRANTS } from "../../../store/file/file-grants.js";
+import { GRANTS, profileDigits } from "../../../store/file/file-grants.js";
 import { type Keychain, osKeychain } from "../../../store/keychain/keychain.js";
 import { accountOf } from "../../../store/keychain/keyring.js";
 import { checkPrivateFolder, readPublishedFile } from "../../../store/private/private-file.js";
@@ -60,13 +59,18 @@ export const STORE_CHECKS = {
     const name = `${value} (${source})`;
     if (engine) {
       const opened = engine().store;
-      return ok(`${name}: ${loginCount(await opened.list(), profile)}, in ${opened.location}`);
+      const logins = await opened.list();
+      const own = logins.filter((login) => login.profile === profile).length;
+      return ok(`${name}: ${loginCount(own, logins.length, profile)}, in ${opened.location}`);
     }
     if (value === "memory") return ok(`${name}: nothing is stored after a command ends`);
     const home = found?.value ?? homeFolder(env);
     for (const folder of GUARDED) checkPrivateFolder(join(home, folder));
-    if (value === "file") return ok(`${name}: ${loginCount(await fileStore(home).list(), profile)}, in ${home}`);
-    const summary = `${name}: ${countText(filesIn(home, GRANTS).length, "login")} in ${home}`;
+    // Their names say enough: the check of the files reads them.
+    const logins = filesIn(home, GRANTS);
+    const own = logins.filter((path) => path.startsWith(profileDigits(profile))).length;
+    if (value === "file") return ok(`${name}: ${loginCount(own, logins.length, profile)}, in ${home}`);
+    const summary = `${name}: ${countText(logins.length, "login")} in ${home}`;
     const lax = `${summary}; without the keychain, logins are stored unsealed (store_fallback of profile ${profile})`;
     return fallback === "file" ? warning(lax, "agentauth config unset store_fallback") : ok(summary);
   },
@@ -155,9 +159,8 @@ export function checkWriting(home: string): CheckFinding {
 }
 
 /** The number of logins of a profile, and of the others. */
-function loginCount(logins: readonly { profile: string }[], profile: string): string {
-  const own = logins.filter((login) => login.profile === profile).length;
-  const other = logins.length === own ? "" : `, ${logins.length - own} of other profiles`;
+function loginCount(own: number, all: number, profile: string): string {
+  const other = all === own ? "" : `, ${all - own} of other profiles`;
   return `${countText(own, "login")} of profile ${quote(profile)}${other}`;
 }
 
