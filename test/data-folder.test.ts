@@ -18,7 +18,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   "profile/audit.ts": "nothing: opens the audit file for appending, with the checks of store/private/",
   "profile/connection-settings.ts": "certificates",
   "broker/socket-path.ts": "nothing: opens the folder of a socket to change its group",
-  "cli/commands/mcp/hosts/entry.ts": "the package.json of npx",
+  "cli/commands/mcp/hosts/run.ts": "the package.json of npx",
   "cli/main.ts": "the help beside the program",
   "cli/clients/mcp-hosts/settings-file.ts": "the settings of MCP hosts",
   "cli/commands/sandbox/run.ts": "the options that --options names",

@@ -25,7 +25,7 @@ export const OUTPUT_TYPES = {
   discover: { about: "the steps of discovery: discover", version: 1 },
   introspection: { about: "the issuer's introspection response: introspect", version: 1 },
   tool: { about: "a tool of an MCP server: mcp tools", version: 1 },
-  "host-server": { about: "a server in the settings of an MCP host: mcp list", version: 1 },
+  "host-server": { about: "a server that an MCP host uses: mcp list", version: 1 },
   doctor: { about: "checks and settings: doctor", version: 1 },
   setting: { about: "an effective setting: config list", version: 1 },
   profile: { about: "a profile: profile list", version: 1 },

@@ -27,14 +27,13 @@ export function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What the user decides once there is an entry: whether and how the host uses the server. */
-const SWITCHES = new Set(["enabled", "disabled", "timeout", "tools"]);
-
 /** A stored entry with the values of another one; what the user or the host has added to it, or to a map in it, stays. */
 export function merged(stored: unknown, entry: Values): Values {
   if (!isMap(stored)) return entry;
-  const ours = Object.entries(entry).filter(([key]) => !SWITCHES.has(key) || !Object.hasOwn(stored, key));
-  const values = ours.map(([key, value]) => [key, isMap(value) ? { ...(stored[key] as object), ...value } : value]);
+  const values = Object.entries(entry).map(([key, value]) => [
+    key,
+    isMap(value) ? { ...(stored[key] as object), ...value } : value,
+  ]);
   return { ...stored, ...Object.fromEntries(values) };
 }
 

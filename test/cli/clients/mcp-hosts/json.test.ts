@@ -122,11 +122,6 @@ it.each([
 it.each<[unknown, object, object]>([
   [{ a: 1, b: 2 }, { a: 2 }, { a: 2, b: 2 }],
   [{ env: { MINE: "1", A: "2" } }, { env: { A: "3" } }, { env: { MINE: "1", A: "3" } }],
-  [
-    { enabled: false, tools: [] },
-    { enabled: true, tools: ["*"], timeout: 1 },
-    { enabled: false, tools: [], timeout: 1 },
-  ],
   [1, { a: 1 }, { a: 1 }],
   [{ env: 5 }, { env: { A: "1" } }, { env: { A: "1" } }],
 ])("%j with the values %j is %j", (stored, entry, expected) => {

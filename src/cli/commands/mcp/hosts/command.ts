@@ -52,7 +52,7 @@ Examples:
     .command("remove")
     .description("Remove a server from the settings of an MCP host")
     .addArgument(host())
-    .argument("[mcp_url]", "URL of the MCP server, or its name in the host's settings");
+    .argument("[mcp_url]", "URL of the MCP server");
   addFlags(remove, undefined, [
     ["--name <name>", "Name of the server in the host's settings", serverName],
     ...OF_CHANGE,
@@ -67,8 +67,8 @@ Examples:
   $ agentauth mcp remove cursor https://mcp.example/mcp
   $ agentauth mcp remove codex --name example`,
     )
-    .action(registry.run(load, "runMcpRemove", "host", "server"));
-  addOutputFlags(group.command("list").description("List the servers in the settings of all MCP hosts"))
+    .action(registry.run(load, "runMcpRemove", "host", "url"));
+  addOutputFlags(group.command("list").description("List the servers that MCP hosts use through agentauth"))
     .addHelpText(
       "after",
       `

@@ -1,9 +1,24 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { isDeepStrictEqual } from "node:util";
 import { isAgentAuthError, usageError } from "../../../../errors.js";
-import { quote, shellWord } from "../../../../redact.js";
-import { filesOf, HOST_SCOPES, type HostScope, MCP_HOSTS, settingsPath } from "../../../clients/mcp-hosts/hosts.js";
-import { merged } from "../../../clients/mcp-hosts/json.js";
+import { shownUrl } from "../../../../http/address.js";
+import { VERSION } from "../../../../http/version.js";
+import { loadSpawn, system, withoutOurs } from "../../../../platform/system.js";
+import { requireUserFolder } from "../../../../profile/settings.js";
+import { quote, Redactor, shellWord } from "../../../../redact.js";
+import {
+  filesOf,
+  HOST_SCOPES,
+  type HostMachine,
+  type HostScope,
+  MCP_HOSTS,
+  type McpHost,
+  settingsPath,
+} from "../../../clients/mcp-hosts/hosts.js";
+import { changeServer, isMap, merged, SettingsSyntaxError, serversIn } from "../../../clients/mcp-hosts/json.js";
+import { changeHostFile, readHostFile } from "../../../clients/mcp-hosts/settings-file.js";
 import { parseMcpUrlArgument } from "../../../clients/mcp-url.js";
 import type { GlobalFlags } from "../../../flags/global.js";
 import type { OutputFlags } from "../../../flags/output.js";
@@ -11,8 +26,6 @@ import { rowColumns } from "../../../output/columns.js";
 import { formatOf, printRows } from "../../../output/writer.js";
 import type { CommandContext } from "../../../runtime/context.js";
 import { EXIT_CODES } from "../../../runtime/exit-codes.js";
-import { type EntryFlags, entryOf, type HostEntry, originOf, printableUrl, sayNextSteps } from "./entry.js";
-import { type HostSettings, machineOf, openFile, openProgram, openSettings } from "./settings.js";
 
 /** Options of a command that changes settings: which ones, and whether it does. */
 interface ChangeFlags {
@@ -31,17 +44,21 @@ export async function runMcpAdd(options: EntryFlags & ChangeFlags, context: Comm
     return runMcpConfig(options, context);
   }
   const { name } = made;
-  const present = presentName(made, settings, options);
-  if (present !== undefined) {
-    io.say(
-      `${options.host} already has this server, as ${quoteName(present)} in ${settings.where}: nothing was changed`,
-    );
+  const { servers, where } = settings;
+  const stored = Object.hasOwn(servers, name) ? servers[name] : undefined;
+  if (isDeepStrictEqual(merged(stored, made.entry), stored)) {
+    io.say(`${options.host} already has this server, as ${quoteName(name)} in ${where}: nothing was changed`);
     return;
   }
-  const verb = Object.hasOwn(settings.servers, name) ? "updated" : "added";
+  if (stored !== undefined && serverOf(stored) !== made.url)
+    throw usageError(
+      `the name ${quoteName(name)} belongs to another server in ${where}`,
+      "--name <name> sets another name",
+    );
+  const verb = stored !== undefined ? "updated" : "added";
   const done = await apply(settings, [name, made], options, context);
   if (done === undefined) return;
-  io.say(`${verb} ${quoteName(name)} in ${settings.where}${done}`);
+  io.say(`${verb} ${quoteName(name)} in ${where}${done}`);
   io.say(`restart ${options.host} if it does not show the server`);
   sayNextSteps(made, options, context);
 }
@@ -62,41 +79,16 @@ async function apply(
   return undefined;
 }
 
-/**
- * The name under which the host already has the server, by the same command.
- *
- * @throws `AgentAuthError` `usage` if the name belongs to another server
- */
-function presentName(
-  { name, entry, url }: HostEntry,
-  { servers, where }: HostSettings,
-  options: EntryFlags,
-): string | undefined {
-  const isSame = (stored: unknown) => isDeepStrictEqual(merged(stored, entry), stored);
-  if (!Object.hasOwn(servers, name)) {
-    if (options.name !== undefined) return undefined;
-    return Object.keys(servers).find((one) => originOf(servers[one]).url === url && isSame(servers[one]));
-  }
-  if (isSame(servers[name])) return name;
-  const owner = originOf(servers[name]);
-  if (owner.isByAgentauth && owner.url === url) return undefined;
-  throw usageError(
-    `the name ${quoteName(name)} belongs to another server in ${where}`,
-    "--name <name> sets another name; agentauth mcp list shows the names in use",
-  );
-}
-
-/** Options of `mcp remove`: the URL of the server or its name, or the name by a flag. */
+/** Options of `mcp remove`: the URL of the server, or its name. */
 interface McpRemoveFlags extends GlobalFlags, ChangeFlags {
-  server?: string;
+  url?: string;
   name?: string;
 }
 
 /** `mcp remove`: removes an entry of ours from the host's settings. */
 export async function runMcpRemove(options: McpRemoveFlags, context: CommandContext): Promise<undefined> {
-  const { host, server = "" } = options;
-  const url = server.includes(":") ? parseMcpUrlArgument(server) : undefined;
-  const named = options.name ?? (url === undefined && server !== "" ? server : undefined);
+  const { host, name: named } = options;
+  const url = options.url === undefined ? undefined : parseMcpUrlArgument(options.url);
   if (url === undefined && named === undefined)
     throw usageError("no server is named", `agentauth mcp remove ${host} <mcp_url>, or --name <name>`);
   const settings = await openSettings(host, options.scope, context);
@@ -104,8 +96,8 @@ export async function runMcpRemove(options: McpRemoveFlags, context: CommandCont
   if (settings === undefined) throw usageError(`${host} has no command here that removes a server`, hint);
   const { servers, where } = settings;
   const names = Object.keys(servers).filter((name) => {
-    const origin = originOf(servers[name]);
-    return origin.isByAgentauth && (url ?? origin.url) === origin.url && (named ?? name) === name;
+    const used = serverOf(servers[name]);
+    return used !== undefined && (url ?? used) === used && (named ?? name) === name;
   });
   if (names.length > 1)
     throw usageError(
@@ -127,7 +119,7 @@ export async function runMcpRemove(options: McpRemoveFlags, context: CommandCont
 /** Options of `mcp list`. */
 type McpListFlags = GlobalFlags & OutputFlags;
 
-/** A server in the settings of an MCP host. */
+/** A server that an MCP host uses through agentauth. */
 interface HostServer {
   /** The host. */
   host: string;
@@ -135,10 +127,8 @@ interface HostServer {
   scope: HostScope;
   /** The name of the server in the settings. */
   name: string;
-  /** The address of the server, a part that may be a secret masked; null for a server that the host starts by itself. */
-  url: string | null;
-  /** Whether the host uses the server through agentauth. */
-  by_agentauth: boolean;
+  /** The address of the server. */
+  url: string;
   /** The file, or the program that lists them. */
   file: string;
 }
@@ -149,12 +139,11 @@ const SERVERS = rowColumns(
     { path: "scope", header: "SCOPE" },
     { path: "name", header: "NAME", kind: "name" },
     { path: "url", header: "URL" },
-    { path: "by_agentauth", header: "AGENTAUTH", kind: "bool" },
   ],
   [{ path: "file", header: "FILE" }],
 );
 
-/** `mcp list`: the servers of every host that has settings here; exit code 7 if some cannot be read. */
+/** `mcp list`: the servers that hosts use through agentauth; exit code 7 if some settings cannot be read. */
 export async function runMcpList(options: McpListFlags, context: CommandContext): Promise<number> {
   const all: HostServer[] = [];
   let isComplete = true;
@@ -162,9 +151,8 @@ export async function runMcpList(options: McpListFlags, context: CommandContext)
     try {
       const { servers = {}, where = "" } = (await open()) ?? {};
       for (const [name, entry] of Object.entries(servers)) {
-        const { url, isByAgentauth } = originOf(entry);
-        const printable = url === undefined ? null : printableUrl(url);
-        all.push({ host, scope, name, url: printable, by_agentauth: isByAgentauth, file: where });
+        const url = serverOf(entry);
+        if (url !== undefined) all.push({ host, scope, name, url: shownUrl(url), file: where });
       }
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
@@ -174,13 +162,11 @@ export async function runMcpList(options: McpListFlags, context: CommandContext)
   }
   const isId = formatOf(options, context.settings(), context.io) === "id";
   await printRows(isId ? all.map(({ name }) => ({ id: name })) : all, SERVERS, options, context);
-  if (all.length === 0) context.io.say("no MCP host has a server in its settings here");
+  if (all.length === 0) context.io.say("no MCP host uses a server through agentauth here");
   return isComplete ? EXIT_CODES.ok : EXIT_CODES.partial;
 }
 
-interface SettingsSource extends Pick<HostServer, "host" | "scope"> {
-  open(): Promise<HostSettings | undefined>;
-}
+type SettingsSource = Pick<HostServer, "host" | "scope"> & { open(): Promise<HostSettings | undefined> };
 
 /** The settings of all hosts. In the user's own folder, the files of the project are those of the user. */
 function sourcesOf(context: CommandContext): SettingsSource[] {
@@ -213,4 +199,266 @@ function snippetOf({ host, name, entry }: HostEntry): string {
 /** A name from a host's settings, for messages. */
 function quoteName(name: string): string {
   return quote(name, 80);
+}
+
+/** The settings of a host that a command reads and changes. */
+interface HostSettings {
+  /** Where they are, for users. */
+  where: string;
+  servers: Readonly<Record<string, unknown>>;
+  /** Writes a server, or removes it where nothing is made. @returns what else was done, for users */
+  change(name: string, made?: HostEntry): Promise<string>;
+  /** The command that {@link HostSettings.change} runs, where it runs one. */
+  command?(name: string, made?: HostEntry): readonly string[];
+}
+
+/** What a run knows of its machine. Few files need both folders, and either may be missing. */
+function machineOf({ io: { env }, machine }: CommandContext): HostMachine {
+  const { platform = process.platform } = machine ?? {};
+  return {
+    platform,
+    env,
+    get folder() {
+      return machine?.folder ?? process.cwd();
+    },
+    get home() {
+      return (platform === "win32" && env["USERPROFILE"]) || requireUserFolder(env);
+    },
+  };
+}
+
+/**
+ * The settings of a host that a command changes; undefined where nothing here can change them.
+ *
+ * @throws `AgentAuthError` `usage` where the host has none in this scope, and as {@link openFile}
+ */
+async function openSettings(
+  name: string,
+  scope: HostScope = "user",
+  context: CommandContext,
+): Promise<HostSettings | undefined> {
+  const host = hostOf(name);
+  const machine = machineOf(context);
+  const path = settingsPath(host, scope, machine);
+  if (path !== undefined) return openFile(host, path, scope, context);
+  if (host.other && scope === "user")
+    return host.program === undefined ? undefined : openProgram(host.program, context);
+  throw usageError(
+    `${name} has no settings that can be changed for the scope ${scope} on ${machine.platform}`,
+    `agentauth mcp config ${name} <mcp_url> prints the entry`,
+  );
+}
+
+/** @throws `AgentAuthError` `usage` for settings that cannot be parsed, with the line; `store_failed` */
+function openFile({ key }: McpHost, path: string, scope: HostScope, context: CommandContext): HostSettings {
+  const project = scope === "project" ? machineOf(context).folder : undefined;
+  const servers = namingFile(path, () => serversIn(key, readHostFile(path, project)));
+  return {
+    where: path,
+    servers,
+    async change(name, made) {
+      const entry = made && merged(servers[name], made.entry);
+      const change = (text: string) => changeServer(key, text, name, entry);
+      const backup = namingFile(path, () => changeHostFile(path, project, change));
+      return backup === undefined ? "" : `; the old content is in ${backup}`;
+    },
+  };
+}
+
+/** The settings that the program of a host lists and changes; undefined where it is not installed. */
+async function openProgram(program: string, context: CommandContext): Promise<HostSettings | undefined> {
+  const listed = await runProgram([program, "mcp", "list", "--json"], context);
+  if (listed === undefined) return undefined;
+  const rows = JSON.parse(listed) as { name: string; transport: Record<string, unknown> }[];
+  const servers = rows.map(({ name, transport: { command, args, env, url } }) => {
+    return [name, { ...(url ? { url } : { command, args }), ...(env ? { env } : {}) }] as const;
+  });
+  const command = (name: string, made?: HostEntry) => {
+    if (made === undefined) return [program, "mcp", "remove", name];
+    const env = Object.entries(made.env).flatMap(([key, value]) => ["--env", `${key}=${value}`]);
+    return [program, "mcp", "add", name, ...env, "--", ...made.words];
+  };
+  return {
+    where: `the settings of ${program}`,
+    servers: Object.fromEntries(servers),
+    command,
+    async change(name, made) {
+      await runProgram(command(name, made), context);
+      return "";
+    },
+  };
+}
+
+/** What a program prints; undefined where it is not installed. @throws `AgentAuthError` `usage` where it fails */
+async function runProgram(words: readonly string[], { io, signal }: CommandContext): Promise<string | undefined> {
+  const [program = "", ...rest] = words;
+  const spawn = await loadSpawn();
+  const child = spawn(program, rest, { env: withoutOurs(io.env), stdio: ["ignore", "pipe", "pipe"], signal });
+  const ended = new Promise<number | null>((resolve, reject) => child.on("error", reject).on("close", resolve));
+  try {
+    const [out, err, code] = await Promise.all([text(child.stdout ?? []), text(child.stderr ?? []), ended]);
+    if (code === 0) return out;
+    const line = err.split("\n").find((one) => /^error/i.test(one)) ?? err.trim();
+    throw usageError(`${words.slice(0, 3).join(" ")} failed: ${quote(line, 200)}`, "run it by hand to see why");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Adds the file and the line to an error of the settings. */
+function namingFile<T>(path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof SettingsSyntaxError)) throw error;
+    const where = error.line === undefined ? path : `line ${error.line} of ${path}`;
+    throw usageError(
+      `the host's settings in ${where} cannot be changed: ${error.message}`,
+      "correct the file, or change it by hand: agentauth mcp config <host> <mcp_url> prints the entry",
+    );
+  }
+}
+
+/** Options of the commands that make an entry of a host's settings. */
+export interface EntryFlags extends GlobalFlags {
+  host: string;
+  url: string;
+  name?: string;
+  command?: string;
+  accountHint?: string;
+  scope?: string;
+}
+
+/** A server as an entry of a host's settings. */
+interface HostEntry {
+  host: McpHost;
+  url: string;
+  name: string;
+  /** The entry as the host wants it written down. */
+  entry: Record<string, unknown>;
+  /** The words that start the proxy. */
+  words: readonly string[];
+  /** The variables of this run that decide which store the entry uses; they are not secret. */
+  env: Readonly<Record<string, string>>;
+}
+
+/**
+ * The entry that uses a server through agentauth; it holds no secret.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+export function entryOf(options: EntryFlags, context: CommandContext): HostEntry {
+  const host = hostOf(options.host);
+  const url = parseMcpUrlArgument(options.url);
+  checkUrl(url);
+  const name = options.name ?? nameFor(url);
+  const all = context.io.env;
+  const names = ["AGENTAUTH_HOME", "AGENTAUTH_STORE"];
+  const env = Object.fromEntries(names.flatMap((key) => (all[key] ? [[key, all[key]]] : [])));
+  const start = startWords(options, context.program);
+  // A host on Windows cannot start npx.cmd without a shell.
+  const isCmd = (context.machine?.platform ?? system.name) === "win32" && start[0] === "npx";
+  const words = [...(isCmd ? ["cmd", "/c"] : []), ...start, "mcp", "proxy", url, ...loginFlags(options, context)];
+  const [command = "", ...args] = words;
+  return { host, url, name, env, words, entry: host.proxy(name, { command, args, env }) };
+}
+
+/** The host of a name that the parser has accepted. */
+function hostOf(name: string): McpHost {
+  const host = MCP_HOSTS[name];
+  if (!host) throw new TypeError("the parser accepts only known hosts");
+  return host;
+}
+
+/** The server that an entry, in the shape of any host, uses through agentauth; undefined for any other entry. */
+export function serverOf(entry: unknown): string | undefined {
+  if (!isMap(entry)) return undefined;
+  const words = [entry["command"] ?? entry["cmd"], entry["args"]].flat().filter((word) => typeof word === "string");
+  // The command may have any name, which --command sets, or be Node and our script, or npx.
+  const verb = [1, 2, 3, 5].find((at) => words[at] === "mcp" && words[at + 1] === "proxy");
+  const proxied = verb === undefined ? undefined : words[verb + 2];
+  return proxied !== undefined && URL.canParse(proxied) ? proxied : undefined;
+}
+
+/** Reports what else a user must do for an entry to work. */
+export function sayNextSteps({ url }: Pick<HostEntry, "url">, options: EntryFlags, context: CommandContext): void {
+  const { io, program } = context;
+  // Caches of npx, `pnpm dlx`, `yarn dlx` and bunx are emptied at some time.
+  const isCached = program !== undefined && /[\\/](?:_npx|dlx|dlx-\d+|bunx-[^\\/]+)[\\/]/.test(program[1]);
+  if (isCached && options.command === undefined && options.scope !== "project") {
+    const way = registrySpec(program) === undefined ? "from a cache that may be emptied" : "with npx, which is slow";
+    io.say(`the host starts agentauth ${way}: install it, and add this again`);
+  }
+  const words = [url, ...loginFlags(options, context)].map((word) => shellWord(word));
+  io.say(`log in once, if not done yet: agentauth login ${words.join(" ")}`);
+}
+
+type Program = CommandContext["program"];
+
+/** The words that start this program. The settings of a project are shared: paths of this machine would be wrong for others. */
+function startWords({ command, scope }: Pick<EntryFlags, "command" | "scope">, program: Program): readonly string[] {
+  if (command !== undefined) return [command];
+  if (program === undefined || scope === "project") return ["agentauth"];
+  const spec = registrySpec(program);
+  return spec === undefined ? program : ["npx", "--yes", spec];
+}
+
+/**
+ * What npx gets this version by; undefined unless it got this run from a registry. For a tarball or a folder, the name could
+ * belong to another package there.
+ */
+function registrySpec(program: NonNullable<Program>): string | undefined {
+  const cache = /^.*[\\/]_npx[\\/][^\\/]+(?=[\\/])/.exec(program[1])?.[0];
+  if (cache === undefined) return undefined;
+  try {
+    const { dependencies } = JSON.parse(readFileSync(join(cache, "package.json"), "utf8"));
+    return /^\^?\d/.test(dependencies.agentauth) ? `agentauth@${VERSION}` : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The flags that select the login. The profile is always named: which one is selected may change. */
+function loginFlags({ accountHint }: EntryFlags, context: CommandContext): string[] {
+  const account = accountHint === undefined ? [] : ["--account-hint", accountHint];
+  return ["--profile", context.settings().profile.value, ...account];
+}
+
+const SECRET_NAME =
+  /^(?:token|key|apikey|secret|password|passwd|pass|pwd|auth|authorization|bearer|credential|signature|sig|code|jwt|session)s?$/;
+/** Longer than a word, with digits among its letters. */
+const SECRET_VALUE = /^(?=.*\d)(?=.*[a-z])[\w\-.~+/=]{20,}$/i;
+/** What hosts replace in their settings: a variable of the environment, a file, or the output of a command. */
+const PLACEHOLDER = /[${`]/;
+
+/** Settings are stored, copied and shared, and so would be a secret in the URL. */
+function checkUrl(url: string): void {
+  const shapes = new Redactor();
+  for (const [name, value] of new URL(url).searchParams) {
+    const words = name
+      .replace(/([a-z\d])([A-Z])/g, "$1 $2")
+      .toLowerCase()
+      .split(/[^a-z\d]+/);
+    if (!words.some((word) => SECRET_NAME.test(word)) && !SECRET_VALUE.test(value) && shapes.redact(value) === value)
+      continue;
+    throw usageError(
+      `the parameter ${quote(name, 40)} of the MCP server's URL looks like a secret, which must not be in a host's settings`,
+      "leave it out: agentauth sends a token in a header; if it was a secret, replace it",
+    );
+  }
+  // A host would send a secret of its environment or of a file to the server.
+  const [found] = PLACEHOLDER.exec(url) ?? [];
+  if (found === undefined) return;
+  throw usageError(
+    `the MCP server's URL ${quote(url, 80)} has a ${quote(found)}, with which hosts mark what they replace in their settings`,
+    `write %${found.charCodeAt(0).toString(16).toUpperCase()} for it`,
+  );
+}
+
+/** A name that every host accepts: the server's host name, with hyphens. */
+function nameFor(url: string): string {
+  const words = new URL(url).hostname.replace(/[^A-Za-z0-9]+/g, "-").replace(/^-|-$/g, "");
+  const name = words.slice(0, 60);
+  return /[A-Za-z]/.test(name) ? name : `mcp-${name}`;
 }

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type EntryFlags, entryOf, originOf, sayNextSteps } from "../../../../../src/cli/commands/mcp/hosts/entry.js";
+import { type EntryFlags, entryOf, sayNextSteps, serverOf } from "../../../../../src/cli/commands/mcp/hosts/run.js";
 import type { CommandContext } from "../../../../../src/cli/runtime/context.js";
 import { VERSION } from "../../../../../src/http/version.js";
 import { temporaryFolder } from "../../../../helpers/folder.js";
@@ -95,7 +95,7 @@ describe("the command of an entry", () => {
       "--profile",
       "default",
     ]);
-    expect(originOf(entry)).toEqual({ url: URL_OF_SERVER, isByAgentauth: true });
+    expect(serverOf(entry)).toBe(URL_OF_SERVER);
   });
 
   it("is no path of this machine in the settings of a project", () => {

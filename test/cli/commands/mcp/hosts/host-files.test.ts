@@ -12,7 +12,7 @@ import fs, {
 import { syncBuiltinESMExports } from "node:module";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { originOf, printableUrl } from "../../../../../src/cli/commands/mcp/hosts/entry.js";
+import { serverOf } from "../../../../../src/cli/commands/mcp/hosts/run.js";
 import { NAME, read, startUser, URL_OF_SERVER, write } from "../host-support.js";
 
 const { renameSync } = fs;
@@ -62,7 +62,7 @@ describe("agentauth mcp add keeps", () => {
     const { path, me, result } = await addTo(before);
     expect(result.code).toBe(0);
     expect(read(path)).toContain(`    },\n    // one\n    "a": {}, // of me\n    // two\n  },\n}\n`);
-    await me.run("remove", "cursor", NAME);
+    await me.run("remove", "cursor", "--name", NAME);
     expect(read(path)).toBe(before);
   });
 
@@ -183,19 +183,13 @@ describe("agentauth mcp add", () => {
     const { me, path, result } = await addTo(before);
     expect(result).toMatchObject({
       code: 2,
-      stderr: `error: the name "${NAME}" belongs to another server in ${path}\nhint: --name <name> sets another name; agentauth mcp list shows the names in use\n`,
+      stderr: `error: the name "${NAME}" belongs to another server in ${path}\nhint: --name <name> sets another name\n`,
     });
     expect(read(path)).toBe(before);
     expect((await me.run("add", "cursor", URL_OF_SERVER, "--name", "b")).code).toBe(0);
     expect(Object.keys(serversOf(path))).toEqual(["b", NAME]);
     const again = await me.run("add", "cursor", "https://mcp.example.com/third", "--name", "b");
     expect(again.stderr).toContain('the name "b" belongs to another server');
-  });
-
-  it("finds the server under the name that it has", async () => {
-    const { me, path } = await addTo("{}", "--name", "mine");
-    const { stderr } = await me.run("add", "cursor", URL_OF_SERVER);
-    expect(stderr).toBe(`cursor already has this server, as "mine" in ${path}: nothing was changed\n`);
   });
 
   it("prints the change and nothing of other servers with --dry-run", async () => {
@@ -206,7 +200,7 @@ describe("agentauth mcp add", () => {
     expect([read(path), readdirSync(dirname(path)).length]).toEqual([before, 1]);
     await me.run("add", "cursor", URL_OF_SERVER);
     const after = read(path);
-    const removal = await me.run("remove", "cursor", NAME, "--dry-run");
+    const removal = await me.run("remove", "cursor", "--name", NAME, "--dry-run");
     expect(removal).toMatchObject({ stdout: "", stderr: `"${NAME}" would be removed from ${path} (--dry-run)\n` });
     expect(read(path)).toBe(after);
     await me.run("add", "windsurf", URL_OF_SERVER, "--dry-run");
@@ -253,7 +247,10 @@ describe("agentauth mcp remove", () => {
   it("removes only its own entries, by name, by URL or by both", async () => {
     const me = startUser();
     const path = write(me.file("cursor"), `{"mcpServers": {"a": {"url": "${URL_OF_SERVER}"}}}`);
-    for (const words of [["a"], ["--name", "a"], [URL_OF_SERVER, "--name", "a"]]) {
+    for (const words of [
+      ["--name", "a"],
+      [URL_OF_SERVER, "--name", "a"],
+    ]) {
       const refused = await me.run("remove", "cursor", ...words);
       expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('the server "a" in') });
     }
@@ -275,12 +272,12 @@ describe("agentauth mcp remove", () => {
 });
 
 describe("agentauth mcp list", () => {
-  it("lists the servers of all hosts and scopes, without their secrets", async () => {
+  it("lists what hosts use through agentauth in all scopes, and no other server", async () => {
     const me = startUser();
     await me.run("add", "claude-code", URL_OF_SERVER);
     await me.run("add", "cursor", URL_OF_SERVER, "--scope", "project", "--name", "mine");
     const windsurf = {
-      a: { serverUrl: "https://x.example/s/a1B2c3D4e5F6g7H8i9J0k1/mcp?api_key=secret-1" },
+      a: { serverUrl: "https://x.example/mcp?api_key=secret-1" },
       "b\u001b[31m": { command: "npx", args: ["--token", "secret-2"] },
     };
     write(me.file("windsurf"), JSON.stringify({ mcpServers: windsurf }));
@@ -292,7 +289,6 @@ describe("agentauth mcp list", () => {
         scope: "user",
         name: NAME,
         url: URL_OF_SERVER,
-        by_agentauth: true,
         file: me.file("claude-code"),
       },
       {
@@ -300,24 +296,7 @@ describe("agentauth mcp list", () => {
         scope: "project",
         name: "mine",
         url: URL_OF_SERVER,
-        by_agentauth: true,
         file: me.file("cursor", "project"),
-      },
-      {
-        host: "windsurf",
-        scope: "user",
-        name: "a",
-        url: "https://x.example/s/***/mcp?api_key=***",
-        by_agentauth: false,
-        file: me.file("windsurf"),
-      },
-      {
-        host: "windsurf",
-        scope: "user",
-        name: "b\u001b[31m",
-        url: null,
-        by_agentauth: false,
-        file: me.file("windsurf"),
       },
     ]);
     const { stdout: text } = await me.run("list");
@@ -340,26 +319,8 @@ describe("agentauth mcp list", () => {
     expect({ code, stdout: stdout.trim(), stderr }).toEqual({
       code: 0,
       stdout: "[]",
-      stderr: "no MCP host has a server in its settings here\n",
+      stderr: "no MCP host uses a server through agentauth here\n",
     });
-  });
-});
-
-describe("what agentauth mcp list prints of an address", () => {
-  it.each([
-    ["https://a.example:8443/mcp", "https://a.example:8443/mcp"],
-    ["https://u:p@a.example/#x", "https://a.example/"],
-    ["https://a.example/?a b=1&c=2", "https://a.example/?a%20b=***&c=***"],
-    [`https://a.example/${"a1".repeat(10)}/x`, "https://a.example/***/x"],
-    [`https://a.example/${"a1".repeat(9)}b/x`, `https://a.example/${"a1".repeat(9)}b/x`],
-    [`https://a.example/${"ab".repeat(10)}/x`, `https://a.example/${"ab".repeat(10)}/x`],
-    [`https://a.example/${"12".repeat(10)}/x`, `https://a.example/${"12".repeat(10)}/x`],
-    [`https://a.example/A1-._~+=${"A1".repeat(8)}`, "https://a.example/***"],
-    [`https://a.example/!${"a1".repeat(10)}`, `https://a.example/!${"a1".repeat(10)}`],
-    [`https://a.example/${"a1".repeat(10)}!`, `https://a.example/${"a1".repeat(10)}!`],
-    ["nowhere", "***"],
-  ])("%s is %s", (url, printed) => {
-    expect(printableUrl(url)).toBe(printed);
   });
 });
 
@@ -367,27 +328,21 @@ describe("what an entry is for", () => {
   const AT = URL_OF_SERVER;
   const PROXY = ["mcp", "proxy", AT];
 
-  it.each<[string, unknown, string | undefined, boolean]>([
-    ["our command", { command: "x", args: PROXY }, AT, true],
-    ["Node and our script", { command: "node", args: ["a.js", ...PROXY] }, AT, true],
-    ["npx", { command: "npx", args: ["--yes", "agentauth@0.1.0", ...PROXY] }, AT, true],
-    ["npx of Windows", { command: "cmd", args: ["/c", "npx", "--yes", "agentauth@0.1.0", ...PROXY] }, AT, true],
-    ["a command of goose", { cmd: "x", args: PROXY }, AT, true],
-    ["a command in one list", { command: ["x", ...PROXY] }, AT, true],
-    ["five words before it", { command: "a", args: ["b", "c", "d", ...PROXY] }, undefined, false],
-    ["another verb", { command: "x", args: ["mcp", "call", AT] }, undefined, false],
-    ["another group", { command: "x", args: ["http", "proxy", AT] }, undefined, false],
-    ["no address", { command: "x", args: ["mcp", "proxy"] }, undefined, false],
-    ["a word that is none", { command: "x", args: ["mcp", "proxy", 5] }, undefined, false],
-    ...["url", "serverUrl", "httpUrl", "uri"].map((field): [string, unknown, string, boolean] => [
-      field,
-      { [field]: AT },
-      AT,
-      false,
-    ]),
-    ["the first address", { serverUrl: 5, httpUrl: "a", uri: "b" }, "a", false],
-    ["no map", [AT], undefined, false],
-  ])("by %s", (_what, entry, url, isByAgentauth) => {
-    expect(originOf(entry)).toEqual({ url, isByAgentauth });
+  it.each<[string, unknown, string | undefined]>([
+    ["our command", { command: "x", args: PROXY }, AT],
+    ["Node and our script", { command: "node", args: ["a.js", ...PROXY] }, AT],
+    ["npx", { command: "npx", args: ["--yes", "agentauth@0.1.0", ...PROXY] }, AT],
+    ["npx of Windows", { command: "cmd", args: ["/c", "npx", "--yes", "agentauth@0.1.0", ...PROXY] }, AT],
+    ["a command of goose", { cmd: "x", args: PROXY }, AT],
+    ["a command in one list", { command: ["x", ...PROXY] }, AT],
+    ["five words before it", { command: "a", args: ["b", "c", "d", ...PROXY] }, undefined],
+    ["another verb", { command: "x", args: ["mcp", "call", AT] }, undefined],
+    ["another group", { command: "x", args: ["http", "proxy", AT] }, undefined],
+    ["no address", { command: "x", args: ["mcp", "proxy"] }, undefined],
+    ["a word that is none", { command: "x", args: ["mcp", "proxy", 5] }, undefined],
+    ["another program", { url: AT }, undefined],
+    ["no map", [AT], undefined],
+  ])("by %s", (_what, entry, url) => {
+    expect(serverOf(entry)).toBe(url);
   });
 });

@@ -38,7 +38,7 @@ describe.each(EVERY)("agentauth mcp add %s --scope %s", (host, scope) => {
     expect([read(path), readdirSync(dirname(path))]).toEqual([text, [path.split("/").at(-1)]]);
 
     const rows = JSON.parse((await me.run("list", "--json")).stdout);
-    expect(rows).toEqual([{ host, scope, name: NAME, url: URL_OF_SERVER, by_agentauth: true, file: path }]);
+    expect(rows).toEqual([{ host, scope, name: NAME, url: URL_OF_SERVER, file: path }]);
 
     const removed = await me.run("remove", host, URL_OF_SERVER, "--scope", scope);
     expect(removed).toMatchObject({ code: 0, stderr: expect.stringContaining(`removed "${NAME}" from ${path}; `) });
@@ -55,7 +55,7 @@ describe.each(EVERY)("agentauth mcp add %s --scope %s", (host, scope) => {
     const [head = "", tail = ""] = before.split("// mine\n");
     expect(read(path).startsWith(`${head}// mine\n\t\t"${NAME}": {\n`)).toBe(true);
     expect(read(path).endsWith(`},\n${tail}`)).toBe(true);
-    expect((await me.run("remove", host, NAME, "--scope", scope)).code).toBe(0);
+    expect((await me.run("remove", host, "--name", NAME, "--scope", scope)).code).toBe(0);
     expect(read(path)).toBe(before);
   });
 

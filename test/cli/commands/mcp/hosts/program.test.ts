@@ -62,7 +62,6 @@ describe.skipIf(ON_WINDOWS)("a host whose program changes its settings", () => {
         scope: "user",
         name: NAME,
         url: URL_OF_SERVER,
-        by_agentauth: true,
         file: "the settings of codex",
       },
     ]);
@@ -88,7 +87,7 @@ describe.skipIf(ON_WINDOWS)("a host whose program changes its settings", () => {
     write(me.file, JSON.stringify({ [NAME]: { type: "streamable_http", url: "https://mcp.example.com/x" } }));
     const before = read(me.file);
     expect((await me.run("add", "codex", URL_OF_SERVER)).stderr).toContain("belongs to another server");
-    expect((await me.run("remove", "codex", NAME)).code).toBe(2);
+    expect((await me.run("remove", "codex", "--name", NAME)).code).toBe(2);
     expect(read(me.file)).toBe(before);
   });
 
