@@ -66,6 +66,8 @@ export interface CallbackHandlerOptions {
   path: string;
   /** Called once when 50 wrong callbacks came: something on this machine, or a web page, tries to inject one. */
   onProbe: () => void;
+  /** Called once with an error that came without a state: an authorization server sends one back (RFC 6749 section 4.1.2.1). */
+  onStatelessError: (error: string) => void;
   /** Called with a connection that must stay open until the login has ended. */
   keepAlive: (socket: Socket) => void;
 }
@@ -85,6 +87,7 @@ export class CallbackHandler {
   readonly #waiting = new Set<ServerResponse>();
   #expected: { state: string; resolve: (parameters: URLSearchParams) => void } | undefined;
   #wrong = 0;
+  #hasReportedError = false;
   #outcome: ShownOutcome | undefined;
   #browser: BrowserState = "expected";
   /** Called when the browser is served or gone. */
@@ -177,6 +180,11 @@ export class CallbackHandler {
     const isRight = expected !== undefined && state !== null && sameSecret(state, expected.state);
     if (!isRight || repeatedParameter(parameters) !== undefined) {
       if (++this.#wrong === PROBE_COUNT) this.#options.onProbe();
+      const error = parameters.get("error");
+      if (error !== null && state === null && !this.#hasReportedError) {
+        this.#hasReportedError = true;
+        this.#options.onStatelessError(error);
+      }
       return NOT_OURS;
     }
     if (!this.#on("callback")) return ALREADY_ANSWERED;

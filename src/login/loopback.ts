@@ -1,6 +1,6 @@
 import { abortedError } from "../errors.js";
 import { untilAborted } from "../http/deadline.js";
-import { CallbackHandler } from "./callback-handler.js";
+import { CallbackHandler, type CallbackHandlerOptions } from "./callback-handler.js";
 import { type ListenerLimits, listenByPlan } from "./listen.js";
 import type { ShownOutcome } from "./pages.js";
 import { authorityOf, planRedirect, type RedirectOptions, redirectUri } from "./redirect-address.js";
@@ -9,9 +9,10 @@ import { authorityOf, planRedirect, type RedirectOptions, redirectUri } from "./
 const LAST_PAGE_MS = 2_000;
 
 /** How a callback listener is opened. */
-export interface LoopbackOptions extends RedirectOptions, ListenerLimits {
-  /** Called once when 50 wrong callbacks have come. */
-  onProbe?: (() => void) | undefined;
+export interface LoopbackOptions
+  extends RedirectOptions,
+    ListenerLimits,
+    Partial<Pick<CallbackHandlerOptions, "onProbe" | "onStatelessError">> {
   /** Closes everything at once. */
   signal: AbortSignal;
 }
@@ -50,6 +51,7 @@ export async function openLoopback(options: LoopbackOptions): Promise<Loopback> 
     hosts,
     path: plan.path,
     onProbe: () => options.onProbe?.(),
+    onStatelessError: (error) => options.onStatelessError?.(error),
     keepAlive: (socket) => listener.keepAlive(socket),
   });
   const listener = await listenByPlan(plan, (request, response) => handler.handle(request, response), {

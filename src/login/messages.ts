@@ -1,5 +1,5 @@
 import { type EndpointsPrompt, formatSeconds } from "../oauth/login/login-method.js";
-import { escapeText } from "../redact.js";
+import { escapeText, quote } from "../redact.js";
 
 /** How texts for the user spell an option: a program with settings or flags of its own has other names. */
 export type OptionText = (option: "flow" | "redirectHost" | "sameOriginEndpoints", value?: string) => string;
@@ -92,5 +92,13 @@ export function probeText(redirectUri: string): string {
   return [
     `warning: something on this computer, or a web page, is probing port ${new URL(redirectUri).port}:`,
     "50 wrong callbacks were rejected. The login continues.",
+  ].join("\n");
+}
+
+/** Names an error that came without a state: it changes nothing, and may be why no other callback comes. */
+export function statelessErrorText(error: string): string {
+  return [
+    `warning: the browser brought the error ${quote(error)} without the state of this login.`,
+    "Any web page can send that, so it is ignored. If your login page shows this error, press Ctrl-C.",
   ].join("\n");
 }

@@ -25,6 +25,7 @@ import {
   type OptionText,
   pasteText,
   probeText,
+  statelessErrorText,
   waitingText,
 } from "./messages.js";
 import { inputError, isTerminal, type PasteInput, readPaste } from "./paste.js";
@@ -100,7 +101,9 @@ export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
     async open({ resource, preferredRedirectUri: preferred, signal }) {
       if (signal.aborted) throw abortedError(signal);
       const onProbe = () => say(probeText(loopback?.redirectUri ?? ""));
-      const loopback = isPaste ? undefined : await openLoopback({ ...redirect, preferred, signal, onProbe });
+      const onStatelessError = (error: string) => say(statelessErrorText(error));
+      const own = { preferred, signal, onProbe, onStatelessError };
+      const loopback = isPaste ? undefined : await openLoopback({ ...redirect, ...own });
       return new TerminalSession({
         resource,
         signal,

@@ -20,6 +20,7 @@ async function open() {
     hosts,
     path: "/callback",
     onProbe: () => {},
+    onStatelessError: () => {},
     keepAlive: (socket) => held.push(socket),
   });
   let isSlow = false;

@@ -31,6 +31,7 @@ it.each<[string, string | undefined]>([
   ["pasting alone", paste(true, false)],
   ["waiting", messages.waitingText(300)],
   ["wrong callbacks", messages.probeText(REDIRECT)],
+  ["an error without a state", messages.statelessErrorText("invalid_scope\u001b[31m")],
   ["a code for another device", deviceText(device as Parameters<typeof deviceText>[0])],
   ["the same in an address", deviceText({ ...device, verificationUriComplete } as Parameters<typeof deviceText>[0])],
   ["the other ways", brief.otherWaysText(URL_OF_LOGIN, REDIRECT, { environment })],

@@ -65,7 +65,9 @@ const rejectedRequests: HostileCase[] = [
       request(target, `/callback?code=forged&state=${state}`),
     ),
   ),
-  ignored("C7a", "with an error and no state", [400], toPath("/callback?error=access_denied&error_description=evil")),
+  ignored("C7a", "with an error and no state", [400], toPath("/callback?error=access_denied&error_description=evil"), {
+    says: ['the error "access_denied" without the state'],
+  }),
   ignored(
     "C7b",
     "with an error and a wrong state",
