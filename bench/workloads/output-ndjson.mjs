@@ -19,6 +19,7 @@ const GOALS = {
   "agentauth -o ndjson": { cpuMs: 1.4, peakKiB: 1.35 },
   "agentauth -o csv": { cpuMs: 1.6, peakKiB: 1.35 },
   "agentauth -o table": { cpuMs: 1.4, peakKiB: 1.35 },
+  "agentauth --jq": { peakKiB: 2 },
   "agentauth devices report": { cpuMs: 1.7 },
 };
 
@@ -39,6 +40,7 @@ export async function measure({ quick }) {
           pipedSide("agentauth -o ndjson", devicesList(server.url, "ndjson"), items, env),
           pipedSide("agentauth -o csv", devicesList(server.url, "csv"), items + 1, env),
           pipedSide("agentauth -o table", devicesList(server.url, "table"), items + 1, env),
+          pipedSide("agentauth --jq", devicesList(server.url, "json", "--jq", ".[].id"), items, env),
           reportSide(server.url, env),
           script("page", "one write per page", items),
           script("line", "console.log per line", items),

@@ -37,28 +37,49 @@ export function isJqInstalled(): boolean {
 const loadJqWasm: LoadJq = async () => (loader()("jq-wasm") as typeof import("jq-wasm")).loadJq();
 
 /**
- * Runs the expression on each item (`each`), or once on the whole array when the list has ended; never on an
- * aborted array. Strings are printed without quotes, with line breaks and tabs, and other control characters
+ * Runs the expression on each item (`each`), on each page where that gives the same, or once on the whole array when the list
+ * has ended; never on an aborted array. Strings are printed without quotes, with line breaks and tabs, and other control characters
  * escaped; other values as JSON on one line.
  *
  * @throws {@link AgentAuthError} `usage` when jq-wasm is not installed, or with jq's error about the expression; `jq_failed`
- * when jq itself fails
+ * when jq itself fails, or would for lack of memory
  */
 export function jqWriter(expression: string, each: boolean, { io, paths, reveal }: WriterContext): FormatWriter {
   const filter = jqFilter(expression);
+  const isByPage = !each && isOfItems(expression);
   const collected: string[] = [];
+  let bytes = 0;
   const style = { reveal, paths };
   return {
     async write(items) {
       if (items.length === 0) return;
-      if (each) await printResults(await filter(stringifyItems(items, "\n", style)), io);
-      else collected.push(stringifyItems(items, ",", style));
+      const text = stringifyItems(items, each ? "\n" : ",", style);
+      if (each || isByPage) return printResults(await filter(each ? text : `[${text}]`), io);
+      bytes += Buffer.byteLength(text);
+      if (bytes > MAX_ARRAY_BYTES) throw tooLargeError();
+      collected.push(text);
     },
     async end() {
       // An invalid expression is an error for an empty list too.
       await printResults(await filter(() => (each ? "" : `[${collected.join(",")}]`)), io);
     },
   };
+}
+
+/** The memory of jq is at an end between 50,000 and 70,000 devices of a kilobyte, after seconds and 800 MB. */
+const MAX_ARRAY_BYTES = 48 * 1024 * 1024;
+/** A path of each item, alone or before a pipe: what comes after that sees one item. */
+const OF_ITEMS = /^\s*\.\[\](?:\.[A-Za-z_]\w*|\.?"[^"\\]*"|\[(?:\d*|"[^"\\]*")\]|\?)*\s*(?:$|\|(?!=))/;
+
+/** Whether an expression gives the same for the parts of an array as for the whole. */
+function isOfItems(expression: string): boolean {
+  return OF_ITEMS.test(expression) && !/\bhalt/.test(expression);
+}
+
+function tooLargeError(): AgentAuthError {
+  const message = `--jq: the list is too long for an expression over all of it: more than ${MAX_ARRAY_BYTES / 1024 ** 2} MB`;
+  const hint = "begin the expression with '.[] | …', or use -o ndjson --jq '…': each item by itself";
+  return new AgentAuthError("jq_failed", message, { class: "store", hint });
 }
 
 /** The expression as a function from JSON texts, or what makes them, to its outputs. */

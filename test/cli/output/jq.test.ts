@@ -1,5 +1,6 @@
-import { expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { isJqInstalled, jqFilter, printResults, refuseJqWith } from "../../../src/cli/output/jq.js";
+import { createWriter } from "../../../src/cli/output/writer.js";
 import { runCli } from "../../helpers/cli.js";
 import { createMemoryIo } from "../../helpers/memory-io.js";
 import { SampleService } from "../../helpers/service.js";
@@ -99,6 +100,53 @@ it.each([
   });
   expect((thrown as Error).message).not.toMatch(/jq: error|\p{Cc}/u);
   if (expression.startsWith(".")) expect((thrown as Error).message).toBe(`--jq: ${message}`);
+});
+
+describe("a list in pages", () => {
+  /** What is printed before the list has ended, and at the end. */
+  async function printed(expression: string, ...pages: object[][]) {
+    const io = createMemoryIo();
+    const writer = createWriter("json", { columns: [], wideColumns: [], fields: [], jq: expression }, io);
+    for (const items of pages) await writer.write(items);
+    const before = io.out();
+    await writer.end();
+    return [before, io.out().slice(before.length)];
+  }
+
+  it.each([
+    ".[]",
+    ".[].a",
+    '.[]["a"]?',
+    ' .[]."a" | tostring',
+    ".[] | .a, length",
+    ".[] | .a |= 3 | .a",
+    ".[] | [.a, (.b // 7)] | add",
+  ])("is filtered page by page by %s, with the same outputs", async (expression) => {
+    const [before, after] = await printed(expression, [{ a: 1 }, { a: 2 }], [{ a: 3 }]);
+    expect([before, after]).toEqual([(await printed(`(${expression})`, [{ a: 1 }, { a: 2 }, { a: 3 }]))[1], ""]);
+    expect(before).not.toBe("");
+  });
+
+  it.each([
+    "length",
+    ".[] |= .a",
+    ".[].a, length",
+    ".[] as $x | length",
+    ".[][length]?",
+    ".[] // 1",
+    "[.[] | .a]",
+    ".[].a | halt",
+  ])("is filtered as a whole by %s", async (expression) => {
+    expect((await printed(expression, [{ a: 1 }], [{ a: 2 }]).catch(() => [""]))[0]).toBe("");
+  });
+
+  it("is refused before jq is without memory, and filtered page by page however long it is", async () => {
+    const page = Array.from({ length: 25 }, () => ({ a: "x".repeat(1024 * 1024) }));
+    await expect(printed("length", page, page)).rejects.toMatchObject({
+      ...{ code: "jq_failed", message: expect.stringContaining("48 MB"), hint: expect.stringContaining(".[] | …") },
+    });
+    expect((await printed(".[] | .a | length", page, page))[0]).toBe("1048576\n".repeat(50));
+  });
 });
 
 it("loads jq once", async () => {
