@@ -6,7 +6,6 @@ import { deleteNulls, isJsonObject } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { TraceEntry } from "../http/trace.js";
-import { FLOW_PARAMETERS } from "../model/authorization-params.js";
 import { type IssuerMetadata, isSameIssuer, type ServerMetadata } from "../model/metadata.js";
 import { parseScope } from "../model/scope.js";
 
@@ -84,7 +83,6 @@ export function checkServerMetadata(
   const metadata = readIssuerMetadata(document, url, discovery);
   if (authorizationEndpoint === undefined)
     throw complain("authorization_endpoint", "is required for a login (RFC 8414 section 2)");
-  checkQuery(authorizationEndpoint, url);
   const { issuer, ...rest } = metadata;
   const whole = { issuer, authorizationEndpoint, ...rest };
   checkOrigins(whole, discovery);
@@ -214,14 +212,6 @@ function checkOneOrigin(metadata: IssuerMetadata | ServerMetadata, origin: strin
     const rule = `must be at ${origin}, ${why}`;
     throw refusalError("bad_server_metadata", { field, value, from: metadata.url, rule });
   }
-}
-
-/** Rejects an endpoint whose query has one of our parameters: servers differ in which of two values they use. */
-function checkQuery(endpoint: string, url: string): void {
-  const taken = FLOW_PARAMETERS.find((name) => new URL(endpoint).searchParams.has(name));
-  if (taken === undefined) return;
-  const rule = `must not contain the parameter ${taken} (RFC 6749 section 3.1)`;
-  throw refusalError("bad_server_metadata", { field: "authorization_endpoint", value: endpoint, from: url, rule });
 }
 
 /** Describes a difference that is easy to overlook. */

@@ -3,7 +3,7 @@ import { AgentAuthError } from "../../errors.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote, Secret } from "../../redact.js";
 import { oauthError } from "../http/oauth-error.js";
-import { type AuthorizationParams, knownIssuer } from "../model/authorization-params.js";
+import { type AuthorizationParams, FLOW_PARAMETERS, knownIssuer } from "../model/authorization-params.js";
 import type { ClientRecord } from "../model/grant.js";
 import type { ServerMetadata } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
@@ -71,6 +71,8 @@ export async function buildAuthorization(request: AuthorizationRequest): Promise
     ...(loginHint !== undefined && { login_hint: loginHint }),
     ...(proofKeyThumbprint !== undefined && { dpop_jkt: proofKeyThumbprint }),
   };
+  // Servers differ in which of two values they use: ours replace those that the endpoint brings (RFC 6749 section 3.1).
+  for (const name of FLOW_PARAMETERS) url.searchParams.delete(name);
   for (const [name, value] of Object.entries(parameters)) {
     if (value === "") url.searchParams.delete(name);
     else url.searchParams.set(name, value);

@@ -167,13 +167,6 @@ describe("the metadata of an issuer", () => {
       'must include "S256", or the authorization code could be intercepted (MCP authorization, Authorization Code Protection)',
       "pkce_unsupported",
     ],
-    [
-      "a parameter of ours in the query",
-      { authorization_endpoint: `${ISSUER}/authorize?a=b&scope=x` },
-      "authorization_endpoint",
-      `"${ISSUER}/authorize?a=b&scope=x"`,
-      "must not contain the parameter scope (RFC 6749 section 3.1)",
-    ],
   ])("are refused for a login with %s", (_what, members, field, shown, rule, code) => {
     expect(refusalOf(checkServerMetadata, members)).toMatchObject(about(field, shown, rule, code));
   });

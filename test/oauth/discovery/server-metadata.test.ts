@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { FLOW_PARAMETERS } from "../../../src/oauth/model/authorization-params.js";
 import { type Reply, type Scene, startScene, type TestIssuer } from "../../helpers/issuer.js";
 import { heldError, holdTrace } from "../../helpers/told.js";
 
@@ -245,26 +246,17 @@ describe("which metadata is accepted", () => {
     expect(message).toContain(field);
   });
 
-  it.each([
-    "response_type",
-    "client_id",
-    "redirect_uri",
-    "scope",
-    "state",
-    "code_challenge",
-    "code_challenge_method",
-    "resource",
-  ])("refuses an authorization endpoint that brings its own %s", async (name) => {
+  it("replaces what an authorization endpoint brings of ours, and keeps the rest", async () => {
     const scene = await startScene();
-    scene.issuer.metadata["authorization_endpoint"] = `${scene.issuer.issuer}/authorize?tenant=a&${name}=evil`;
-    expect(await outcome(scene)).toMatchObject({ code: "bad_server_metadata", class: "refused" });
-  });
-
-  it("keeps the other parameters of an authorization endpoint", async () => {
-    const scene = await startScene();
-    scene.issuer.metadata["authorization_endpoint"] = `${scene.issuer.issuer}/authorize?tenant=a`;
+    const { issuer } = scene.issuer;
+    const names = [...FLOW_PARAMETERS];
+    const theirs = names.map((name) => `${name}=evil`).join("&");
+    scene.issuer.metadata["authorization_endpoint"] = `${issuer}/authorize?tenant=a&${theirs}&resource=evil2`;
     await scene.agent().login(scene.mcp.url);
-    expect(scene.login.requested().get("tenant")).toBe("a");
+    const requested = scene.login.requested();
+    expect(requested.get("tenant")).toBe("a");
+    expect(requested.getAll("resource")).toEqual([scene.mcp.url]);
+    expect([...requested.values()].filter((value) => value.startsWith("evil"))).toEqual([]);
   });
 
   it.each<[string, unknown]>([
