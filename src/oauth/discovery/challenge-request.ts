@@ -8,7 +8,7 @@ import { sendWithinOrigin } from "../../http/redirect.js";
 import { isJsonObject, type JsonObject, parseStrictJson, StrictJsonError } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
 import type { TraceEntry } from "../http/trace.js";
-import { type BearerChallenge, bearerChallenge } from "../model/challenge.js";
+import { type BearerChallenge, bearerChallenge, responseChallenges } from "../model/challenge.js";
 
 /** What a request without a token depends on. */
 export interface ChallengeRequestContext {
@@ -78,12 +78,16 @@ export async function requestChallenge(
 
 async function sendTraced(context: ChallengeRequestContext, mcpUrl: string, parts: RequestParts): Promise<Received> {
   const received = await sendProbe(context, mcpUrl, parts);
-  const { challenge, status } = received;
+  const { challenge, status, headers } = received;
+  const schemes = [...new Set(responseChallenges(headers).map(({ scheme }) => scheme))];
+  const asks = schemes.length > 0 ? `; it sends challenges of the schemes ${quote(schemes.join(" "), 80)}` : "";
   const why = challenge
-    ? "the server requires a bearer token"
+    ? challenge.schemes.length > 0
+      ? `the server requires a bearer token${schemes.length > challenge.schemes.length ? asks : ""}`
+      : `the server names its resource metadata${asks}`
     : received.wantsSessionless
       ? `the server speaks revision ${SESSIONLESS_REVISION} alone`
-      : "the server does not explicitly require a bearer token";
+      : `the server does not explicitly require a bearer token${asks}`;
   context.trace({ step: "challenge", method: "POST", url: mcpUrl, status, used: challenge !== undefined, why });
   return received;
 }
@@ -129,8 +133,11 @@ async function answersIn(
   return isAnswered;
 }
 
+/** The challenge of a refusal, and of any response that says where the metadata is. */
 function readChallenge({ status, headers }: Response): BearerChallenge | undefined {
-  return status === 401 || status === 403 ? bearerChallenge(headers) : undefined;
+  const challenge = bearerChallenge(headers);
+  const isRefusal = status === 401 || status === 403 || (challenge?.resourceMetadata.length ?? 0) > 0;
+  return isRefusal ? challenge : undefined;
 }
 
 interface RequestParts {

@@ -37,6 +37,8 @@ export interface ResourceDiscovery {
 
 const AT_LEAST_ONE = "must name at least one authorization server (RFC 9728 section 2)";
 const MAX_ISSUERS = 16;
+/** Each resource metadata document has one of these. */
+const MEMBERS = ["resource", "authorization_servers"];
 /** More addresses than this in one challenge are an attempt to make us send many requests. */
 const MAX_NAMED = 8;
 
@@ -194,7 +196,13 @@ async function readResourceDocument(url: string, discovery: ResourceDiscovery): 
       trace({ ...entry, status, used: false, why: "no document here" });
       return undefined;
     }
-    const metadata = checkMetadata(readDocument(reply), url, discovery);
+    const document = readDocument(reply);
+    // Servers that answer every path with JSON of their own, such as that of a health check, publish nothing there.
+    if (!discovery.named.includes(url) && !MEMBERS.some((name) => name in document)) {
+      trace({ ...entry, status, used: false, why: "it is no resource metadata" });
+      return undefined;
+    }
+    const metadata = checkMetadata(document, url, discovery);
     const isParent = !coversServer(new URL(metadata.resource), new URL(discovery.mcpUrl), true);
     const own = isParent && isNamedRoot(url, discovery) ? await readOwnDocument(discovery) : undefined;
     const why = own ? "the server has its own document" : isParent ? parentText(metadata) : "it describes this server";

@@ -91,7 +91,8 @@ async function sendWithout(
   const { response, refused } = await sendWithToken(context, replay, undefined);
   const { status } = response;
   const challenge = bearerChallenge(response.headers);
-  const isRejected = status === 401 || ((status === 403 || refused !== undefined) && challenge !== undefined);
+  const isNamed = status >= 300 && (challenge?.resourceMetadata.length ?? 0) > 0;
+  const isRejected = status === 401 || (status === 403 && challenge !== undefined) || isNamed;
   if (refused !== undefined && !isRejected) await discardBody(response);
   if (refused !== undefined && !isRejected) throw refused;
   if (!isRejected || response.redirected) return response;

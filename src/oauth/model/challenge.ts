@@ -85,17 +85,28 @@ export interface BearerChallenge {
   readonly schemes: readonly string[];
 }
 
-/** The Bearer and DPoP challenges of a response, merged; undefined if there are none. */
+/**
+ * The Bearer and DPoP challenges of a response, merged, and the `resource_metadata` of any other scheme, which gateways
+ * such as Cloudflare Access have (RFC 9728 section 5.1); undefined if there are none.
+ */
 export function bearerChallenge(headers: Headers): BearerChallenge | undefined {
-  // The API Gateway of AWS renames the field of a function behind it.
-  const field = headers.get("www-authenticate") ?? headers.get("x-amzn-remapped-www-authenticate") ?? "";
-  const challenges = parseChallenges(field).filter(({ scheme }) => scheme === "bearer" || scheme === "dpop");
-  if (challenges.length === 0) return undefined;
-  const all = (name: string) => [...new Set(challenges.flatMap(({ params }) => params.get(name) ?? []))];
+  const challenges = responseChallenges(headers);
+  const own = challenges.filter(({ scheme }) => scheme === "bearer" || scheme === "dpop");
+  const valuesOf = (name: string, of: readonly Challenge[]) => [
+    ...new Set(of.flatMap(({ params }) => params.get(name) ?? [])),
+  ];
+  const resourceMetadata = [...new Set([own, challenges].flatMap((of) => valuesOf("resource_metadata", of)))];
+  if (own.length === 0 && resourceMetadata.length === 0) return undefined;
   return {
-    resourceMetadata: all("resource_metadata"),
-    scope: all("scope")[0],
-    error: all("error")[0],
-    schemes: [...new Set(challenges.map(({ scheme }) => scheme))],
+    resourceMetadata,
+    scope: valuesOf("scope", own)[0],
+    error: valuesOf("error", own)[0],
+    schemes: [...new Set(own.map(({ scheme }) => scheme))],
   };
+}
+
+/** Every challenge of a response. */
+export function responseChallenges(headers: Headers): Challenge[] {
+  // The API Gateway of AWS renames the field of a function behind it.
+  return parseChallenges(headers.get("www-authenticate") ?? headers.get("x-amzn-remapped-www-authenticate") ?? "");
 }

@@ -149,4 +149,37 @@ const firewalls: HostileCase[] = [
   },
 ];
 
-export const road: readonly HostileCase[] = [...redirects, ...balancers, ...firewalls];
+const gateways: HostileCase[] = [
+  {
+    id: "W5",
+    input: "a redirect to a login page, whose challenge of another scheme names the resource metadata",
+    result: "the metadata are read, and the login works",
+    outcome: "ok",
+    arrange({ mcp, elsewhere }) {
+      const named = "/.well-known/access/mcp";
+      delete mcp.routes[mcp.wellKnown];
+      mcp.routes[named] = () => ({ json: mcp.metadata });
+      const headers = {
+        location: `${elsewhere.origin}/login`,
+        "www-authenticate": `Cloudflare-Access resource_metadata="${mcp.origin}${named}"`,
+      };
+      mcp.routes[MCP] = (request) =>
+        request.headers.authorization ? resultOf(request) : { status: 302, headers, text: "" };
+    },
+    drive: loginAndList,
+    check: (_kit, run) => unless(wasToldTools(run)),
+  },
+  {
+    id: "W9",
+    input: "JSON that is no metadata where the server would publish its own, which no challenge names",
+    result: "the next place is tried",
+    outcome: "ok",
+    arrange({ mcp }) {
+      mcp.challenge = "Bearer";
+      mcp.routes[mcp.wellKnown] = { json: { status: "healthy" } };
+      mcp.routes["/.well-known/oauth-protected-resource"] = () => ({ json: { ...mcp.metadata, resource: mcp.origin } });
+    },
+  },
+];
+
+export const road: readonly HostileCase[] = [...redirects, ...balancers, ...firewalls, ...gateways];
