@@ -20,6 +20,9 @@ import { noteRefusal } from "./rejected-token.js";
 import type { PendingRefreshes } from "./send-refresh.js";
 import { refreshDurationMs, reportRefresh, type SendContext, sendRefresh } from "./send-refresh.js";
 
+/** The pause before a refresh that its issuer refused for the client is confirmed. */
+const CONFIRM_AFTER_MS = 500;
+
 /** What a refresh needs. */
 export interface RefreshContext extends SaveContext, SendContext {
   clock: Pick<Clock, "epoch" | "sleep">;
@@ -230,11 +233,19 @@ function refreshUnderLease(
     // The holder before may have been late only, and have saved in the meantime.
     const newer = mayHaveBeenUsed(lease.before) && (await readNewerTokens(context.store, current));
     if (newer) return { grant: newer, isOwn: false, ended: undefined };
-    const outcome = await sendRefresh(context, current, lease, isValid);
+    let outcome = await sendRefresh(context, current, lease, isValid);
+    if ("verdict" in outcome && outcome.verdict.code === "invalid_client") {
+      // It may come from a node that does not know the client yet, or from before the stored client has changed: once more.
+      await context.clock.sleep(CONFIRM_AFTER_MS, new AbortController().signal);
+      const stored = await context.store.read(current);
+      if (stored && selectNewer(stored, current)) return { grant: stored, isOwn: false, ended: outcome.verdict };
+      const again = stored ? { ...current, client: stored.client } : current;
+      outcome = await sendRefresh(context, again, lease, isValid);
+    }
     if ("answer" in outcome) {
       const { usedAt = current.tokens.obtainedAt } = current;
-      const { client } = outcome;
-      const next = { ...mergeAnswer(current, outcome.answer), client, ...(why.isUnused && { usedAt }) };
+      const { client, form } = outcome;
+      const next = { ...mergeAnswer(current, outcome.answer), client, ...form, ...(why.isUnused && { usedAt }) };
       if (next.tokens.refreshToken?.reveal() !== current.tokens.refreshToken?.reveal()) lease.spend?.();
       const grant = await saveNext(context, reservation, current, next);
       // Not by the generation: after a failover, two processes may have refreshed the same one.

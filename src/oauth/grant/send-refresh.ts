@@ -6,7 +6,7 @@ import { withResourceHint } from "../http/oauth-error.js";
 import type { Progress, TraceEntry } from "../http/trace.js";
 import type { ClientRecord, Grant, TokenAnswer } from "../model/grant.js";
 import { type Lease, leaseLost, maySend } from "../model/lease.js";
-import { refreshTokens } from "../token/token.js";
+import { type RefreshForm, refreshTokens } from "../token/token.js";
 import { isLostAnswer, type SaveContext } from "./refresh-outcome.js";
 
 /** What a refresh request needs. */
@@ -39,6 +39,7 @@ export function refreshDurationMs(timeoutMs: number): number {
 interface RefreshedTokens {
   answer: TokenAnswer;
   client: ClientRecord;
+  form: RefreshForm;
 }
 
 /** What a refresh at the issuer ended with. */
@@ -121,8 +122,8 @@ async function sendOnce(context: SendContext, current: Grant, lease: Lease, time
       client = accepted;
     };
     const tokenCall = { ...request, issuer, tokenEndpoint: url, signal: call.signal, beforeSend, onClient };
-    const answer = await withSendDeadline(lease, () => refreshTokens(tokenCall, current));
-    return { answer, client };
+    const { answer, form } = await withSendDeadline(lease, () => refreshTokens(tokenCall, current));
+    return { answer, client, form };
   } catch (error) {
     throw withResourceHint(error, current.resource);
   } finally {

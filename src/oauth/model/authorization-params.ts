@@ -66,11 +66,9 @@ interface KnownIssuer {
   readonly offlineParams?: AuthorizationParams;
   /** Whether it returns a refresh token for `offline_access` without a forced consent. */
   readonly needsNoConsent?: true;
-  /** Whether a refresh has to name the scopes: the new token may be for others without them. */
-  readonly needsRefreshScope?: true;
 }
 
-const ENTRA: KnownIssuer = { needsNoConsent: true, needsRefreshScope: true };
+const ENTRA: KnownIssuer = { needsNoConsent: true };
 const KNOWN: Readonly<Record<string, KnownIssuer>> = {
   "accounts.google.com": { offlineParams: { access_type: "offline", prompt: "consent" } },
   // Microsoft Entra ID: the worldwide cloud and its aliases, then US Government, China and Germany (closed in 2021).

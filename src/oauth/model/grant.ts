@@ -108,6 +108,10 @@ export interface Grant {
    * without one showed; undefined if none did.
    */
   readonly needsConsent?: boolean | undefined;
+  /** Whether a refresh names the scopes, as the issuer required at an earlier one. */
+  readonly refreshesWithScope?: boolean | undefined;
+  /** Whether a refresh has no `resource`, which the issuer refused at an earlier one. */
+  readonly refreshesWithoutResource?: boolean | undefined;
   /** Whether the issuer listed token exchange at the login; undefined if it listed no grant types. */
   readonly exchanges?: boolean | undefined;
   /** The private key, as the text of a JWK, that the tokens are bound to (RFC 9449); undefined for bearer tokens. */

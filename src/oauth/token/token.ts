@@ -18,9 +18,9 @@ import type { OAuthHttp, Prover } from "../http/http.js";
 import { isToken, UNVERIFIED_ID_TOKEN } from "../http/normalize-response.js";
 import { oauthError } from "../http/oauth-error.js";
 import type { TraceEntry } from "../http/trace.js";
-import { knownIssuer } from "../model/authorization-params.js";
 import type { ClientRecord, Grant, TokenAnswer } from "../model/grant.js";
-import { resourceParameter } from "../model/resource.js";
+import { NO_RESOURCE, resourceParameter } from "../model/resource.js";
+import { splitScope } from "../model/scope.js";
 import { ANY_TOKEN_TYPE, checkTokenType, readClaims, usableIdToken } from "./token-checks.js";
 
 /** Input of a request to the token endpoint. */
@@ -93,20 +93,82 @@ function asLoginFailure(error: unknown): unknown {
   return new AgentAuthError(error.code, message, { class: "auth", url: error.url, hint: "log in again", cause: error });
 }
 
-/** Requests new tokens with a grant's refresh token (RFC 6749 section 6). Retries after other failures are up to the caller. */
-export async function refreshTokens(call: TokenCall, grant: Grant): Promise<TokenAnswer> {
+/** What a refresh says beside the refresh token, as its issuer requires. */
+export type RefreshForm = Pick<Grant, "refreshesWithScope" | "refreshesWithoutResource">;
+
+/**
+ * Requests new tokens with a grant's refresh token (RFC 6749 section 6): once more in another form if the issuer refuses a
+ * parameter, or the lack of one, which says nothing against the token. Retries after other failures are up to the caller.
+ */
+export async function refreshTokens(
+  call: TokenCall,
+  grant: Grant,
+): Promise<{ answer: TokenAnswer; form: RefreshForm }> {
+  const { requestedScope = grant.tokens.scope } = grant;
   const refreshToken = grant.tokens.refreshToken?.reveal();
   if (refreshToken === undefined) throw new TypeError("the grant has no refresh token");
-  const scope = knownIssuer(call.issuer).needsRefreshScope && grant.requestedScope;
   const known = [grant.tokens.accessToken.reveal()];
-  return sendAuthenticated({ ...call, lenient: true, known }, async ({ as, client, auth, options, processing }) => {
-    const response = await oauth.refreshTokenGrantRequest(as, client, auth, refreshToken, {
-      ...options,
-      additionalParameters: { ...resourceParameter(grant.resource), ...(scope && { scope }) },
+  const send = ({ refreshesWithScope, refreshesWithoutResource }: RefreshForm) =>
+    sendAuthenticated({ ...call, lenient: true, known }, async ({ as, client, auth, options, processing }) => {
+      const response = await oauth.refreshTokenGrantRequest(as, client, auth, refreshToken, {
+        ...options,
+        additionalParameters: {
+          ...(refreshesWithoutResource ? {} : resourceParameter(grant.resource)),
+          ...(refreshesWithScope && requestedScope && { scope: requestedScope }),
+        },
+      });
+      return answerOf(call, response, await oauth.processRefreshTokenResponse(as, client, response, processing));
     });
-    return answerOf(call, response, await oauth.processRefreshTokenResponse(as, client, response, processing));
-  });
+  const { refreshesWithScope, refreshesWithoutResource } = grant;
+  let form: RefreshForm = { refreshesWithScope, refreshesWithoutResource };
+  const tried = new Set<string>();
+  for (;;) {
+    try {
+      const answer = await send(form);
+      // Entra ID may issue a token for something else where a refresh names no scopes: the next one names them.
+      const isOther = isForOthers(answer.scope, requestedScope);
+      return { answer, form: isOther ? { ...form, refreshesWithScope: true } : form };
+    } catch (error) {
+      tried.add(JSON.stringify(form));
+      const next = formAfter(error, form, grant);
+      if (next === undefined || tried.has(JSON.stringify(next))) throw error;
+      form = next;
+    }
+  }
 }
+
+/** The form of a refresh that an issuer may take in place of the one that it refused; undefined for other errors. */
+function formAfter(
+  error: unknown,
+  form: RefreshForm,
+  { requestedScope, tokens, resource }: Grant,
+): RefreshForm | undefined {
+  if (!isAgentAuthError(error) || (error.class !== "remote" && error.class !== "auth")) return undefined;
+  const { code, url = "" } = error;
+  const text = error.message.replace(url, "");
+  const isAboutResource = code === "invalid_target" || REFUSED_RESOURCE.test(text);
+  const isAboutScope = code === "invalid_scope" || MISSING_SCOPE.test(text);
+  if (isAboutResource && resource !== NO_RESOURCE && !form.refreshesWithoutResource)
+    return { ...form, refreshesWithoutResource: true };
+  if (isAboutScope && (requestedScope ?? tokens.scope))
+    return { ...form, refreshesWithScope: form.refreshesWithScope ? undefined : true };
+  return undefined;
+}
+
+/** An issuer that does not know the parameter, as "Unrecognized request parameter: resource". */
+const REFUSED_RESOURCE =
+  /\b(?:un\w+|invalid|extra|not (?:allowed|supported|permitted)|disallowed)\b[^.]*\bparameters?\b[^.]*\bresource\b|\bparameters?\b[^.]*\bresource\b[^.]*\b(?:un\w+|invalid|not (?:allowed|supported|permitted))\b/i;
+/** AADSTS90009 of Entra ID: without scopes, the client is taken to request a token for itself. */
+const MISSING_SCOPE = /\bAADSTS90009\b|\bscope\b[^.]*\b(?:required|missing)\b|\b(?:missing|requires?)\b[^.]*\bscope\b/i;
+
+/** Whether a token is for none of the requested scopes, apart from those of OpenID Connect. */
+function isForOthers(granted: string | undefined, requested: string | undefined): boolean {
+  const wanted = splitScope(requested).filter((scope) => !OF_OPENID.has(scope));
+  const has = new Set(splitScope(granted));
+  return granted !== undefined && wanted.length > 0 && !wanted.some((scope) => has.has(scope));
+}
+
+const OF_OPENID = new Set(["openid", "profile", "email", "offline_access"]);
 
 /** A request in which the client authenticates. */
 type AuthenticatedCall = Pick<

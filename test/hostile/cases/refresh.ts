@@ -442,7 +442,7 @@ const verdicts: HostileCase[] = [
     refreshed(
       `F11-${error}`,
       `${error} for a refresh, with a text that repeats the tokens`,
-      "an error; one request; the login is marked as expired, not deleted",
+      "an error; one request, and one that confirms a refused client; the login is marked as expired, not deleted",
       {
         outcome: "auth",
         code: "login_required",
@@ -452,10 +452,52 @@ const verdicts: HostileCase[] = [
           kit.as.routes[TOKEN] = ({ body }) => ({ status: 400, json: { error, error_description: `no: ${body}` } });
         },
         says: [error, "agentauth login"],
-        times: ONCE,
+        times: { "as POST /pool/token": error === "invalid_client" ? 2 : 1 },
         check: async (kit) => unless({ "it is marked": (await grantOf(kit))?.retired !== undefined }),
       },
     ),
+  ),
+  ...(
+    [
+      [
+        "W10",
+        "invalid_client for one refresh alone, from a node that does not know the client yet",
+        { error: "invalid_client" },
+        (_form: URLSearchParams, nth: number) => nth === 1,
+      ],
+      [
+        "W7a",
+        "a refusal of the parameter resource in a refresh",
+        { error: "invalid_request", error_description: "Unrecognized request parameter: resource" },
+        (form: URLSearchParams) => form.has("resource"),
+      ],
+      [
+        "W7b",
+        "a refusal of a refresh that names no scopes, at a host that nobody knows",
+        {
+          error: "invalid_request",
+          error_description: "AADSTS90009: Application 'x' is requesting a token for itself.",
+        },
+        (form: URLSearchParams) => form.get("scope") !== "tools",
+      ],
+    ] as const
+  ).map(([id, input, json, refuses]) =>
+    refreshed(id, input, "once more as the issuer wants it, and so from then on; the login stays", {
+      async arrange(kit) {
+        await expired(kit);
+        kit.as.routes[TOKEN] = ({ body }, nth) =>
+          refuses(new URLSearchParams(body), nth) ? { status: 400, json } : { json: kit.as.tokens() };
+      },
+      drive: async (kit) => {
+        await kit.run(["token", kit.mcp.url]);
+        return kit.run(["token", kit.mcp.url, "--force-refresh"]);
+      },
+      check: async (kit) =>
+        unless({
+          "the login is valid": (await grantOf(kit))?.retired === undefined,
+          "the second refresh is one request": kit.as.to(TOKEN).length <= 4,
+        }),
+    }),
   ),
   {
     id: "F13a",

@@ -222,8 +222,8 @@ describe("what is known of an issuer", () => {
     "login.chinacloudapi.cn",
     "sts.chinacloudapi.cn",
     "login.microsoftonline.de",
-  ])("is that %s needs no consent, and the scopes in a refresh", (host) => {
-    expect(knownIssuer(`https://${host}/tenant/v2.0`)).toEqual({ needsNoConsent: true, needsRefreshScope: true });
+  ])("is that %s needs no consent", (host) => {
+    expect(knownIssuer(`https://${host}/tenant/v2.0`)).toEqual({ needsNoConsent: true });
     expect(knownIssuer(`http://${host}/`)).toEqual({});
     expect(knownIssuer(`https://a.${host}/`)).toEqual({});
   });

@@ -57,20 +57,21 @@ describe("requests to the token endpoint, on the global fetch", () => {
   });
 
   it.each([
-    ["https://login.microsoftonline.com", "api://a/read offline_access", { scope: "api://a/read offline_access" }],
-    ["https://login.microsoftonline.com", undefined, {}],
-    ["https://as.example", "api://a/read offline_access", {}],
-  ])("names the scopes in a refresh at %s, which were %s, only where it has to", async (issuer, scope, named) => {
+    ["at first", {}, "a/read", {}, undefined],
+    ["where it has to", { refreshesWithScope: true }, "a/read", { scope: "a/read offline_access" }, true],
+    ["after a token for others", {}, "other/read", {}, true],
+  ])("names the scopes in a refresh %s", async (_when, known, granted, named, next) => {
     const form = { grant_type: "refresh_token", refresh_token: "refresh-token-1", client_id: "client-1", ...named };
-    nock(issuer).post("/token", form).reply(200, { access_token: "access-2", token_type: "Bearer" });
-    const grant = madeGrant({ requestedScope: scope, resource: NO_RESOURCE });
-    expect(await refreshTokens(call(issuer), grant)).toMatchObject({ accessToken: "access-2" });
+    const answer = { access_token: "access-2", token_type: "Bearer", scope: granted };
+    nock("https://as.example").post("/token", form).reply(200, answer);
+    const grant = madeGrant({ requestedScope: "a/read offline_access", resource: NO_RESOURCE, ...known });
+    expect((await refreshTokens(call("https://as.example"), grant)).form.refreshesWithScope).toBe(next);
   });
 
   it("never repeats a refresh by itself; a second call may succeed", async () => {
     refresh().reply(503);
     expect(await heldError(refreshTokens(call(), madeGrant()))).toMatchObject({ class: "unavailable", status: 503 });
     refresh().reply(200, { access_token: "access-2", token_type: "Bearer" });
-    expect(await refreshTokens(call(), madeGrant())).toMatchObject({ accessToken: "access-2" });
+    expect(await refreshTokens(call(), madeGrant())).toMatchObject({ answer: { accessToken: "access-2" } });
   });
 });
