@@ -120,7 +120,7 @@ function allowHint(remedy: AllowRemedy, context: HintContext): string {
       ? parent
       : trust;
   if (server !== undefined && isWhole(remedy)) return `${advice}: ${loginCommandWith(server, [remedy], context)}`;
-  return `${advice}${isLegacy && command !== "discover" ? "; agentauth discover shows what was asked" : ""}`;
+  return `${advice}${isLegacy && command !== "discover" ? "; agentauth discover <mcp_url> shows what was asked" : ""}`;
 }
 
 /** The command that lists the tools of a server. */
@@ -133,7 +133,7 @@ type Advise<R> = (error: AgentAuthError, about: R, context: HintContext) => stri
 const INSPECT: Readonly<Record<Extract<Remedy, { action: "inspect" }>["subject"], Advise<HintContext>>> = {
   clock: () => "agentauth doctor <mcp_url> shows whether the clock of this machine is right",
   discovery: (_error, { command }) =>
-    command === "discover" ? undefined : "agentauth discover shows every address that was asked",
+    command === "discover" ? undefined : "agentauth discover <mcp_url> shows every address that was asked",
   grants: ({ hint }) => `${hint}; agentauth discover <mcp_url> shows which grants it names`,
   logins: () => "agentauth status shows where they should be",
   tables: () => "run the SQL that agentauth store sql prints on this database",

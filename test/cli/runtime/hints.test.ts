@@ -34,7 +34,7 @@ const ALLOW: Readonly<Record<PolicyOption, string>> = {
   resource:
     'the token may be valid for every server below "undefined": if you trust all of them, --resource accepts that',
   legacyDiscovery:
-    "a server of the MCP revision 2025-03-26 is reached with --legacy-discovery; agentauth discover shows what was asked",
+    "a server of the MCP revision 2025-03-26 is reached with --legacy-discovery; agentauth discover <mcp_url> shows what was asked",
 };
 
 const GIVE = "set AGENTAUTH_API_TOKEN, or store a token: agentauth config set api_token - < token.txt";
@@ -266,7 +266,7 @@ describe("the hint for a remedy", () => {
   it("that is to inspect something", () => {
     const discovery = { action: "inspect", subject: "discovery" } as const;
     const grants = { action: "inspect", subject: "grants" } as const;
-    expect(hintOf(discovery)).toBe("agentauth discover shows every address that was asked");
+    expect(hintOf(discovery)).toBe("agentauth discover <mcp_url> shows every address that was asked");
     expect(hintOf(grants, { hint: "it does not do this" })).toBe(
       "it does not do this; agentauth discover <mcp_url> shows which grants it names",
     );
