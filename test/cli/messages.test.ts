@@ -24,7 +24,7 @@ describe("what the parser complains about", () => {
       "error: option '--limit <n>' argument 'it's\n' is invalid. y' is invalid. must be",
       ["--limit \"it's\\n' is invalid. y\" must be", "see agentauth devices list --help"],
     ],
-    ["error: unknown option '--x'\n(Did you mean --y?)", ["unknown option '--x'", "did you mean --y?"]],
+    ["error: unknown option '--lmit'\n(Did you mean --limit?)", ["unknown option '--lmit'", "did you mean --limit?"]],
     [
       "error: missing required argument 'key'",
       ["missing required argument 'key'", "see agentauth devices list --help"],
