@@ -23,8 +23,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   "cli/clients/mcp-hosts/settings-file.ts": "the settings of MCP hosts",
   "cli/commands/sandbox/run.ts": "the options that --options names",
   "cli/commands/broker/run.ts": "the policy that --config names",
-  "cli/commands/exec/stdio.ts": "pipes of the command",
-  "cli/commands/request/input.ts": "the file that --data names",
+  "cli/commands/exec/child.ts": "pipes of the command",
+  "cli/commands/request/run.ts": "the file that --data names",
 };
 
 /** The functions of `node:fs` that a module imports, by whatever way. */

@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
+import { fromBase64url, toBase64url } from "../../http/base64url.js";
 import type { Clock } from "../../http/deadline.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { CodecError } from "../model/codec.js";
@@ -10,9 +11,7 @@ import { loginMembers, loginOf } from "./login-codec.js";
 import type { LoginContext } from "./login-context.js";
 import { exchangeLogin, grantKeyFor, observeLogin, rethrowWithResourceHint } from "./login-flow.js";
 import type { PreparedLogin } from "./prepared-login.js";
-import { hashOfTexts, isSameText, openText, sealText } from "./sealed-text.js";
-import type { StartedLogin } from "./web-app.js";
-import { cookieNames, readCookie, setCookie } from "./web-app.js";
+import { cookieNames, readCookie, type StartedLogin, setCookie } from "./web-app.js";
 
 /** Milliseconds in which the user has to finish a login. */
 export const WEB_LOGIN_LIFE_MS = 10 * 60_000;
@@ -204,4 +203,80 @@ function loginNotFoundError(): AgentAuthError {
 function badSavedLoginError(reason: string, cause?: unknown): AgentAuthError {
   const message = `the saved login cannot be used: ${reason}`;
   return new AgentAuthError("bad_saved_login", message, { class: "refused", hint: "start the login again", cause });
+}
+
+const ENCODER = new TextEncoder();
+const NONCE_BYTES = 12;
+
+/** Far more than any text that is sealed, in bytes. */
+const MAX_TEXT = 64 * 1024;
+
+/** Compresses a text and encrypts it with AES-256-GCM, under a key that is derived from a secret. */
+export async function sealText(text: string, secret: string): Promise<string> {
+  const iv = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
+  const sealed = await crypto.subtle.encrypt({ name: "AES-GCM", iv }, await keyOf(secret), await deflate(text));
+  return toBase64url(new Uint8Array([...iv, ...new Uint8Array(sealed)]));
+}
+
+/** The text that {@link sealText} encrypted with one of the secrets; undefined for any other. */
+export async function openText(sealed: string, secrets: readonly string[]): Promise<string | undefined> {
+  const bytes = fromBase64url(sealed);
+  if (bytes === undefined) return undefined;
+  const [iv, data] = [bytes.slice(0, NONCE_BYTES), bytes.slice(NONCE_BYTES)];
+  for (const secret of secrets) {
+    try {
+      return await inflate(await crypto.subtle.decrypt({ name: "AES-GCM", iv }, await keyOf(secret), data));
+    } catch {
+      // Sealed with another secret, changed, or too long.
+    }
+  }
+  return undefined;
+}
+
+/** Whether two texts are equal, in a time that depends on their lengths only. */
+export function isSameText(one: string, other: string): boolean {
+  let difference = one.length ^ other.length;
+  for (let at = 0; at < one.length; at++) difference |= one.charCodeAt(at) ^ other.charCodeAt(at);
+  return difference === 0;
+}
+
+/** The SHA-256 hash of texts, as hexadecimal digits. */
+export async function hashOfTexts(...texts: readonly (string | undefined)[]): Promise<string> {
+  const hash = await crypto.subtle.digest("SHA-256", ENCODER.encode(JSON.stringify(texts)));
+  return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+async function deflate(text: string): Promise<ArrayBuffer> {
+  const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+  return new Response(stream).arrayBuffer();
+}
+
+/** @throws `RangeError` for more than {@link MAX_TEXT}: a short text can inflate to a thousand times its length */
+async function inflate(bytes: ArrayBuffer): Promise<string> {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  const decoder = new TextDecoder();
+  let [text, length] = ["", 0];
+  // A reader: not every browser iterates over a stream.
+  const reader = stream.getReader();
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return text + decoder.decode();
+    length += value.length;
+    if (length > MAX_TEXT) {
+      await reader.cancel();
+      throw new RangeError("the sealed text is too long");
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}
+
+async function keyOf(secret: string) {
+  const material = await crypto.subtle.importKey("raw", ENCODER.encode(secret), "HKDF", false, ["deriveKey"]);
+  const derivation = {
+    name: "HKDF",
+    hash: "SHA-256",
+    salt: new Uint8Array(),
+    info: ENCODER.encode("a login that waits for its callback"),
+  };
+  return crypto.subtle.deriveKey(derivation, material, { name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
 }

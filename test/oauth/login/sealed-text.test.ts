@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { hashOfTexts, isSameText, openText, sealText } from "../../../src/oauth/login/sealed-text.js";
 import { cookiePath } from "../../../src/oauth/login/web-app.js";
+import { hashOfTexts, isSameText, openText, sealText } from "../../../src/oauth/login/web-login.js";
 import { SECRET } from "./web-support.js";
 
 describe("a sealed text", () => {

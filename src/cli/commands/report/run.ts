@@ -3,22 +3,27 @@ import { dirname } from "node:path";
 import { type AgentAuthError, isAgentAuthError, usageError, withHint } from "../../../errors.js";
 import { codeOf } from "../../../platform/files.js";
 import { removeCommand } from "../../../platform/shell.js";
+import type { Env } from "../../../platform/system.js";
 import type { Format, Settings } from "../../../profile/settings.js";
-import { quote } from "../../../redact.js";
+import { escapeText, quote } from "../../../redact.js";
 import type { ListFlags } from "../../flags/list.js";
 import { DOCUMENT_FORMATS } from "../../flags/output.js";
+import type { OutStream } from "../../io/stream.js";
+import { isAscii } from "../../io/terminal.js";
+import { cutText, textWidth, wrap } from "../../io/width.js";
 import { outputError } from "../../io/write-all.js";
 import { buildFilter, type Filter } from "../../listing/filters.js";
 import { resumeCommand } from "../../listing/resume-command.js";
 import { requireScope, unusableHint } from "../../listing/scope.js";
 import { documentedValues, parseSort } from "../../listing/source.js";
 import { type ListEnding, readList, requireComplete } from "../../listing/summary.js";
+import { isolate } from "../../output/layout.js";
 import { countText, groupThousands } from "../../output/value.js";
 import { printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { createAggregate } from "./aggregate.js";
-import type { Report } from "./model.js";
-import { reportText } from "./text.js";
+import { type Chart, chartsOf, factsOf, restOf, shareText } from "./charts.js";
+import { createFindings, DAY_SECONDS, type Facts, notJudgedText, readFacts } from "./findings.js";
+import type { Finding, Report, Tally } from "./model.js";
 
 /** Options of `devices report`. */
 interface ReportFlags extends ListFlags {
@@ -158,4 +163,161 @@ function withContinuation(
     failure,
     `continue with: ${resumeCommand(words, resume, limit === undefined ? undefined : limit - matched)}`,
   );
+}
+
+/** The number of distinct values that a counter stores, so that invented values cannot exhaust memory. */
+const MOST_DISTINCT = 10_000;
+/** Values of a field in the report: the most frequent ones. */
+const MOST_VALUES = 50;
+
+/** The fields of the report that count values of the devices. */
+const COUNTED = {
+  status: ({ status }: Facts) => status,
+  session_type: ({ sessionType }: Facts) => sessionType,
+  auth_profile: ({ authProfile }: Facts) => authProfile,
+  countries: ({ country }: Facts) => country,
+  networks: ({ network }: Facts) => network,
+  clients: ({ client }: Facts) => client,
+  fingerprints: ({ fingerprint }: Facts) => fingerprint,
+};
+
+/**
+ * Counts devices, and judges them by the rules of findings. Each device is read once and not stored, so memory is bounded.
+ *
+ * @param now milliseconds since the epoch, for rules about age
+ */
+export function createAggregate(now: number) {
+  const seconds = now / 1000;
+  const fields = Object.entries(COUNTED).map(([name, read]) => ({ name, read, counter: createCounter() }));
+  const findings = createFindings(seconds);
+  const counts = { counted: 0, seen_within_7_days: 0, seen_within_30_days: 0 };
+  return {
+    add(device: object): void {
+      const facts = readFacts(device, seconds);
+      const age = seconds - (facts.at ?? Number.NEGATIVE_INFINITY);
+      counts.counted++;
+      if (age <= 7 * DAY_SECONDS) counts.seen_within_7_days++;
+      if (age <= 30 * DAY_SECONDS) counts.seen_within_30_days++;
+      for (const { read, counter } of fields) counter.add(read(facts));
+      findings.add(facts);
+    },
+    /** @param about how the devices were read: what the report says beside the numbers */
+    report(about: Pick<Report, "pool_id" | "complete" | "notes"> & Pick<Report["devices"], "read" | "total">): Report {
+      const { read, total, ...others } = about;
+      const tallies = fields.map(({ name, counter }) => [name, counter.tally(MOST_VALUES)] as const);
+      return {
+        type: "device_report",
+        ...others,
+        generated_at: new Date(now).toISOString(),
+        devices: { read, total, ...counts },
+        ...(Object.fromEntries(tallies) as Record<keyof typeof COUNTED, Tally>),
+        findings: findings.report(),
+      };
+    },
+  };
+}
+
+/**
+ * Counts how often each value comes, in bounded memory: values after the first `mostDistinct` ones are counted together.
+ * An undefined value is not known.
+ */
+export function createCounter(mostDistinct = MOST_DISTINCT) {
+  const counts = new Map<string, number>();
+  let unknown = 0;
+  let surplus = 0;
+  return {
+    add(value: string | undefined): void {
+      if (value === undefined) unknown++;
+      else if (counts.has(value) || counts.size < mostDistinct) counts.set(value, (counts.get(value) ?? 0) + 1);
+      else surplus++;
+    },
+    /** The counts so far, with at most `most` of the values. */
+    tally(most: number): Tally {
+      const all = [...counts].map(([value, count]) => ({ value, count }));
+      // Equal counts by the code units of their values, so that the same devices yield the same report.
+      all.sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
+      const others = all.slice(most).reduce((sum, { count }) => sum + count, surplus);
+      return { distinct: counts.size, unknown, top: all.slice(0, most), others };
+    },
+  };
+}
+
+/** The stream that the text is for. */
+type Target = Pick<OutStream, "colors" | "columns" | "isTTY">;
+
+const NARROWEST = 40;
+const WIDEST = 100;
+const SEPARATOR = " · ";
+/** The HTML page and the JSON have more. */
+const MOST_ROWS = 10;
+const MOST_EXAMPLES = 5;
+const ASCII_SIGNS: Readonly<Record<string, string>> = { "→": "->", "…": "~", "·": "-" };
+
+/** The text of a report, no line wider than the stream where that has at least 40 columns. */
+export function reportText(report: Report, stream: Target, env: Env): string {
+  const width = Math.max(NARROWEST, Math.min(WIDEST, stream.columns));
+  const sections = [
+    headLines(report, width, stream),
+    ...chartsOf(report).map((chart) => chartLines(chart, report.devices.counted, width, stream)),
+    findingLines(report.findings, width, stream),
+  ];
+  const text = sections.map((lines) => `${lines.join("\n").trimEnd()}\n`).join("\n");
+  return isAscii(env) ? text.replace(/[→…·]/g, (sign) => ASCII_SIGNS[sign] ?? sign) : text;
+}
+
+function headLines(report: Report, width: number, stream: Target): string[] {
+  const { bold, yellow, dim } = stream.colors;
+  const heading = "Devices of pool ";
+  return [
+    bold(heading + isolateText(cutText(escapeText(report.pool_id), width - heading.length), stream)),
+    ...wrap(factsOf(report).join(SEPARATOR), width),
+    ...(report.complete ? [] : [bold(yellow("INCOMPLETE: not all of the devices are in these numbers"))]),
+    ...report.notes.flatMap((note) => wrap(`note: ${escapeText(note)}`, width).map(dim)),
+  ];
+}
+
+/** Text from the service; on a terminal isolated so that its writing direction does not affect its neighbours. */
+function isolateText(text: string, { isTTY }: Target): string {
+  return isTTY ? isolate(text) : text;
+}
+
+/** A heading, and one line per value: its name, count and share. */
+function chartLines(chart: Chart, whole: number, width: number, stream: Target): string[] {
+  const rows = [...chart.top.slice(0, MOST_ROWS), ...restOf(chart, MOST_ROWS)].map(({ value, count }) => {
+    const numbers = `${groupThousands(count).padStart(9)}${shareText(count, whole).padStart(5)}`;
+    const cut = cutText(escapeText(value), Math.min(50, width - numbers.length));
+    return isolateText(cut, stream) + " ".repeat(Math.min(50, width - numbers.length) - textWidth(cut)) + numbers;
+  });
+  return [stream.colors.bold(chart.title.toUpperCase()), ...rows];
+}
+
+function findingLines(findings: readonly Finding[], width: number, stream: Target): string[] {
+  const found = findings.filter(({ count }) => count > 0);
+  const clear = findings.filter(({ count }) => count === 0);
+  return [
+    stream.colors.bold("FINDINGS"),
+    ...(found.length === 0 ? ["none"] : []),
+    ...found.flatMap((finding) => [...oneFinding(finding, width, stream), ""]),
+    ...clear.flatMap((one) => wrap(`not found: ${one.title}${notJudgedText(one)}`, width).map(stream.colors.dim)),
+  ];
+}
+
+function oneFinding(finding: Finding, width: number, stream: Target): string[] {
+  const { bold, dim, yellow } = stream.colors;
+  const { title, why, action, count } = finding;
+  const examples = finding.examples.slice(0, MOST_EXAMPLES);
+  const head = `${title}: ${countText(count, "device")}${notJudgedText(finding)}`;
+  const more = count > examples.length ? [dim(`… and ${groupThousands(count - examples.length)} more`)] : [];
+  const below = [
+    ...wrap(why, width - 2),
+    ...wrap(`What to do: ${action}`, width - 2),
+    ...examples.map(({ id, title: name, detail }) => {
+      // Cut first: a cut must not lose the character that ends an isolation.
+      const facts = [id, name, detail].flatMap((fact) => (fact ? [escapeText(fact)] : []));
+      const cut = cutText(facts.join(SEPARATOR), width - 2).split(SEPARATOR);
+      return cut.map((fact) => isolateText(fact, stream)).join(SEPARATOR);
+    }),
+    ...more,
+  ];
+  return [...wrap(head, width).map((line) => bold(yellow(line))), ...below.map((line) => `  ${line}`)];
 }

@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { describe, expect, it, vi } from "vitest";
-import { readHiddenLine } from "../../../../src/cli/commands/config/setting-input.js";
+import { readHiddenLine } from "../../../../src/cli/commands/config/run.js";
 
 const never = new AbortController().signal;
 

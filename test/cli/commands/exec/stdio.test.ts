@@ -3,7 +3,7 @@ import os from "node:os";
 import { join } from "node:path";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { closeWriteEnds, openStdio, passOutput } from "../../../../src/cli/commands/exec/stdio.js";
+import { closeWriteEnds, openStdio, passOutput } from "../../../../src/cli/commands/exec/child.js";
 import { temporaryFolder } from "../../../helpers/folder.js";
 import { ON_WINDOWS } from "../../../helpers/systems.js";
 

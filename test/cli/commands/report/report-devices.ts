@@ -1,5 +1,5 @@
-import { createAggregate } from "../../../../src/cli/commands/report/aggregate.js";
 import type { Finding, Report } from "../../../../src/cli/commands/report/model.js";
+import { createAggregate } from "../../../../src/cli/commands/report/run.js";
 
 /** 2026-01-31T12:00:00Z in milliseconds. */
 const NOW = Date.UTC(2026, 0, 31, 12);

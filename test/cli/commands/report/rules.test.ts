@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createCounter } from "../../../../src/cli/commands/report/aggregate.js";
+import { createCounter } from "../../../../src/cli/commands/report/run.js";
 import { daysAgo, device, findingOf, reportOn } from "./report-devices.js";
 
 /** How one device is judged: found with its detail, found not, or not to be judged. */

@@ -2,7 +2,7 @@ import stringWidth from "string-width";
 import { describe, expect, it } from "vitest";
 import { shareText } from "../../../../src/cli/commands/report/charts.js";
 import type { Report } from "../../../../src/cli/commands/report/model.js";
-import { reportText } from "../../../../src/cli/commands/report/text.js";
+import { reportText } from "../../../../src/cli/commands/report/run.js";
 import { createMemoryIo } from "../../../helpers/memory-io.js";
 import { unsafeCharacters } from "../../../helpers/unsafe.js";
 import { daysAgo, device, reportOn, TOKYO } from "./report-devices.js";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type RequestFlags, readRequest } from "../../../../src/cli/commands/request/input.js";
+import { type RequestFlags, readRequest } from "../../../../src/cli/commands/request/run.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
 import { failureOf, memoryContext } from "./support.js";
 

@@ -1,6 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type { OutgoingRequest, RequestFlags } from "../../../../src/cli/commands/request/input.js";
-import { sendRequest } from "../../../../src/cli/commands/request/run.js";
+import { type OutgoingRequest, type RequestFlags, sendRequest } from "../../../../src/cli/commands/request/run.js";
 import { AgentAuthError } from "../../../../src/errors.js";
 import { isRequest, withOwnClasses } from "../../../../src/http/own-fetch.js";
 import { AccessToken } from "../../../../src/oauth/model/grant.js";
