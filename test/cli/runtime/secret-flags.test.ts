@@ -22,11 +22,7 @@ describe("a secret on the command line", () => {
       ["login", "https://x.example/mcp", "--password", TYPED],
       /environment, on stdin or in a private file/,
     ],
-    [
-      "--id-token",
-      ["token", "https://x.example/mcp", "--id-token", TYPED],
-      /AGENTAUTH_ID_TOKEN, also to file:/,
-    ],
+    ["--id-token", ["token", "https://x.example/mcp", "--id-token", TYPED], /AGENTAUTH_ID_TOKEN, also to file:/],
     [
       "--subject-token",
       ["exchange", "https://x.example/mcp", "--subject-token", TYPED],

@@ -166,7 +166,11 @@ describe("signing out of one server", () => {
     ],
     [
       "the issuer says something hostile",
-      outcome({ revoked: false, notRevoked: ["access_token"], error: new AgentAuthError("http_error", "no \u001b[31m", { class: "remote" }) }),
+      outcome({
+        revoked: false,
+        notRevoked: ["access_token"],
+        error: new AgentAuthError("http_error", "no \u001b[31m", { class: "remote" }),
+      }),
       /\(no \\e\[31m\)/,
       { revoked: false },
     ],
