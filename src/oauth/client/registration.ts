@@ -274,7 +274,7 @@ function checkAnswer(
     issuer: clientIssuer(server),
     clientId,
     clientSecret: secret ? new Secret(secret) : undefined,
-    secretExpiresAt: typeof expiresAt === "number" && expiresAt > 0 ? expiresAt * 1000 : undefined,
+    secretExpiresAt: secret && typeof expiresAt === "number" && expiresAt > 0 ? expiresAt * 1000 : undefined,
     // Some servers repeat the method of the request and issue no secret: the client is a public one.
     ...chosenMethod(secret ? (method as AuthMethod) : "none", server),
     source: "dynamic",

@@ -4,13 +4,12 @@ import { HttpHeaders } from "../../http/http-headers.js";
 import { HttpResponse } from "../../http/http-response.js";
 import { isResponse } from "../../http/own-fetch.js";
 import { refusalError } from "../../http/refuse.js";
-import { deleteNulls } from "../../http/strict-json.js";
 import { Redactor } from "../../redact.js";
 
 /**
  * Normalizes the response of an endpoint to the form of the specifications, so that the same checks apply to what real
- * servers send: form-encoded bodies (usual before RFC 6749 was final), errors with status 200, tokens with 201,
- * `expires_in` as a string of digits, scopes as a list, a secret without its expiry.
+ * servers send: form-encoded bodies (usual before RFC 6749 was final), errors with status 200, tokens with 201, empty
+ * values for absent ones, numbers as strings of digits, scopes as a list, a secret without its expiry.
  *
  * @param secrets those of the request: see {@link secretsSentBefore}
  */
@@ -26,14 +25,13 @@ function normalize(reply: BufferedResponse, lenient: boolean, secrets: Redactor)
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(response.headers.get("content-type") ?? "");
   const members = isForm ? readFormMembers(reply) : readJsonMembers(reply);
   if (members === undefined) return withBody(response.status, response, text);
-  deleteNulls(members, OPTIONAL_MEMBERS);
-  for (const name of OPTIONAL_TEXTS) if (members[name] === "") delete members[name];
+  normalizeOptional(members);
   const { scope } = members;
   if (Array.isArray(scope) && scope.every((one) => typeof one === "string")) members["scope"] = scope.join(" ");
   if (members["access_token"] !== undefined) setIdTokenAside(members);
   maskTokenType(members, secrets);
   if (lenient) dropInvalidMembers(members);
-  normalizeLife(members, reply.url);
+  checkLife(members, reply.url);
   // Many servers omit it where it should be 0, "never" (RFC 7591 section 3.2.1).
   if (typeof members["client_secret"] === "string") members["client_secret_expires_at"] ??= 0;
   const body = JSON.stringify(members);
@@ -43,11 +41,37 @@ function normalize(reply: BufferedResponse, lenient: boolean, secrets: Redactor)
   return normalized;
 }
 
-/** Makes a number of `expires_in`, which many servers send as a string of digits. */
-function normalizeLife(members: Record<string, unknown>, url: string): void {
+/** What a response is for. Of all other members, null, "" and [] are what absent is. */
+const NEEDED = [
+  ...["access_token", "token_type", "client_id", "issued_token_type", "error"],
+  ...["device_code", "user_code", "verification_uri"],
+];
+/** Numbers that a login does without: a value that is none is what absent is. */
+const OPTIONAL_NUMBERS = ["interval", "client_secret_expires_at", "client_id_issued_at"];
+const DIGITS = /^\d{1,10}$/;
+
+/** Applies one rule to all members that may be absent. */
+function normalizeOptional(members: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(members)) {
+    const isEmpty = value === null || value === "" || (Array.isArray(value) && value.length === 0);
+    if (isEmpty && !NEEDED.includes(name)) delete members[name];
+  }
+  for (const name of ["expires_in", ...OPTIONAL_NUMBERS]) {
+    const value = members[name];
+    if (typeof value === "string" && DIGITS.test(value)) members[name] = Number(value);
+  }
+  for (const name of OPTIONAL_NUMBERS) {
+    const value = members[name];
+    if (typeof value !== "number" || value < 0 || (value === 0 && name === "interval")) delete members[name];
+  }
+  // Google's name for it, from a draft of RFC 8628.
+  if (typeof members["verification_url"] === "string") members["verification_uri"] ??= members["verification_url"];
+}
+
+/** Refuses an `expires_in` that is no number. */
+function checkLife(members: Record<string, unknown>, url: string): void {
   const life = members["expires_in"];
-  if (typeof life === "string" && /^\d{1,10}$/.test(life)) members["expires_in"] = Number(life);
-  else if (life !== undefined && typeof life !== "number") {
+  if (life !== undefined && typeof life !== "number") {
     const rule = "must be a number of seconds, 0 or more";
     throw refusalError("bad_token_answer", { field: "expires_in", value: life, from: url, rule });
   }
@@ -59,14 +83,6 @@ function statusOf({ ok, status }: Response, members: Record<string, unknown>): n
   if (ok && !hasToken && typeof members["error"] === "string") return 400;
   return status === 201 && hasToken ? 200 : status;
 }
-
-// Many servers send null for an optional member that they do not set, and some an empty text for those of a client.
-const OPTIONAL_TEXTS = ["client_secret", "token_endpoint_auth_method"];
-const OPTIONAL_MEMBERS = [
-  ...["expires_in", "refresh_token", "id_token", "scope"],
-  ...["client_secret_expires_at", "redirect_uris", ...OPTIONAL_TEXTS],
-  ...["verification_uri_complete", "interval"],
-];
 
 /** The secrets of a response. */
 const ANSWERED = ["access_token", "refresh_token", "client_secret", "registration_access_token"];

@@ -93,6 +93,9 @@ describe("registering a client, on the global fetch", () => {
     ["empty texts for that", nothing(""), { clientSecret: undefined, authMethod: "none" }],
     ["a secret that does not end", SECRET, { secretExpiresAt: undefined, authMethod: "none" }],
     ["an end in words, and no secret", { client_secret_expires_at: "5" }, { secretExpiresAt: undefined }],
+    ["an end in words", { ...SECRET, client_secret_expires_at: "soon" }, { secretExpiresAt: undefined }],
+    ["an end as digits", { ...SECRET, client_secret_expires_at: "5" }, { secretExpiresAt: 5000 }],
+    ["no redirect address", { redirect_uris: [] }, {}],
     ["one that ends", { ...SECRET, client_secret_expires_at: 5 }, { secretExpiresAt: 5000 }],
     [
       "a way to prove it",
@@ -116,7 +119,6 @@ describe("registering a client, on the global fetch", () => {
     ["a client id that begins with a tab", { client_id: "\tb" }],
     ["a client id that ends with an umlaut", { client_id: "b\u00e4" }],
     ["a secret of 8193 characters", { ...SECRET, client_secret: "s".repeat(8193) }],
-    ["no redirect address", { redirect_uris: [] }],
     ["its redirect address twice", { redirect_uris: [REDIRECT, REDIRECT] }],
     ["a redirect address that is no list", { redirect_uris: REDIRECT }],
     ["one character as its redirect addresses", { redirect_uris: "h" }],

@@ -28,13 +28,27 @@ const members = async (given: object, over = {}): Promise<unknown> =>
 
 describe("the response of an endpoint", () => {
   it.each<[string, object, object]>([
+    ...[null, "", []].flatMap((nothing): [string, object, object][] => [
+      [
+        `${JSON.stringify(nothing)} for optional members of a token`,
+        { expires_in: nothing, refresh_token: nothing, id_token: nothing, scope: nothing, a: nothing },
+        {},
+      ],
+      [
+        `${JSON.stringify(nothing)} beside a code for a device and a client`,
+        { verification_uri_complete: nothing, interval: nothing, redirect_uris: nothing, client_secret: nothing },
+        {},
+      ],
+      [`${JSON.stringify(nothing)} for what is needed`, { access_token: nothing }, { access_token: nothing }],
+    ]),
+    ["seconds as digits", { expires_in: "3600", interval: "1" }, { expires_in: 3600, interval: 1 }],
+    ["an interval that is none", { interval: "soon" }, {}],
+    ["an interval of nothing", { interval: 0 }, {}],
     [
-      "null of an optional member",
-      { expires_in: null, refresh_token: null, id_token: null, scope: null, a: null },
-      { a: null },
+      "Google's name of an address",
+      { verification_url: "https://a" },
+      { verification_url: "https://a", verification_uri: "https://a" },
     ],
-    ["null beside a code for a device", { verification_uri_complete: null, interval: null }, {}],
-    ["seconds as digits", { expires_in: "3600" }, { expires_in: 3600 }],
     ["a list of scopes", { scope: ["a", "b"] }, { scope: "a b" }],
     ["a list of what is no scope", { scope: ["a", 7] }, { scope: ["a", 7] }],
     ["seconds", { expires_in: 1.5 }, { expires_in: 1.5 }],

@@ -216,7 +216,6 @@ describe("the token answer", () => {
 
   it.each<[string, unknown]>([
     ["a number", 7],
-    ["empty", ""],
     ["with a line break", "a\nb"],
   ])("is refused with a refresh token that is %s", async (_what, token) => {
     expect((await loginWithAnswer({ refresh_token: token })).error).toMatchObject({
@@ -246,7 +245,7 @@ describe("the token answer", () => {
     expect(token?.expiresAt).toEqual(new Date(clock.epoch() + seconds * 1000));
   });
 
-  it.each([-5, true, "-5", "3600s", "1e3", " 60", "", [3600], {}, "99999999999"])(
+  it.each([-5, true, "-5", "3600s", "1e3", " 60", [3600], {}, "99999999999"])(
     "is refused with expires_in %j",
     async (expiresIn) => {
       expect((await loginWithAnswer({ expires_in: expiresIn })).error).toMatchObject({
@@ -256,7 +255,7 @@ describe("the token answer", () => {
     },
   );
 
-  it.each([undefined, null])("with expires_in %j holds until the server says no", async (expiresIn) => {
+  it.each([undefined, null, "", []])("with expires_in %j holds until the server says no", async (expiresIn) => {
     const { token, agent, mcp, issuer, clock } = await loginWithAnswer({ expires_in: expiresIn });
     expect(token?.expiresAt).toBeUndefined();
     await clock.sleep(1e12, new AbortController().signal);
@@ -308,7 +307,6 @@ describe("the token answer", () => {
     ["that is encrypted", () => "a.b.c.d.e", "it is not a signed JWT"],
     ["that is a number", () => 7, "it is not a signed JWT"],
     ["that is an object", () => ({}), "it is not a signed JWT"],
-    ["that is empty", () => "", "it is not a signed JWT"],
     ["of 100 KB", (scene) => idTokenOf(scene, "RS256", { name: "x".repeat(100_000) }), "it is not a signed JWT"],
   ])("is accepted without its id token %s, which the trace reports", async (_what, idToken, why) => {
     const scene = await startScene();
