@@ -10,7 +10,7 @@ import { oauthError } from "../http/oauth-error.js";
 import type { TraceEntry } from "../http/trace.js";
 import type { AuthMethod, ClientRecord } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
-import { HEARTBEAT_MS } from "../model/lease.js";
+import { HEARTBEAT_MS, type Lease, rethrowRecentFailure } from "../model/lease.js";
 import { type IssuerMetadata, listsExchange, type ServerMetadata, TOKEN_EXCHANGE } from "../model/metadata.js";
 import {
   chosenMethod,
@@ -74,10 +74,12 @@ export async function obtainClient(registration: Registration): Promise<ClientRe
   const issuer = clientIssuer(server);
   const known = await store.readClient(issuer, form);
   if (known && isUsable(known, registration)) return known;
-  return runExclusively(registration, issuer, form, async () => {
+  return runExclusively(registration, issuer, form, async (lease) => {
     // Another process may have registered the client while this one waited.
     const newer = await store.readClient(issuer, form);
     if (newer && isUsable(newer, registration)) return newer;
+    // A server that asked to wait gets no second request before that.
+    rethrowRecentFailure(lease, registration.now, true);
     const client = {
       ...(await register(registration)),
       registeredAt: [...(newer ? registrationsToday(newer, registration.now) : []), registration.now],
@@ -114,7 +116,7 @@ function runExclusively<T>(
   { store, signal }: Pick<Registration, "store" | "signal">,
   issuer: string,
   form: string,
-  work: () => Promise<T>,
+  work: (lease: Lease) => Promise<T>,
 ): Promise<T> {
   const options = { durationMs: HEARTBEAT_MS, extend: true, shared: true, signal };
   return store.lease(`client ${issuer} ${form}`, work, options);
@@ -222,7 +224,7 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
     trace({ ...entry, status, used: true, why: `registered as ${client.clientId.slice(0, 80)}` });
     return client;
   } catch (thrown) {
-    const failure = oauthError(thrown, url);
+    const failure = withWait(oauthError(thrown, url));
     const isDecision = isAgentAuthError(failure) && (failure.class === "remote" || failure.class === "auth");
     const { takesClientIdDocuments } = server;
     const error =
@@ -232,6 +234,14 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
     trace({ ...entry, status, used: false, why: messageOf(error) });
     throw error;
   }
+}
+
+/** The failure with the time to wait in its message, where the server said one. */
+function withWait(failure: unknown): unknown {
+  if (!isAgentAuthError(failure) || failure.retryAfter === undefined) return failure;
+  const { code, message, retryAfter, class: kind, status, url } = failure;
+  const text = `${message}; it asks to wait ${retryAfter} s before the next registration`;
+  return new AgentAuthError(code, text, { class: kind, status, url, retryAfter });
 }
 
 /** What oauth4webapi has checked of an answer. */

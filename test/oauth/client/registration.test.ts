@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import { redirectForm } from "../../../src/oauth/client/registration.js";
+import { systemClock } from "../../../src/http/deadline.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
 import { heldError } from "../../helpers/told.js";
@@ -13,6 +14,19 @@ async function login({ agent, mcp }: Scene, options: Partial<AgentClientOptions>
 
 const registered = ({ issuer }: Scene, nth = 0) =>
   JSON.parse(issuer.to("/pool/register")[nth]?.body ?? "null") as Record<string, unknown>;
+
+it("asks a server that wants to be left alone no second time before that", async () => {
+  const scene = await startScene();
+  scene.issuer.routes["/pool/register"] = { status: 429, headers: { "retry-after": "120" }, text: "" };
+  // The store has the times of the system.
+  const options = { clock: systemClock };
+  const answers = [await heldError(login(scene, options)), await heldError(login(scene, options))];
+  for (const error of answers) {
+    expect(error).toMatchObject({ class: "unavailable", status: 429, retryAfter: 120 });
+    expect(error).toMatchObject({ message: expect.stringContaining("asks to wait 120 s before the next registration") });
+  }
+  expect(scene.issuer.to("/pool/register")).toHaveLength(1);
+});
 
 describe("which client is used", () => {
   it("[11] registers one where none is given, and logs in with it (2026-07-28)", async () => {
