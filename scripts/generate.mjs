@@ -1,7 +1,7 @@
 // Writes what is derived: from openapi.yaml the types, the table of shapes and the schemas of what is listed; from the
 // TypeScript types of the outputs their schemas; from the folders of the commands the list of them; from the commands
 // the manual page and docs/cli*.md; from the output formats their table in docs/lists.md; from the events their tables in docs/events.md; from the recorded servers the
-// list of them and docs/servers.md; from the results of the benchmarks docs/performance.md and the tables in
+// list of them and docs/servers.md, with the results of the last whole run of lab/foreign; from the results of the benchmarks docs/performance.md and the tables in
 // bench/README.md.
 // With --check it writes nothing and fails where a file is not what it should be.
 import { spawnSync } from "node:child_process";
@@ -17,7 +17,7 @@ import { withEvents } from "./generate/events.mjs";
 import { withFormats } from "./generate/formats.mjs";
 import { manPage } from "./generate/man-page.mjs";
 import { outputSchemasText } from "./generate/output-schemas.mjs";
-import { serversPage } from "./generate/servers-page.mjs";
+import { serversPage, withForeignRun } from "./generate/servers-page.mjs";
 import { serviceSchemasText } from "./generate/service-schemas.mjs";
 import { shapesText } from "./generate/shapes.mjs";
 import { readTree } from "./generate/tree.mjs";
@@ -26,6 +26,7 @@ const CONTRACT = "openapi.yaml";
 const COMMANDS = "the command tree";
 const FOLDERS = "src/cli/commands";
 const VENDORS = "test/vendors";
+const FOREIGN = "lab/foreign/results.json";
 const TYPES = "src/api/schema.gen.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -41,7 +42,10 @@ settle("src/cli/groups/words.gen.ts", commandBundlesText(root, FOLDERS), FOLDERS
 const { tree, formats, events, servers } = await readTree(root);
 settle("docs/man/agentauth.1", manPage(tree), COMMANDS);
 for (const [page, text] of Object.entries(cliPages(tree))) settle(page, text, COMMANDS);
-settle("docs/servers.md", serversPage(servers), VENDORS);
+const foreign = JSON.parse(readFileSync(join(root, FOREIGN), "utf8"));
+settle("docs/servers.md", serversPage(servers, foreign), `${VENDORS} and ${FOREIGN}`);
+const CONFORMANCE = "docs/conformance.md";
+settle(CONFORMANCE, withForeignRun(readFileSync(join(root, CONFORMANCE), "utf8"), foreign), FOREIGN);
 const LISTS = "docs/lists.md";
 settle(LISTS, withFormats(readFileSync(join(root, LISTS), "utf8"), formats), "src/cli/output/formats.ts");
 const PAGE = "docs/events.md";

@@ -19,6 +19,7 @@ export const SECTIONS = [
     ["Company login", "company-login"],
     ["Machine grants", "grants"],
     ["Workloads without a secret", "workloads"],
+    ["Register a client yourself", "register-a-client"],
     ["Issuers that differ", "issuers"],
     ["DPoP and exchange", "dpop"],
     ["Web apps", "web-login"],

@@ -20,7 +20,10 @@ step("login", (await agent.login(address)).server);
 const first = await agent.token(address);
 step("token", first.value);
 const client = new Client({ name: "agentauth-foreign", version: "1.0.0" });
-const sent = !usesOwnFetch ? { authProvider: agent.oauthClientProvider(address) } : { fetch: agent.fetch };
+// The SDK follows redirects by itself, to an address below that of the server.
+const sent = usesOwnFetch
+  ? { fetch: (input, init) => agent.fetch(input, { ...init, server: address }) }
+  : { authProvider: agent.oauthClientProvider(address) };
 await client.connect(new StreamableHTTPClientTransport(new URL(address), sent));
 step("list", (await client.listTools()).tools.map(({ name }) => name).join("\n"));
 step("call", JSON.stringify(await client.callTool({ name: tool, arguments: {} })));

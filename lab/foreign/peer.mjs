@@ -1,6 +1,7 @@
 // What the files in peers/ are made of. A peer is a file there; each of its `rows` is one set-up of a foreign program:
 //
 //   name     how it is selected and printed
+//   title    what it is called in docs/servers.md
 //   quick    whether it is part of every run of .ci/run
 //   start    starts it, and returns where it is: { url, version, tool, says, revoked, close }; throws NotHere where this
 //            machine cannot have it. It loads its packages itself: the runner reads every peer, on the oldest Node.
@@ -94,6 +95,11 @@ const PROGRAMS = `${process.env.PATH}:/usr/sbin:/sbin`;
 export function programVersion(program, word = "-v") {
   const { stdout, stderr } = spawnSync(program, [word], { encoding: "utf8", env: { ...process.env, PATH: PROGRAMS } });
   return /\d+\.\d+(\.\d+)?/.exec(`${stdout}${stderr}`)?.[0];
+}
+
+/** The version of an installed package of Debian. */
+export function packageVersion(name) {
+  return spawnSync("dpkg-query", ["--show", name], { encoding: "utf8" }).stdout.trim().split("\t")[1];
 }
 
 function requireProgram(program, debian) {

@@ -11,7 +11,7 @@ const KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /**
  * A Python with a package, as the command and the environment to run it with.
  *
- * @param requirement for pip, with its version
+ * @param requirement for pip, with its version, and what else is needed after a blank
  * @param debian names of Debian's packages
  */
 export function pythonWith(requirement, debian) {
@@ -37,7 +37,7 @@ function installByPip(venv, requirement) {
     "0",
     "--timeout",
     "10",
-    requirement,
+    ...requirement.split(" "),
   ];
   const isInstalled = isDone("python3", "-m", "venv", venv) && isDone(join(venv, "bin", "pip"), ...install);
   if (isInstalled) writeFileSync(join(venv, "requirement.txt"), requirement);

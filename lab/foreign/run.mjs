@@ -1,7 +1,7 @@
 // The built agentauth against programs of others: issuers, MCP servers, and what is between them. Each row is a login, its
 // token, a list of tools, a call, a refresh and a logout, first by the command line, then by the package.
 //
-//   npm run foreign                      every row
+//   npm run foreign                      every row; writes results.json, from which docs/servers.md is made
 //   npm run foreign -- --quick           those of .ci/run
 //   npm run foreign -- cloudflare        those whose names begin so
 import { spawn, spawnSync } from "node:child_process";
@@ -45,9 +45,22 @@ const selected = all
   .filter(({ quick }) => quick || !args.includes("--quick"))
   .filter((row) => names.length === 0 || names.some((name) => row.name.startsWith(name)));
 const counts = { passed: 0, failed: 0, skipped: 0 };
-for (const row of selected) counts[await judge(row)] += 1;
+const results = [];
+for (const row of selected) {
+  const judged = await judge(row);
+  counts[judged.result] += 1;
+  results.push({ name: row.name, title: row.title, ...judged });
+}
+if (selected.length === all.length) saveResults();
 console.log(`foreign: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
 process.exitCode = counts.failed > 0 || counts.passed === 0 ? 1 : 0;
+
+/** Stores what a whole run found. */
+function saveResults() {
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const saved = { date: new Date().toISOString().slice(0, 10), agentauth: version, rows: results };
+  writeFileSync(join(folder, "results.json"), `${JSON.stringify(saved, undefined, 2)}\n`);
+}
 
 async function readRows() {
   const files = readdirSync(join(folder, "peers")).filter((name) => name.endsWith(".mjs"));
@@ -66,7 +79,7 @@ function install() {
   if (status !== 0) process.exit(status ?? 1);
 }
 
-/** Runs a row, and prints its line. */
+/** Runs a row, and prints its line. Returns its result, and the version or the reason. */
 async function judge(row) {
   const peer = spawn(node, [join(folder, "serve.mjs"), row.file, row.name], { stdio: ["pipe", "pipe", "pipe"] });
   const output = [];
@@ -82,7 +95,7 @@ async function judge(row) {
     const { notHere, failed, ...found } = JSON.parse(line);
     if (notHere !== undefined) {
       console.log(`SKIP  ${row.name.padEnd(24)} ${notHere}`);
-      return "skipped";
+      return { result: "skipped", reason: notHere };
     }
     if (failed !== undefined) throw new Error(failed);
     const problems = [];
@@ -97,10 +110,10 @@ async function judge(row) {
     }
     console.log(`${problems.length === 0 ? "pass" : "FAIL"}  ${row.name.padEnd(24)} ${found.version}`);
     if (problems.length > 0) console.log([...problems, ...output].join("\n"));
-    return problems.length === 0 ? "passed" : "failed";
+    return { result: problems.length === 0 ? "passed" : "failed", version: found.version };
   } catch (error) {
     console.log(`FAIL  ${row.name.padEnd(24)} ${error.message}\n${output.join("")}`);
-    return "failed";
+    return { result: "failed" };
   } finally {
     peer.stdin.end();
     const late = setTimeout(() => peer.kill("SIGKILL"), 10_000);

@@ -134,10 +134,10 @@ function memoryProvider() {
 }
 
 /** oidc-provider: clients register themselves, tokens are JWTs for the resource, the user consents at once. */
-export async function startOidcProvider(settings = {}) {
+export async function startOidcProvider(settings = {}, algorithm = "ES256") {
   const { default: Provider } = await import("oidc-provider");
-  const { exportJWK, generateKeyPair } = await import("jose");
-  const { privateKey } = await generateKeyPair("ES256", { extractable: true });
+  const { exportJWK, exportSPKI, generateKeyPair } = await import("jose");
+  const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true });
   const key = { ...(await exportJWK(privateKey)), kid: "1", use: "sig" };
   let issuer;
   const { close } = await startHttp((origin) => {
@@ -153,11 +153,16 @@ export async function startOidcProvider(settings = {}) {
         resourceIndicators: {
           enabled: true,
           useGrantedResource: () => true,
-          getResourceServerInfo: (_, audience) => ({ scope: "mcp", audience, accessTokenFormat: "jwt" }),
+          getResourceServerInfo: (_, audience) => ({
+            scope: "mcp",
+            audience,
+            accessTokenFormat: "jwt",
+            jwt: { sign: { alg: algorithm } },
+          }),
         },
       },
       scopes: ["openid", "offline_access", "mcp"],
-      clientDefaults: { id_token_signed_response_alg: "ES256" },
+      clientDefaults: { id_token_signed_response_alg: algorithm },
       issueRefreshToken: () => true,
       rotateRefreshToken: true,
       findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
@@ -177,5 +182,30 @@ export async function startOidcProvider(settings = {}) {
     return (request, response) =>
       request.url.startsWith("/interaction/") ? consent(request, response) : answer(request, response);
   });
-  return { issuer, version: versionOf("oidc-provider"), close };
+  return { issuer, version: versionOf("oidc-provider"), publicKey: await exportSPKI(publicKey), close };
+}
+
+/** An MCP server in Express that introspects the tokens of an issuer that has it alone. */
+export async function startIntrospecting(issuer, endpoint) {
+  const { default: express } = await import("express");
+  const { createResourceServer } = await import("../../dist/resource-server/index.js");
+  let url;
+  const { close } = await startHttp((origin) => {
+    url = `${origin}/mcp`;
+    const credentials = { clientId: "server", clientSecret: "a-secret-of-the-server" };
+    const guard = createResourceServer({
+      resource: url,
+      authorizationServers: [issuer],
+      introspection: { ...credentials, endpoint, allowMissingAudience: true },
+      requiredScopes: ["mcp"],
+      log: (event) => console.error(event),
+    });
+    const app = express();
+    app.use(guard.middleware());
+    app.all("/mcp", (request, response) =>
+      answerMcp(request, response, ({ authInfo }) => authInfo.extra.claims.username),
+    );
+    return app;
+  });
+  return { url, close };
 }

@@ -1,12 +1,22 @@
-// docs/servers.md: the recorded servers.
+// docs/servers.md: the servers of the last run of the lab, and the recorded ones; and what docs/conformance.md says of that run.
 
-/** The text of the page. @param servers the recorded servers, each with its `command` */
-export function serversPage(servers) {
+/**
+ * The text of the page.
+ *
+ * @param servers the recorded servers, each with its `command`
+ * @param run the results of the last whole run of lab/foreign
+ */
+export function serversPage(servers, run) {
   const known = servers.filter(({ source }) => source !== undefined);
   const count = (list) => String(list.length);
   const parts = [
-    "# Real servers, as recorded",
-    "<!-- Generated from test/vendors by scripts/generate.mjs. Do not edit. -->",
+    "# Real servers",
+    "<!-- Generated from lab/foreign/results.json and test/vendors by scripts/generate.mjs. Do not edit. -->",
+    "## Run",
+    `The programs of other projects that the package was run against on ${run.date}: at each, a login, its token, a list of ` +
+      "tools, a call, a refresh and a logout, by the command line and by the package ([conformance](conformance.md)).",
+    table(["program", "version", "result"], run.rows.map(resultOf)),
+    "## Recorded",
     `${count(servers)} shapes of MCP servers with their authorization servers, ${count(known)} of them from a public ` +
       "record: what the server published on that day. No login of this table was tried at the server itself, which may " +
       "have changed, and may refuse what no record shows. An address that a record does not name is an example.",
@@ -18,6 +28,17 @@ export function serversPage(servers) {
     table(["server", "record", "login as recorded", "what is special", "command"], servers.map(rowOf)),
   ];
   return `${parts.join("\n\n")}\n`;
+}
+
+function resultOf({ title, version = "", result, reason }) {
+  return [title, version, reason === undefined ? result : `${result}: ${reason}`];
+}
+
+/** docs/conformance.md with the sentence about the last whole run. @param page the page as it is */
+export function withForeignRun(page, { date, rows }) {
+  const passed = rows.filter(({ result }) => result === "passed").length;
+  const sentence = `The last whole run was on ${date}: ${passed} of ${rows.length} passed ([which, in which versions](servers.md#run)).`;
+  return page.replace(/(?<=<!-- foreign -->\n)[\s\S]*?(?=\n<!-- \/foreign -->)/, sentence);
 }
 
 function rowOf({ title, source, date, byDefault, about, command, refused }) {

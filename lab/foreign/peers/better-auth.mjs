@@ -5,7 +5,7 @@ import { answerMcpRequest } from "../servers.mjs";
 
 const USER = { email: "carol@peer.example", password: "a long password", name: "Carol" };
 
-export const rows = [{ name: "better-auth", quick: true, start, browse }];
+export const rows = [{ name: "better-auth", title: "better-auth with its MCP plugin", quick: true, start, browse }];
 
 async function start() {
   const { betterAuth } = await import("better-auth");

@@ -5,10 +5,14 @@ import { folder, versionOf } from "../peer.mjs";
 const PROVIDER = "@cloudflare/workers-oauth-provider";
 
 export const rows = [
-  { name: "cloudflare", quick: true, start: () => start() },
+  { name: "cloudflare", title: "Cloudflare workers-oauth-provider under workerd", quick: true, start: () => start() },
   // As Notion has it: no public clients, short tokens.
-  { name: "cloudflare-notion", start: () => start({ disallowPublicClientRegistration: true, accessTokenTTL: 600 }) },
-  { name: "mcp-agent", start: () => start({}, "mcp-agent", "agents") },
+  {
+    name: "cloudflare-notion",
+    title: "Cloudflare workers-oauth-provider without public clients",
+    start: () => start({ disallowPublicClientRegistration: true, accessTokenTTL: 600 }),
+  },
+  { name: "mcp-agent", title: "Cloudflare Agents: McpAgent", start: () => start({}, "mcp-agent", "agents") },
 ];
 
 async function start(settings = {}, worker = "mcp-sdk", name = undefined) {

@@ -2,7 +2,7 @@
 import { freePort, versionOf } from "../peer.mjs";
 import { SAID, startOidcProvider } from "../servers.mjs";
 
-export const rows = [{ name: "fastmcp", start }];
+export const rows = [{ name: "fastmcp", title: "FastMCP (TypeScript) with its OAuth proxy", start }];
 
 async function start() {
   const { FastMCP, OAuthProvider, requireAuth } = await import("fastmcp");

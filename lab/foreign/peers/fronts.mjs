@@ -93,8 +93,16 @@ shutdown_lifetime 0 seconds
 };
 
 export const rows = [
-  ...Object.entries(FRONTS).map(([name, front]) => ({ name, start: () => startBehind(name, front) })),
-  ...Object.entries(BETWEEN).map(([name, proxy]) => ({ name, start: () => startBeyond(name, proxy) })),
+  ...Object.entries(FRONTS).map(([name, front]) => ({
+    name,
+    title: `${name} in front of the server`,
+    start: () => startBehind(name, front),
+  })),
+  ...Object.entries(BETWEEN).map(([name, proxy]) => ({
+    name,
+    title: `${name} between client and server`,
+    start: () => startBeyond(name, proxy),
+  })),
 ];
 
 async function startBehind(program, { words, config, version }) {

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { freePort, versionOf } from "../peer.mjs";
 import { answerMcp, SAID, startHttp } from "../servers.mjs";
 
-export const rows = [{ name: "node-oauth", start }];
+export const rows = [{ name: "node-oauth", title: "@node-oauth/oauth2-server", start }];
 
 async function start() {
   const { default: express } = await import("express");

@@ -4,10 +4,18 @@ import { versionOf } from "../peer.mjs";
 import { addTool, answerMcp, createMcpServer, fromFetch, SAID, startHttp, startOidcProvider } from "../servers.mjs";
 
 export const rows = [
-  { name: "oidc-provider", start: () => start("express", createExpress) },
-  { name: "hono-mcp", start: () => start("@hono/mcp", createHono) },
-  { name: "mcp-handler", start: () => start("mcp-handler", createVercel) },
-  { name: "mcp-sdk-2", start: () => start("@modelcontextprotocol/server", createSdk2) },
+  { name: "oidc-provider", title: "oidc-provider, server in Express", start: () => start("express", createExpress) },
+  { name: "hono-mcp", title: "@hono/mcp, issuer oidc-provider", start: () => start("@hono/mcp", createHono) },
+  {
+    name: "mcp-handler",
+    title: "Vercel mcp-handler, issuer oidc-provider",
+    start: () => start("mcp-handler", createVercel),
+  },
+  {
+    name: "mcp-sdk-2",
+    title: "MCP SDK for TypeScript 2.x, issuer oidc-provider",
+    start: () => start("@modelcontextprotocol/server", createSdk2),
+  },
 ];
 
 async function start(name, createApp) {

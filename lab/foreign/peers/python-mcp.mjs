@@ -8,8 +8,13 @@ import { pythonWith } from "../python.mjs";
 const SAID = { tool: "whoami", says: "subject carol", revoked: true };
 
 export const rows = [
-  { name: "python-mcp", quick: true, start: async () => ({ ...SAID, ...(await startServer()) }) },
-  { name: "python-mount", quick: true, start: startMounted },
+  {
+    name: "python-mcp",
+    title: "MCP SDK for Python, server and authorization server",
+    quick: true,
+    start: async () => ({ ...SAID, ...(await startServer()) }),
+  },
+  { name: "python-mount", title: "Starlette mount, balancer with cookies, firewall", quick: true, start: startMounted },
 ];
 
 function startServer(...words) {

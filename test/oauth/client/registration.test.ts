@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { systemClock } from "../../../src/http/deadline.js";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import { redirectForm } from "../../../src/oauth/client/registration.js";
-import { systemClock } from "../../../src/http/deadline.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
 import { heldError } from "../../helpers/told.js";
@@ -23,7 +23,9 @@ it("asks a server that wants to be left alone no second time before that", async
   const answers = [await heldError(login(scene, options)), await heldError(login(scene, options))];
   for (const error of answers) {
     expect(error).toMatchObject({ class: "unavailable", status: 429, retryAfter: 120 });
-    expect(error).toMatchObject({ message: expect.stringContaining("asks to wait 120 s before the next registration") });
+    expect(error).toMatchObject({
+      message: expect.stringContaining("asks to wait 120 s before the next registration"),
+    });
   }
   expect(scene.issuer.to("/pool/register")).toHaveLength(1);
 });
