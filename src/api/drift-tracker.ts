@@ -264,7 +264,9 @@ class DriftLog {
     const { item_count: count, page_size: size } = page.pagination;
     const change = count == null ? 0 : count - (stats.count ?? count);
     this.#compare("item_count", stats.count, count, position);
-    this.#compare("page_size", this.#pageSize, size, position);
+    // A last page may count its own items only.
+    const isLast = count != null && position + page.items.length >= count && size === page.items.length;
+    if (!isLast) this.#compare("page_size", this.#pageSize, size, position);
     this.#pageSize = size ?? this.#pageSize;
     if (count != null) {
       stats.everCounted = stats.count === undefined ? count : stats.everCounted + Math.max(0, change);

@@ -121,7 +121,7 @@ export class OrderCheck {
       if (value === undefined) continue;
       this.#last = value;
       if (last === undefined || last === value) continue;
-      const [before, after] = direction === "desc" ? [value, last] : [last, value];
+      const [before, after] = isSameText(direction, "desc") ? [value, last] : [last, value];
       if (field === "status" ? this.#hasPassed(last, value) : isSurelyAfter(before, after)) {
         const where = `${quote(value, 60)} at offset ${page.offset + index} comes after ${quote(last, 60)}`;
         throw sortingIgnoredError(page, `${orderText(requested)} was requested, but ${where}`);
@@ -149,8 +149,13 @@ function isApplied(requested: OpenSorting, applied: Sorting | undefined): boolea
   return (
     applied !== undefined &&
     (field === undefined || applied.field === field) &&
-    (direction === undefined || applied.direction === direction)
+    (direction === undefined || isSameText(applied.direction, direction))
   );
+}
+
+/** Whether a service means this direction: some write it in capitals. */
+function isSameText(direction: string | null | undefined, other: string): boolean {
+  return direction?.toLowerCase() === other.toLowerCase();
 }
 
 /** An order as `--sort` has it. */

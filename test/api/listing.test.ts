@@ -598,6 +598,18 @@ describe("an order that was requested", () => {
 });
 
 describe("a list that changes while it is read", () => {
+  it.each([
+    [15, 6, []],
+    [30, 5, [{ field: "page_size", to: 5 }]],
+  ])("may count the items of its last page alone: %d items", async (count, size, expected) => {
+    const service = new SampleService(count);
+    const drift: Drift[] = [];
+    service.alter = (made, _, nth) =>
+      nth === 2 ? { ...made, pagination: { ...made.pagination, page_size: size } } : made;
+    await readIds(service, { concurrency: 1, onDrift: (change) => drift.push(change) });
+    expect(drift.slice(0, 1)).toMatchObject(expected);
+  });
+
   it("drops what an insertion pushes across a seam, and reports it", async () => {
     const service = new SampleService(30);
     const drift: Drift[] = [];

@@ -90,6 +90,7 @@ describe("the order of a list", () => {
     [TITLE, [1, 3, 2], '"2" at offset 12 comes after "3"'],
     [{ ...TITLE, direction: "desc" }, ["b", "c"], '"c" at offset 11 comes after "b"'],
     [{ ...TITLE, direction: "desc" }, ["c", "b"], undefined],
+    [{ ...TITLE, direction: "DESC" }, ["c", "b"], undefined],
     // A service may sort without case, by bytes, or without punctuation.
     [TITLE, ["a", "B"], undefined],
     [TITLE, ["B", "a"], undefined],
