@@ -29,7 +29,9 @@ function startPython(name, requirement, debian) {
 async function startRails() {
   const needed = ["doorkeeper", "webrick", "sqlite3", "active_record"].map((name) => `-r${name}`);
   if (spawnSync("ruby", ["-rlogger", "-rrails", ...needed, "-e", ""], { stdio: "ignore" }).status !== 0)
-    throw new NotHere("Doorkeeper is missing: apt-get install ruby-doorkeeper ruby-activerecord ruby-sqlite3 ruby-webrick");
+    throw new NotHere(
+      "Doorkeeper is missing: apt-get install ruby-doorkeeper ruby-activerecord ruby-sqlite3 ruby-webrick",
+    );
   const work = mkdtempSync(join(tmpdir(), "agentauth-foreign-"));
   const script = join(folder, "peers", "doorkeeper", "server.rb");
   const peer = await start(["ruby", script], { DATABASE_URL: `sqlite3:${work}/db` }, "oauth/introspect");
@@ -40,7 +42,10 @@ async function startRails() {
 /** Starts an issuer by a command, which gets the redirect address, and a server that introspects its tokens at a path. */
 async function start(command, env, path) {
   const redirectPort = await freePort();
-  const { issuer, version, close } = await startPrinting([...command, `http://127.0.0.1:${redirectPort}/callback`], env);
+  const { issuer, version, close } = await startPrinting(
+    [...command, `http://127.0.0.1:${redirectPort}/callback`],
+    env,
+  );
   const server = await startIntrospecting(issuer, `${issuer}/${path}`);
   const setup = { client: { issuer, clientId: "agent" }, redirectPort };
   return {
