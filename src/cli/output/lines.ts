@@ -43,7 +43,24 @@ export function ndjsonObject(value: object, { reveal }: ObjectContext): string {
 }
 
 function lineWriter(io: WriterContext["io"], textOf: (items: readonly object[]) => string): FormatWriter {
-  return { write: async (items) => (items.length > 0 ? io.stdout.write(`${textOf(items)}\n`) : undefined) };
+  return { write: partWriter(io, (items) => `${textOf(items)}\n`) };
+}
+
+/** What is aimed at, so that most parts have at most 64 kB. */
+const PART = 48 * 1024;
+
+/** Writes items in parts: V8 keeps longer texts until it collects all of its memory, and a list would make hundreds of MB. */
+function partWriter({ stdout }: WriterContext["io"], textOf: (items: readonly object[]) => string) {
+  let count = 16;
+  return async (items: readonly object[]) => {
+    for (let at = 0; at < items.length; ) {
+      const part = items.slice(at, at + count);
+      const text = textOf(part);
+      at += part.length;
+      count = Math.max(1, Math.floor((part.length * PART) / text.length));
+      await stdout.write(text);
+    }
+  };
 }
 
 /**
@@ -55,14 +72,13 @@ export function jsonWriter({ io, paths, reveal }: WriterContext): FormatWriter {
   const lineBreak = indent ? "\n" : "";
   let open = false;
   return {
-    async write(items) {
-      if (items.length === 0) return;
+    write: partWriter(io, (items) => {
       const text = stringifyItems(items, ",\n", { reveal, paths, indent });
       const start = open ? ",\n" : `[${lineBreak}`;
       open = true;
       // A line break inside a string is escaped: every "\n" here is between tokens.
-      await io.stdout.write(start + (indent ? `  ${text.replaceAll("\n", "\n  ")}` : text));
-    },
+      return start + (indent ? `  ${text.replaceAll("\n", "\n  ")}` : text);
+    }),
     end: () => io.stdout.write(open ? `${lineBreak}]\n` : "[]\n"),
     async abort() {
       if (open) await io.stdout.write("\n");

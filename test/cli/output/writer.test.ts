@@ -241,9 +241,22 @@ describe("a reader", () => {
     await arrival;
     await new Promise((resolve) => setImmediate(resolve));
     expect(taken).toBe(false);
+    received = () => waiting.at(-1)?.();
     waiting[0]?.();
     await writing;
     expect(taken).toBe(true);
+  });
+
+  it.each(["json", "ndjson"] as const)("gets parts of at most 64 kB as %s", async (format) => {
+    const sizes: number[] = [];
+    const write = (chunk: Buffer, _encoding: string, done: () => void) => {
+      sizes.push(chunk.length);
+      done();
+    };
+    const writer = createWriter(format, DEVICE, from(new Writable({ write })));
+    for (let count = 0; count < 10; count++) await writer.write(page);
+    expect(sizes.length).toBeGreaterThan(1);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(64 * 1024);
   });
 
   it.each([...FORMATS])("that goes away ends the listing as %s", async (format) => {
