@@ -1,11 +1,11 @@
 import { type Advice, AgentAuthError } from "../../errors.js";
 import { parseUrl } from "../../http/address.js";
+import { parseIfJson } from "../../http/buffered-response.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import type { OAuthHttp } from "../http/http.js";
-import { secretsSentBefore } from "../http/normalize-response.js";
-import { errorCodeOf } from "../http/oauth-error.js";
+import { errorCodeOf, readWords, serverWords } from "../http/oauth-error.js";
 import { bearerChallenge } from "../model/challenge.js";
 
 /** A registration that an issuer refused. */
@@ -22,9 +22,6 @@ export interface RefusedRegistration {
 }
 
 const CODE = /^[\w.-]{1,64}$/;
-/** Members with the issuer's explanation, by precedence: RFC 7591, then the usual ones of other APIs. */
-const WORDS = ["error_description", "message", "detail", "errorSummary", "error"] as const;
-const MAX_WORDS = 300;
 
 /**
  * The error for a registration that an issuer refused: with the issuer's own words, whatever the form of its answer,
@@ -34,45 +31,17 @@ const MAX_WORDS = 300;
  */
 export function registrationRefused(error: AgentAuthError, refused: RefusedRegistration): AgentAuthError {
   const { response, text, url } = refused;
-  const members = readRefusal(response, text);
-  const code = members["error"];
+  const body = response.headers.get("content-type")?.includes("json") ? parseIfJson(text) : undefined;
+  const code = isJsonObject(body) ? body["error"] : undefined;
   const named = typeof code === "string" && CODE.test(code) ? code : bearerChallenge(response.headers)?.error;
-  const words = wordsOf(members, named) ?? plainText(response, text);
-  const masked = secretsSentBefore(response).redact(words ?? "");
+  const words = readWords(response, text, named);
+  const shown = serverWords(response, text, named);
   const what = named === undefined ? `HTTP ${error.status}` : quote(named, 60);
   return new AgentAuthError(
     named === undefined ? "http_error" : errorCodeOf(named),
-    `${url} refused the registration with ${what}${words === undefined ? "" : `: ${quoteWords(masked)}`}`,
+    `${url} refused the registration with ${what}${shown === undefined ? "" : `: ${shown}`}`,
     { class: error.class, status: error.status, url, ...adviceFor(named, words ?? "", refused) },
   );
-}
-
-/** Quotes in the words would end the quotation, and the rest would read as our own text. */
-function quoteWords(words: string): string {
-  return quote(words.replaceAll('"', "'"), MAX_WORDS);
-}
-
-function readRefusal({ headers }: Response, text: string): Record<string, unknown> {
-  if (!headers.get("content-type")?.includes("json")) return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : {};
-  } catch {
-    return {};
-  }
-}
-
-function wordsOf(members: Record<string, unknown>, code: string | undefined): string | undefined {
-  const nested = isJsonObject(members["error"]) ? members["error"]["message"] : undefined;
-  return [...WORDS.map((name) => members[name]), nested].find(
-    (one): one is string => typeof one === "string" && one !== "" && one !== code,
-  );
-}
-
-/** A page of a proxy explains nothing, and a text may. One with markup or JSON in it may hold a secret of the client. */
-function plainText({ headers }: Response, text: string): string | undefined {
-  const words = text.trim();
-  return headers.get("content-type")?.startsWith("text/plain") && !/^$|[{}[\]<>]/.test(words) ? words : undefined;
 }
 
 /** What helps, by the words of the issuer. They choose between fixed advice, and no part of them is advice. */

@@ -16,6 +16,7 @@ import { Redactor } from "../../redact.js";
 export function normalizeResponse(reply: BufferedResponse, lenient: boolean, secrets: Redactor): Response {
   const answer = normalize(reply, lenient, secrets);
   secretsByResponse.set(answer, secrets);
+  textByResponse.set(answer, reply.text);
   return answer;
 }
 
@@ -209,6 +210,12 @@ function addForms(secrets: Redactor, value: string): void {
 }
 
 const secretsByResponse = new WeakMap<Response, Redactor>();
+const textByResponse = new WeakMap<Response, string>();
+
+/** The body of a response as it was received. */
+export function textOf(response: Response): string | undefined {
+  return textByResponse.get(response);
+}
 
 /** The redactor for the secrets that were sent in the request of a response. */
 export function secretsSentBefore(answer: unknown): Redactor {

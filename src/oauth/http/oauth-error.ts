@@ -1,11 +1,13 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
+import { parseIfJson } from "../../http/buffered-response.js";
 import { systemClock } from "../../http/deadline.js";
 import { isResponse } from "../../http/own-fetch.js";
 import { retryAfter } from "../../http/retry.js";
+import { isJsonObject } from "../../http/strict-json.js";
 import { escapeText, MASK, quote, Redactor } from "../../redact.js";
 import { NO_RESOURCE } from "../model/resource.js";
-import { secretsSentBefore } from "./normalize-response.js";
+import { secretsSentBefore, textOf } from "./normalize-response.js";
 
 const AUTH_ERRORS = new Set([
   "invalid_grant",
@@ -28,11 +30,60 @@ const RESERVED_CODES = new Set([
   "lease_lost",
   "renewal_storm",
 ]);
-const MAX_CODE = 64;
+/** What a code looks like; a sentence in its place is none. */
+const CODE = /^[\w.:/-]{1,64}$/;
 
 /** The error code for an issuer's code. */
 export function errorCodeOf(code: string): string {
-  return code.length > MAX_CODE || RESERVED_CODES.has(code) ? "http_error" : code;
+  return !CODE.test(code) || RESERVED_CODES.has(code) ? "http_error" : code;
+}
+
+/** Members with an explanation, by precedence: RFC 6749 and 7591, then the usual ones of other APIs. */
+const WORDS = ["error_description", "message", "detail", "msg", "errorSummary", "errors", "error"] as const;
+const MAX_WORDS = 300;
+const MAX_NESTED = 4;
+
+/**
+ * What an endpoint says of a failure in words of its own, whatever the form of its answer: JSON with the usual members,
+ * also in a list or in an object, or plain text. Quoted, escaped, cut, and without the secrets of the request.
+ *
+ * @param text the body as it was received
+ * @param code the error code, which explains nothing
+ */
+export function serverWords(response: Response, text: string, code?: string): string | undefined {
+  const words = readWords(response, text, code);
+  // Quotes in the words would end the quotation, and the rest would read as our own text.
+  return words && quote(secretsSentBefore(response).redact(words).replaceAll('"', "'"), MAX_WORDS);
+}
+
+/** As {@link serverWords}, as they were sent: to be compared, not to be shown. */
+export function readWords({ headers }: Pick<Response, "headers">, text: string, code?: string): string | undefined {
+  const type = headers.get("content-type") ?? "";
+  if (type.includes("json")) return wordsIn(parseIfJson(text), code);
+  const words = text.trim();
+  // A page of a proxy explains nothing, and words may. What could be a token, or has markup or JSON, may hold a secret.
+  const isWords = /\s|^[A-Za-z]{1,20}[.!]?$/.test(words) && !/[{}[\]<>]/.test(words);
+  return type.startsWith("text/plain") && isWords ? words : undefined;
+}
+
+function wordsIn(value: unknown, code: string | undefined, depth = 0): string | undefined {
+  if (typeof value === "string") return value === "" || value === code ? undefined : value;
+  if (depth > MAX_NESTED) return undefined;
+  const parts = Array.isArray(value) ? value : isJsonObject(value) ? WORDS.map((name) => value[name]) : [];
+  for (const part of parts) {
+    const found = wordsIn(part, code, depth + 1);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The words of a response as the end of a message. */
+function wordsAfter(response: Response | undefined, known: readonly string[], code?: string): string {
+  const text = response && textOf(response);
+  if (text === undefined) return "";
+  for (const secret of known) secretsSentBefore(response).add(secret);
+  const words = serverWords(response as Response, text, code);
+  return words === undefined ? "" : `: ${words}`;
 }
 
 /**
@@ -51,7 +102,8 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
     const error = errorCodeOf(code);
     const isTemporary =
       status >= 500 || status === 429 || error === "temporarily_unavailable" || error === "server_error";
-    return new AgentAuthError(error, `${url} answered ${quote(code, 60)}${descriptionOf(thrown, redactor)}`, {
+    const description = descriptionOf(thrown, redactor) || wordsAfter(thrown.response, known, thrown.error);
+    return new AgentAuthError(error, `${url} answered ${quote(code, 60)}${description}`, {
       class: isTemporary ? "unavailable" : AUTH_ERRORS.has(error) ? "auth" : "remote",
       status,
       url,
@@ -69,7 +121,7 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
     const { status } = thrown;
     const isTemporary = status >= 500 || status === 429;
     const code = isTemporary ? "server_error" : "http_error";
-    const message = `${url} answered HTTP ${status}`;
+    const message = `${url} answered HTTP ${status}${wordsAfter(thrown.response, known)}`;
     const retryAfter = isTemporary ? retryAfterSeconds(thrown.response) : undefined;
     return new AgentAuthError(code, message, { class: isTemporary ? "unavailable" : "auth", status, url, retryAfter });
   }
@@ -78,7 +130,7 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
     const response = isResponse(thrown.cause) ? thrown.cause : undefined;
     const status = response?.status;
     if (response !== undefined && (response.status >= 500 || response.status === 429)) {
-      const message = `${url}: HTTP ${status}`;
+      const message = `${url}: HTTP ${status}${wordsAfter(response, known)}`;
       const retryAfter = retryAfterSeconds(response);
       return new AgentAuthError("server_error", message, { class: "unavailable", status, url, retryAfter });
     }
@@ -89,7 +141,7 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
     const isHttpError = status !== undefined && status >= 400;
     return new AgentAuthError(
       isHttpError ? "http_error" : "bad_token_answer",
-      `${url}: ${isHttpError ? `HTTP ${status}` : escapeText(secretsSentBefore(response).redactKnown(thrown.message))}`,
+      `${url}: ${isHttpError ? `HTTP ${status}${wordsAfter(response, known)}` : escapeText(secretsSentBefore(response).redactKnown(thrown.message))}`,
       {
         class: isHttpError ? "remote" : "refused",
         status,

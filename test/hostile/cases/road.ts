@@ -182,4 +182,33 @@ const gateways: HostileCase[] = [
   },
 ];
 
-export const road: readonly HostileCase[] = [...redirects, ...balancers, ...firewalls, ...gateways];
+const WORDS = "Bad credentials";
+/** Errors that are not of OAuth, from the endpoints of an issuer: the sentence is shown, and is no code of ours. */
+const otherErrors: HostileCase[] = (
+  [
+    ["a list with a message", 401, [{ message: WORDS }]],
+    ["a detail that is a list, as of FastAPI", 422, { detail: [{ loc: ["body"], msg: WORDS, type: "missing" }] }],
+    ["a list of errors", 503, { errors: [{ message: WORDS }] }],
+    ["an error that is an object", 400, { error: { code: 7, message: WORDS } }],
+    ["a sentence in place of the code", 400, { error: WORDS }],
+    ["plain text", 500, WORDS],
+  ] as const
+).flatMap(([what, status, body], nth) =>
+  ["token", "register"].map((endpoint, at) => ({
+    id: `W8${"abcdef"[nth]}${at}`,
+    input: `HTTP ${status} with ${what}, from the ${endpoint} endpoint`,
+    result: "an error with the sentence of the server",
+    outcome: status >= 500 ? ("unavailable" as const) : ("remote" as const),
+    inLibrary: ["unavailable", "remote", "auth"] as const,
+    store: "any" as const,
+    retries: false,
+    arrange({ as }: Kit) {
+      const text = typeof body === "string";
+      const route = text ? { headers: { "content-type": "text/plain" }, text: body } : { json: body };
+      as.routes[`/pool/${endpoint}`] = { status, ...route };
+    },
+    says: [WORDS],
+  })),
+);
+
+export const road: readonly HostileCase[] = [...redirects, ...balancers, ...firewalls, ...gateways, ...otherErrors];
