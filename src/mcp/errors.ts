@@ -9,12 +9,12 @@ import { RPC_CODES, type RpcError } from "./json-rpc.js";
 /** An HTTP error of an MCP server. */
 export class HttpFailure extends Error {
   override readonly name = "HttpFailure";
-  /** The status and the body. */
-  readonly data: { readonly status: number; readonly text: string };
+  /** The status and the body, and whether the session began with another token than the request had. */
+  readonly data: { readonly status: number; readonly text: string; readonly hasNewToken?: boolean };
 
-  constructor(status: number, text: string) {
+  constructor(status: number, text: string, hasNewToken = false) {
     super(`HTTP ${status}${text === "" ? "" : `: ${text}`}`);
-    this.data = { status, text };
+    this.data = { status, text, ...(hasNewToken && { hasNewToken }) };
   }
 }
 
@@ -38,7 +38,7 @@ export class RequestTimeout extends Error {
 }
 
 /** The status and the body of an HTTP error; undefined for other errors. */
-export function httpFailureOf(error: unknown): { status: number; text: string } | undefined {
+export function httpFailureOf(error: unknown): HttpFailure["data"] | undefined {
   return error instanceof HttpFailure ? error.data : undefined;
 }
 
@@ -113,8 +113,10 @@ const SESSION_CODES: ReadonlySet<unknown> = new Set([-32_000, -32_001, RPC_CODES
 export function isSessionLost(error: unknown): boolean {
   const failure = httpFailureOf(error);
   if (failure === undefined) return false;
-  const { status, text } = failure;
+  const { status, text, hasNewToken } = failure;
   const serverError = errorObjectIn(text);
+  // Some servers hold a session to the token that it began with, and refuse a refreshed one.
+  if (status === 403) return hasNewToken === true;
   if (status === 404) {
     return !serverError || SESSION_CODES.has(serverError["code"]) || /\bsession\b/i.test(serverError.message);
   }

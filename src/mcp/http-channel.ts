@@ -42,6 +42,8 @@ export interface HttpChannelOptions {
   fetch: SendRequest;
   /** As `fetch`, for what the host has not asked for: it never begins a login. Default: `fetch`. */
   unattended?: SendRequest | undefined;
+  /** What tells the token that was sent last from others. */
+  token?: (() => unknown) | undefined;
   /** The extension of MCP that requests use, which the client then declares among its capabilities. */
   extension?: string | undefined;
   /** Resolves when the host accepts more: nothing is read faster. */
@@ -90,6 +92,8 @@ export class HttpChannel {
   /** Milliseconds that the server asks for before a reconnection. */
   #retryMs: number | undefined;
   #isStreamLost = false;
+  /** The one that the session began with. */
+  #token: unknown;
   /** The id of the session; undefined before it began, and at servers without sessions. */
   sessionId: string | undefined;
   /** The revision that both sides agreed on. */
@@ -283,8 +287,12 @@ export class HttpChannel {
     const body = writeExactJson(declareExtension(this.#options.extension, message));
     const init = { method: "POST", headers, body };
     const response = await this.#fetch(init, abort, isUnattended);
-    if (!response.ok) throw await httpFailure(response);
+    const token = this.#options.token?.();
+    const lacksScope = /insufficient_scope/.test(response.headers.get("www-authenticate") ?? "");
+    const hasNewToken = this.sessionId !== undefined && token !== this.#token && !lacksScope;
+    if (!response.ok) throw await httpFailure(response, hasNewToken);
     if (begins) this.sessionId = response.headers.get("mcp-session-id") || undefined;
+    if (begins) this.#token = token;
     return response;
   }
 

@@ -40,9 +40,9 @@ export function isJsonResponse({ headers }: Response): boolean {
   return /^application\/json\b/i.test(headers.get("content-type") ?? "");
 }
 
-/** An HTTP error with its body. */
-export async function httpFailure(response: Response): Promise<HttpFailure> {
-  return new HttpFailure(response.status, await readResponseBody(response, MAX_ERROR_BYTES));
+/** An HTTP error with its body. @param hasNewToken whether the session began with another token than the request had */
+export async function httpFailure(response: Response, hasNewToken = false): Promise<HttpFailure> {
+  return new HttpFailure(response.status, await readResponseBody(response, MAX_ERROR_BYTES), hasNewToken);
 }
 
 /** The parts of a body, read no faster than the reader accepts them. */

@@ -8,7 +8,10 @@ import { ToolPolicy, type ToolPolicyOptions } from "./tool-policy.js";
 
 /** Options of {@link runStdioProxy}. */
 export interface StdioProxyOptions
-  extends Pick<McpProxyOptions, "url" | "fetch" | "unattended" | "extension" | "mask" | "onWarning" | "onLog"> {
+  extends Pick<
+    McpProxyOptions,
+    "url" | "fetch" | "unattended" | "token" | "extension" | "mask" | "onWarning" | "onLog"
+  > {
   /** Which tools the host may list and call. Default: all. */
   tools?: ToolPolicyOptions | undefined;
   /** Milliseconds between requests that keep an idle session alive. Default: none. */

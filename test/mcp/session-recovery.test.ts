@@ -52,6 +52,19 @@ describe("the proxy and a server that has lost the session", () => {
     expect(sent.at(-1)?.headers["mcp-protocol-version"]).toBe("2025-11-25");
   });
 
+  it("begins a new one after a 403 to another token than it began with, once, and passes on any other", async () => {
+    let token = "one";
+    const lost = (response: ServerResponse) => response.writeHead(403).end("not the session of this token");
+    const { server, host } = await startSession({ lost }, { token: () => token });
+    server.restart();
+    expect((await host.ask(1, "tools/list")).error?.data).toEqual({ status: 403 });
+    token = "two";
+    expect((await host.ask(2, "tools/list")).result).toEqual({});
+    server.restart();
+    expect((await host.ask(3, "tools/list")).error?.data).toEqual({ status: 403 });
+    expect(server.of("initialize")).toHaveLength(2);
+  });
+
   it.each([200, 202, 204])("opens the notification stream after %i for the end of the handshake", async (status) => {
     const { host } = await startSession({ notify: (response) => response.writeHead(status).end() });
     expect(host.warnings).toEqual([]);

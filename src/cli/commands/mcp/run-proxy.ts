@@ -14,7 +14,7 @@ import { saysTokenRejected } from "../../../oauth/grant/rejected-token.js";
 import { extensionOf } from "../../../oauth/machine/grant-strategies.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { readSecretFile, referencedSecret } from "../../../profile/secrets.js";
-import { quote } from "../../../redact.js";
+import { quote, type Secret } from "../../../redact.js";
 import { checkHeaderValue, parseHeaderLine } from "../../clients/header-line.js";
 import { loginFirst } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
@@ -82,7 +82,7 @@ interface Sending {
 async function sendersOf(
   url: string,
   sending: Sending,
-): Promise<Pick<StdioProxyOptions, "fetch" | "unattended" | "extension">> {
+): Promise<Pick<StdioProxyOptions, "fetch" | "unattended" | "token" | "extension">> {
   const { headers, context, options } = sending;
   if (!("authorization" in headers)) {
     // Never prompts, even on a terminal: standard input is for the server.
@@ -90,12 +90,16 @@ async function sendersOf(
     // A tool may take longer than the usual idle timeout, and a notification stream may be silent for hours.
     const agent = await unattended.agent({ idleTimeoutMs: 0 });
     const withoutLogin = unattended.mayLogin() ? await unattended.agent({ login: "never" }) : agent;
-    const senderOf = (sender: AgentClient) => withToken(url, { ...sending, sender, withoutLogin });
+    let token: string | undefined;
+    const onToken = (sent: Secret) => {
+      token = sent.reveal();
+    };
+    const senderOf = (sender: AgentClient) => withToken(url, { ...sending, sender, withoutLogin, onToken });
     const logins = options.grant === undefined ? await agent.status(url).catch(() => []) : [];
     const isOfUser = logins.some(({ grant }) => grant === "sign-in");
     const grant = options.grant ?? (isOfUser ? undefined : logins[0]?.grant);
     const extension = extensionOf(grant);
-    return { fetch: senderOf(agent), unattended: senderOf(withoutLogin), extension };
+    return { fetch: senderOf(agent), unattended: senderOf(withoutLogin), token: () => token, extension };
   }
   const network = await context.network({ idleTimeoutMs: 0 });
   const connection = network.connectTo(new URL(url), new Set());
@@ -130,10 +134,14 @@ function withHeaders(init: HttpRequestInit, more: Record<string, string>): HttpR
 interface TokenSending extends Sending {
   sender: AgentClient;
   withoutLogin: AgentClient;
+  onToken(token: Secret): void;
 }
 
 /** A fetch with the token, and with hints in its errors. */
-function withToken(url: string, { options, headers, context, sender, withoutLogin }: TokenSending): SendRequest {
+function withToken(
+  url: string,
+  { options, headers, context, sender, withoutLogin, onToken }: TokenSending,
+): SendRequest {
   const key = {
     profile: context.settings().profile.value,
     server: parseMcpUrl(url).resource,
@@ -145,7 +153,7 @@ function withToken(url: string, { options, headers, context, sender, withoutLogi
     const send = async () => {
       const { scope } = options;
       if (scope !== undefined) await loginFirst(sender, address, { scope, signal: signal ?? undefined });
-      return sender.fetch(request, { signal });
+      return sender.fetch(request, { signal, onToken });
     };
     const response = await send().catch((error: unknown) => {
       throw signal?.aborted ? error : cliHint(withHint(networkError(error, url)));
