@@ -46,7 +46,6 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   proxy_failed: "check --proxy, or HTTPS_PROXY in the environment; NO_PROXY names hosts to reach without it",
   store_unavailable: "call again later; agentauth doctor examines the store",
   grant_not_saved: "agentauth tries to store it for half a minute before it exits; then run the command again",
-  unusable_items: "agentauth api GET <path> --paginate prints the items as the service sends them",
   list_changed: "run the command again; without --strict a list that changes is reported as a warning",
 };
 
@@ -77,9 +76,7 @@ function hintOf(remedy: Remedy, error: AgentAuthError, context: HintContext): st
     case "connect":
       return `${listTools(remedy.server)} works without one`;
     case "token":
-      return error.class === "usage"
-        ? `a token comes by: agentauth token <mcp_url> --grant ${remedy.grant?.replace("_", "-") ?? "<grant>"}`
-        : "agentauth token <mcp_url> with the same flags gets one";
+      return `a token comes by: agentauth token <mcp_url> --grant ${remedy.grant?.replace("_", "-") ?? "<grant>"}`;
     case "inspect":
       return ownValue(INSPECT, remedy.subject)?.(error, context, context);
     default:

@@ -260,7 +260,6 @@ describe("the hint for a remedy", () => {
       "a token comes by: agentauth token <mcp_url> --grant client-credentials",
     );
     expect(hintOf(none, { kind: "usage" })).toBe("a token comes by: agentauth token <mcp_url> --grant <grant>");
-    expect(hintOf(none)).toBe("agentauth token <mcp_url> with the same flags gets one");
   });
 
   it("that is to inspect something", () => {
@@ -593,7 +592,6 @@ describe("the hint where the library has none", () => {
       "store",
       "agentauth tries to store it for half a minute before it exits; then run the command again",
     ],
-    ["unusable_items", "partial", "agentauth api GET <path> --paginate prints the items as the service sends them"],
     ["list_changed", "partial", "run the command again; without --strict a list that changes is reported as a warning"],
     ["server_error", "unavailable", later],
     ["constructor", "unavailable", later],

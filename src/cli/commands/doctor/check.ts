@@ -35,7 +35,7 @@ export interface CheckResult extends CheckFinding {
 
 /** The classes of failures, the most severe first: each with the hint for an error that has none. */
 const HINTS = {
-  usage: "agentauth config list --show-origin shows where it is set",
+  usage: "correct it where it is set: this report has the source of each setting",
   store: "set AGENTAUTH_HOME to a folder that you can write to",
   unavailable: "run it again with --verbose, which logs each request",
 } as const;

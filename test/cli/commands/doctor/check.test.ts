@@ -76,7 +76,7 @@ describe("the exit code", () => {
 });
 
 it.each([
-  ["usage", "agentauth config list --show-origin shows where it is set"],
+  ["usage", "correct it where it is set: this report has the source of each setting"],
   ["store", "set AGENTAUTH_HOME to a folder that you can write to"],
   ["unavailable", "run it again with --verbose, which logs each request"],
 ] as const)("a check of %s without a hint of its own gets that of what it is about", async (area, hint) => {
