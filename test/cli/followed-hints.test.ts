@@ -1,21 +1,34 @@
 /** Every hint with a command, in a real home: the command is run as it is pasted, and leads further. */
 
 import { spawn, spawnSync } from "node:child_process";
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
-import { describe, expect, onTestFinished } from "vitest";
+import { describe, expect, onTestFinished, vi } from "vitest";
 import { COMMANDS } from "../../src/cli/commands/all.gen.js";
 import { machineAccountOf } from "../../src/oauth/model/machine-grant.js";
 import { writeSandboxState } from "../../src/profile/sandbox-state.js";
 import { type Sandbox, type SandboxMachine, startSandbox } from "../../src/sandbox/index.js";
 import { fileStore } from "../../src/store/file/file.js";
+import { LockFiles } from "../../src/store/leases/lock-files.js";
+import { bootClock, lockId, thisProcess } from "../../src/store/leases/lock-owner.js";
+import * as scripts from "../../src/store/redis/scripts.js";
 import { loginAtIdp, machineTest } from "../flow/machine-support.js";
 import { FETCH_BROWSER } from "../flow/support.js";
 import { type CliResult, type RunOptions, runCli, temporaryFolder } from "../helpers/cli.js";
 import { madeGrant } from "../helpers/grant.js";
-import { sendJson, startServer } from "../helpers/server.js";
-import { ON_WINDOWS } from "../helpers/systems.js";
+import { sendJson, startServer, startSocketServer, until } from "../helpers/server.js";
+import { ON_LINUX, ON_WINDOWS } from "../helpers/systems.js";
 import { sendResult, startPlainServer } from "../mcp/plain-server.js";
 
 const SRC = join(import.meta.dirname, "../../src");
@@ -49,6 +62,8 @@ interface Situation {
   readonly stdin?: string;
   /** Whether it runs until it is stopped. */
   readonly isServer?: boolean;
+  /** Resolves when one that prints nothing has to be stopped. */
+  readonly stop?: (kit: Kit) => Promise<void>;
 }
 
 const args =
@@ -58,6 +73,77 @@ const args =
 const SERVICE = ({ service }: Kit) => service;
 const withoutService = (...words: string[]): Situation => ({ args: args(...words) });
 const atService = (...words: string[]): Situation => ({ args: args(...words), env: SERVICE });
+
+/** Asks for a token of a machine at a server whose issuer refuses every one. */
+async function tokenAtIssuer(error: string): Promise<string[]> {
+  const { origin } = await startServer((response, { url, headers: { host } }) => {
+    const issuer = `http://${host}/issuer`;
+    if (url.includes("oauth-protected-resource"))
+      return sendJson(response, { resource: `http://${host}/mcp`, authorization_servers: [issuer] });
+    if (url === "/.well-known/oauth-authorization-server/issuer")
+      return sendJson(response, { issuer, token_endpoint: `${issuer}/token`, response_types_supported: [] });
+    if (url === "/issuer/token") return sendJson(response, { error }, 400);
+    return response.writeHead(url === "/mcp" ? 401 : 404).end();
+  });
+  const client = ["--grant", "client-credentials", "--client-id", "x", "--issuer", `${origin}/issuer`];
+  return ["token", `${origin}/mcp`, ...client];
+}
+
+/** What a server of Redis answers to our scripts that takes every record and has none afterwards. */
+const FORGETFUL: Readonly<Record<string, readonly string[]>> = {
+  [scripts.CLAIM]: ["1", "1", "0"],
+  [scripts.EXTEND]: ["1"],
+  [scripts.PUT]: ["stored", "1", "0"],
+  [scripts.RELEASE]: ["1"],
+  [scripts.SCAN]: [""],
+};
+
+/** A store in such a server, as variables. @param role what `INFO` says of it */
+async function forgetfulStore(role: "master" | "slave"): Promise<Record<string, string>> {
+  const bulk = (text: string) => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
+  const list = (texts: readonly string[]) => `*${texts.length}\r\n${texts.map(bulk).join("")}`;
+  const replyTo = ([command = "", script = ""]: readonly string[]): string => {
+    if (command === "HELLO") return `%1\r\n${bulk("proto")}:3\r\n`;
+    if (command === "EVALSHA") return "-NOSCRIPT it is not there\r\n";
+    if (command !== "EVAL") return "+OK\r\n";
+    return list(script === scripts.HEALTH ? [String(Date.now()), `role:${role}\r\n`] : (FORGETFUL[script] ?? []));
+  };
+  const unread = new Map<object, string>();
+  const { origin } = await startSocketServer((socket, bytes) => {
+    let rest = (unread.get(socket) ?? "") + bytes;
+    for (let command = commandAt(rest); command !== undefined; command = commandAt(rest)) {
+      rest = rest.slice(command.length);
+      socket.write(replyTo(command.words));
+    }
+    unread.set(socket, rest);
+  });
+  return {
+    AGENTAUTH_STORE: "redis",
+    AGENTAUTH_STORE_URL: origin.replace("http:", "redis:"),
+    AGENTAUTH_STORE_KEYS: "none",
+  };
+}
+
+/** The command that a text of the protocol of Redis begins with; undefined where its end has not come. */
+function commandAt(text: string): { words: string[]; length: number } | undefined {
+  const head = /^\*(\d+)\r\n/.exec(text);
+  if (head === null) return undefined;
+  const words: string[] = [];
+  let at = head[0].length;
+  while (words.length < Number(head[1])) {
+    const size = /^\$(\d+)\r\n/.exec(text.slice(at));
+    if (size === null) return undefined;
+    at += size[0].length;
+    const end = at + Number(size[1]);
+    if (text.length < end + 2) return undefined;
+    words.push(text.slice(at, end));
+    at = end + 2;
+  }
+  return { words, length: at };
+}
+
+/** A document at a public address, which nock gives. */
+const DOCUMENT = "https://client.example/agentauth/client.json";
 
 /** Each row: what is wrong, and the command line that prints the hint. */
 const SITUATIONS: Readonly<Record<string, Situation>> = {
@@ -186,6 +272,88 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
     args: args("mcp", "tools", "URL", "--no-login"),
     arrange: ({ run, machine }) => run(loginAtIdp(machine)),
   },
+  "a variable that nothing reads": { args: args("doctor"), env: () => ({ AGENTAUTH_ZEBRA: "x" }) },
+  "a setting that is wrong, at the doctor": {
+    args: args("doctor"),
+    env: () => ({ AGENTAUTH_BASE_URL: "planted:pass/word@host" }),
+  },
+  "a keychain that files may replace": {
+    args: args("doctor"),
+    // The keychain of this machine is not asked.
+    env: () => ({ AGENTAUTH_STORE: "keyring", AGENTAUTH_NO_INPUT: "1" }),
+    arrange: ({ run }) => run(["config", "set", "store_fallback", "file"]),
+  },
+  "an AI agent that lists the commands": { args: args("commands"), env: () => ({ AGENTAUTH_AGENT: "x" }) },
+  "an issuer that does not take the proof of a key": {
+    args: () => tokenAtIssuer("invalid_dpop_proof"),
+    env: () => ({ AGENTAUTH_CLIENT_SECRET: "secret" }),
+  },
+  "an issuer that does not do the grant": {
+    args: () => tokenAtIssuer("unsupported_grant_type"),
+    env: () => ({ AGENTAUTH_CLIENT_SECRET: "secret" }),
+  },
+  "a stored login, which its issuer knows, at a server that is open now": {
+    args: async ({ home, logIn }) => {
+      await logIn();
+      const { url } = await startPlainServer(({ id }, response) => sendResult(response, id, { tools: [] }));
+      const [grant = madeGrant()] = await fileStore(home).list();
+      const tokens = { ...grant.tokens, refreshToken: undefined, expiresAt: 1 };
+      await fileStore(home).save({ ...grant, server: url, resource: url, tokens }, undefined);
+      return ["mcp", "tools", url, "--no-login"];
+    },
+  },
+  "a folder of a socket that its group cannot enter": {
+    args: ({ home }) => [
+      "broker",
+      "--listen",
+      `unix:${join(home, "shared", "socket")}`,
+      "--socket-group",
+      String(process.getgid?.()),
+      "--grant",
+      "mcp=https://mcp.example/mcp",
+    ],
+    arrange: ({ home }) => mkdirSync(join(home, "shared"), { mode: 0o700 }),
+    stop: async ({ home }) => until(() => existsSync(join(home, "shared", "socket"))),
+  },
+  "settings that a stopped process holds": {
+    args: args("config", "set", "pool", "p"),
+    arrange: async ({ home }) => {
+      const child = spawn("sh", ["-c", "kill -STOP $$"], { stdio: "ignore" });
+      onTestFinished(() => void child.kill("SIGKILL"));
+      const { pid = 0 } = child;
+      await until(() => readFileSync(`/proc/${pid}/stat`, "utf8").includes(") T "));
+      const started = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ")[19] ?? "";
+      const files = new LockFiles(join(home, "claims"));
+      const name = createHash("sha256").update("settings file").digest("hex").slice(0, 40);
+      const attempt = { name, number: 1, id: lockId() };
+      const record = {
+        id: attempt.id,
+        holder: { ...thisProcess(), pid, started },
+        at: Date.now(),
+        deadline: bootClock() + 10_000,
+        duration: 10_000,
+        extend: false,
+      };
+      // The patience of the command is 20 seconds: the clock of the locks makes them one.
+      const { bigint } = process.hrtime;
+      const clock = vi.spyOn(process.hrtime, "bigint").mockImplementation(() => bigint() * 20n);
+      onTestFinished(() => clock.mockRestore());
+      files.take(attempt, record, undefined);
+      files.commit(attempt);
+    },
+  },
+  "an engine that is a replica, at the doctor": {
+    args: args("doctor"),
+    env: () => forgetfulStore("slave"),
+  },
+  "an engine without keys, at the doctor": {
+    args: args("doctor"),
+    env: () => forgetfulStore("master"),
+  },
+  "an engine that keeps nothing": {
+    args: args("login", "URL", "--browser", FETCH_BROWSER),
+    env: () => forgetfulStore("master"),
+  },
   "items without an id": {
     args: ({ sandbox }) => ["devices", "list", "--pool", sandbox.ids.pool, "-o", "id"],
     env: SERVICE,
@@ -197,6 +365,25 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
       return ["token", origin, "--grant", "client-credentials", "--client-id", "x", "--issuer", "https://a.example"];
     },
     env: () => ({ AGENTAUTH_CLIENT_SECRET: "secret" }),
+  },
+  "a machine grant at a server without metadata and an issuer that is unknown": {
+    args: async () => {
+      const { origin } = await startServer((response) => response.writeHead(401).end());
+      return ["token", origin, "--grant", "client-credentials", "--client-id", "x"];
+    },
+    env: () => ({ AGENTAUTH_CLIENT_SECRET: "secret" }),
+  },
+  "a document of another client": {
+    args: args("client", "document", "--check", DOCUMENT),
+    arrange: async () => {
+      const { default: nock } = await import("nock");
+      if (!nock.isActive()) nock.activate();
+      onTestFinished(() => {
+        nock.cleanAll();
+        nock.restore();
+      });
+      nock(new URL(DOCUMENT).origin).get(new URL(DOCUMENT).pathname).reply(200, { client_id: "x" });
+    },
   },
   "an order that is not applied": {
     args: args("devices", "list", "--pool", "p", "--sort", "title"),
@@ -372,7 +559,7 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
 
 /** What a command ends at in a sentence, where no mark ends it. */
 const PROSE =
-  / (?:\((?:add|with|Ctrl)|and |check|disables?|examines|finds|gets|has|in order|is|lists?|makes?|needs|once|or |prints?|prove|reads|sends?|sets?|shows?|starts|stores|such as|that|then|to |with(?:out)? |works|accepts|asks|checks|disables|of (?:this|his))\b.*$/s;
+  / (?:\((?:add|with|Ctrl)|again|and |check|disables?|examines|finds|gets|has|in order|is|it is|lists|makes?|needs|once|or |prints?|prove|reads|sends?|sets|shows?|starts|stores|such as|that|the |then|to |with(?:out)? |works|accepts|asks|checks|disables|of (?:this|his))\b.*$/s;
 const SYSTEM = /^(?:sudo )?(?:chgrp|chmod|chown|mv|rm|kill) /;
 
 /** The commands in a text, as a user copies them. */
@@ -380,11 +567,12 @@ function commandsIn(text: string): string[] {
   return text
     .replaceAll("then set ", "then ")
     .split(
-      / {2,}|(?:^|[;:.?]|,| - )\s+(?:or |and |then |if that is so )?|(?:^|\s)(?:Run:|hint:|error:|make one with|reads a token)\s|\d\. |\n|; | or (?=agentauth)| with (?=agentauth)/,
+      / {2,}|(?:^|[;:.?]|,| - )\s+(?:or |and |then |if that is so )?|(?:^|\s)(?:(?:Run:|run|after|hint:|did you mean|error:|make one with|reads a token)\s)+|\d\. |\n|; | or (?=agentauth)| with (?=agentauth)/,
     )
     .map((part) => part.trim())
     .filter((part) => /^agentauth [a-z]/.test(part) || SYSTEM.test(part))
-    .map((part) => part.replace(PROSE, "").replace(/[.,]$/, ""));
+    .map((part) => part.replace(PROSE, "").replace(/[.,?]$/, ""))
+    .map((part) => part.replace(/^([^(]*)\)$/, "$1"));
 }
 
 /** What stands for a placeholder: something that is there. */
@@ -410,6 +598,7 @@ function filled(command: string, { home, url, service, ids }: Kit & { ids: Reado
     policy: "auto",
   };
   return command
+    .replace("commands <command>", "commands status")
     .replace(/\s\[[^\]]*\]/g, "")
     .replace(/'?<([\w ]+)>'?/g, (placeholder, name: string) => values[name] ?? placeholder);
 }
@@ -422,7 +611,9 @@ const printed: string[] = [];
 
 describe.skipIf(ON_WINDOWS)("the command of a hint leads further", () => {
   const isRoot = process.getuid?.() === 0;
-  const possible = Object.entries(SITUATIONS).filter(([name]) => isRoot || !name.includes("another user"));
+  const possible = Object.entries(SITUATIONS).filter(
+    ([name]) => (isRoot || !name.includes("another user")) && (ON_LINUX || !name.includes("stopped process")),
+  );
   it.for(possible)("%s", { timeout: 40_000 }, async ([, situation], { desk, machine, url }) => {
     const user = desk.user();
     const { home } = user;
@@ -447,7 +638,10 @@ describe.skipIf(ON_WINDOWS)("the command of a hint leads further", () => {
     const env = (await situation.env?.(kit)) ?? {};
     const words = await situation.args(kit);
     const stdin = situation.stdin ?? "";
-    const first = await kit.run(words, { env, stdin, ...(situation.isServer && UNTIL_READY) });
+    const stop = new AbortController();
+    void situation.stop?.(kit).then(() => stop.abort());
+    const options = { env, stdin, signal: stop.signal, ...(situation.isServer && UNTIL_READY) };
+    const first = await kit.run(words, options);
     sandbox.faults.clear();
     const text = hintText(first);
     printed.push(text);
@@ -459,14 +653,15 @@ describe.skipIf(ON_WINDOWS)("the command of a hint leads further", () => {
       if (SYSTEM.test(command)) {
         const { status, stderr } = spawnSync("sh", ["-c", command], { encoding: "utf8" });
         expect([command, status, stderr]).toEqual([command, 0, ""]);
-        const again = await kit.run(words, { env, stdin });
+        const again = await kit.run(words, options);
         expect(again.code === 0 || messageOf(again) !== before, command).toBe(true);
         continue;
       }
       const result = await paste(command, kit, env);
       const shows = /^(?:discover|doctor|status)\b/.test(command.slice("agentauth ".length)) && result.stdout !== "";
       expect(
-        result.code === 0 || shows || result.code === 130 || messageOf(result) !== before,
+        // A report has the message that its hint must not lead to again.
+        result.code === 0 || shows || result.code === 130 || !before.includes(messageOf(result)),
         `${command}: ${result.stderr}`,
       ).toBe(true);
       // The parser knows the command and its flags.
@@ -479,8 +674,9 @@ describe.skipIf(ON_WINDOWS)("the command of a hint leads further", () => {
   it("for every hint with a command in the sources", () => {
     const all = printed.join("\n");
     // Each form of a command of the system, of platform/shell.ts.
-    for (const form of ["mv ", "rm ", "chmod 600 ", "chmod 700 ", "chmod go-w ", "chmod u+w ", " < token.txt"])
-      expect(all).toContain(form);
+    const modes = ["chmod 600 ", "chmod 700 ", "chmod go-w ", "chmod u+w "];
+    for (const form of [...modes, "mv ", "rm ", "chgrp ", " < token.txt"]) expect(all).toContain(form);
+    if (ON_LINUX) expect(all).toContain("kill -CONT ");
     if (isRoot) expect(all).toContain("chown 0 ");
     const missing = hintsInSources().filter(({ pattern }) => !pattern.test(all));
     expect(missing.map(({ at }) => at).sort()).toEqual(Object.values(NOT_FOLLOWED).flat().sort());
@@ -515,7 +711,8 @@ function hintText({ stdout, stderr }: CliResult): string {
 
 /** The message of an error; of a report that ends with an exit code, what it prints. */
 function messageOf({ stdout, stderr }: CliResult): string {
-  return /"message":"((?:[^"\\]|\\.)*)"/.exec(stderr)?.[1] ?? `${stdout}${stderr}`;
+  const message = /"message":("(?:[^"\\]|\\.)*")/.exec(stderr)?.[1];
+  return message === undefined ? `${stdout}${stderr}` : (JSON.parse(message) as string);
 }
 
 /** The hints that no situation prints here, by what each would need. */
@@ -525,28 +722,6 @@ const NOT_FOLLOWED: Readonly<Record<string, readonly string[]>> = {
     "cli/config/home-access.ts: agentauth doctor shows who can read it",
   ],
   PostgreSQL: ["cli/runtime/hints.ts: run the SQL that agentauth store sql prints on this database"],
-  "a public server over TLS": [
-    "cli/commands/client/document.ts: publish what this prints: agentauth client document --client-metadata-url …",
-  ],
-  "a terminal": [
-    "cli/commands/commands/run.ts: agentauth commands <command> has its flags and examples; agentauth commands --json has those of all",
-  ],
-  "a machine that is set up wrongly, which the tests of doctor have": [
-    "cli/commands/doctor/check.ts: agentauth config list --show-origin shows where it is set",
-    "cli/commands/doctor/machine-checks.ts: agentauth help environment lists the variables and their values",
-    "cli/commands/doctor/store-checks.ts: agentauth config unset store_fallback",
-    "cli/commands/doctor/store-checks.ts: agentauth store health",
-    "cli/commands/doctor/store-checks.ts: agentauth store health",
-  ],
-  "an issuer or a store that fails at one step, which the tests of hints have": [
-    "cli/clients/login-first.ts: it answers without a token now, and after agentauth logout … it is used that way",
-    "cli/runtime/hints.ts: ; agentauth discover <mcp_url> shows what was asked",
-    "cli/runtime/hints.ts: agentauth api GET <path> --paginate prints the items as the service sends them",
-    "cli/runtime/hints.ts: agentauth doctor <mcp_url> shows whether the clock of this machine is right",
-    "cli/runtime/hints.ts: agentauth status shows where they should be",
-    "cli/runtime/hints.ts: agentauth token <mcp_url> with the same flags gets one",
-    "cli/runtime/hints.ts: …; agentauth discover <mcp_url> shows which grants it names",
-  ],
 };
 
 /** What names commands and is no hint: declarations, scripts for shells, pages, and what `demo` prints as it goes. */
