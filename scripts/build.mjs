@@ -68,6 +68,7 @@ async function buildLibrary(entries) {
     entryPoints: {
       "chunks/management": "src/api/client.ts",
       "chunks/keep-alive": "src/oauth/keep-alive.ts",
+      "chunks/login-handlers": "src/oauth/login-handlers.ts",
       ...Object.fromEntries(entries.map((name) => [name, `src/${name}.ts`])),
     },
     format: "esm",

@@ -1,5 +1,5 @@
 // Tokens that come from no login of a user at the server: those of a machine, those of a login at an identity provider, and
-// exchanged ones. Loaded where they are used, since most users in a browser have none.
+// exchanged ones; and the logins of a web app. Loaded where they are used, since most users in a browser have none.
 import { AgentAuthError, isAgentAuthError, usageError, withHint } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
 import { Lru } from "../http/lru.js";
@@ -446,4 +446,5 @@ export async function callForClient(
   };
 }
 
+export { finishWithCallback, storeWebLogin, takeWebLogin } from "./login/web-login.js";
 export { MachineTokenManager };

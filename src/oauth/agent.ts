@@ -46,7 +46,6 @@ import {
   type StartedLogin,
   type StartLoginOptions,
 } from "./login/web-app.js";
-import { finishWithCallback, storeWebLogin, takeWebLogin } from "./login/web-login.js";
 import { GRANT_STRATEGIES, type GrantFlag, noStoredTokenError } from "./machine/grant-strategies.js";
 import { SdkProvider, type SdkTokenContext, SdkTokenSource } from "./mcp-sdk/sdk-provider.js";
 import type { McpAuthProvider, McpOAuthClientProvider, ProviderOptions } from "./mcp-sdk/types.js";
@@ -311,6 +310,7 @@ export class AgentClient {
     const { saved, signal = new AbortController().signal } = options;
     const cookie = options.cookie ?? (callback instanceof Request ? (callback.headers.get("cookie") ?? "") : "");
     const parameters = readQueryParameters(callback);
+    const { finishWithCallback, storeWebLogin, takeWebLogin } = await import("./agent-derived.js");
     const webLogins = this.#context.webLogins();
     const { login, returnTo } = await takeWebLogin(webLogins, parameters, { saved, cookie });
     const { server } = login;
@@ -562,6 +562,7 @@ async function startLogin(
   const redirectUri = checkRedirectUri(options.redirectUri);
   const returnTo = checkReturnTo(options.returnTo, redirectUri);
   const login = await beginBrowserLogin(agent, mcpUrl, redirectUri.href, options);
+  const { storeWebLogin } = await import("./agent-derived.js");
   return storeWebLogin(agent.webLogins(), { login, returnTo });
 }
 
