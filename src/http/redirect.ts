@@ -99,7 +99,11 @@ function redirectTarget(
   if (mayFollow?.(target.href) === false) return refuse(`it redirects to ${shown}, which is not followed from there`);
   const keepsBody = mayRepeat && (response.status === 307 || response.status === 308);
   if (method !== "GET" && method !== "HEAD" && !keepsBody)
-    return refuse(`it redirects a ${method} request to ${shown}`, "if the server is at that address, give that one");
+    return refuse(
+      `it redirects a ${method} request to ${shown}`,
+      // What cannot be sent again went to an address that metadata name, and no user gave.
+      mayRepeat ? "if the server is at that address, give that one" : undefined,
+    );
   if (hop >= MAX_HOPS) return refuse(`more than ${MAX_HOPS} redirects, the last to ${shown}`);
   return target.href;
 }

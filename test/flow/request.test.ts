@@ -80,10 +80,10 @@ describe("agentauth request", () => {
   it("sends its body to no other server", async ({ faults, me, url }) => {
     const other = await startServer((response) => response.end("elsewhere"));
     await me.logIn();
-    faults.add({ kind: "redirect", location: `${other.origin}/x`, status: 307, path: "mcp" });
+    faults.add({ kind: "redirect", location: `${other.origin}/x`, status: 307, path: "mcp", times: 0 });
     const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST]);
     expect([code, stdout, stderr]).toEqual([
-      3,
+      4,
       "",
       expect.stringContaining(`from ${new URL(url).origin} to "${other.origin}"`),
     ]);

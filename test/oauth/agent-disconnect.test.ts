@@ -44,8 +44,8 @@ it("asks an issuer that does not answer once, for all its logins", async () => {
   for (let nth = 0; nth < 30; nth++) await agent({ loginHint: `user ${nth}` }).login(mcp.url);
   issuer.routes[REVOKE] = { status: 503, text: "" };
   expect(await agent().disconnectAll()).toEqual({ removed: 30, revoked: 0, pending: 30 });
-  // Those that were asked at the same time, and one of the second attempt.
-  expect(issuer.to(REVOKE).length).toBeLessThanOrEqual(9);
+  // Two tokens of those that were asked at the same time, and of one of the second attempt.
+  expect(issuer.to(REVOKE).length).toBeLessThanOrEqual(18);
   expect(await store.list()).toEqual([]);
 });
 

@@ -85,7 +85,6 @@ describe("a first token", () => {
     for (const work of [
       () => agent({ login: undefined }).token(mcp.url),
       () => agent({ login: undefined }).fetch(mcp.url),
-      () => agent({ login: undefined }).login(mcp.url),
       () => agent().token(mcp.url, { login: false }),
     ]) {
       expect(await heldError(work())).toMatchObject({
@@ -94,6 +93,7 @@ describe("a first token", () => {
         remedy: loginAt(mcp.url),
       });
     }
+    expect(await heldError(agent({ login: undefined }).login(mcp.url))).toMatchObject({ code: "usage" });
     // fetch finds out whether the server requires a login at all.
     expect(log).toEqual(["mcp POST /mcp"]);
   });
@@ -258,10 +258,12 @@ describe("what belongs to whom", () => {
     expect(other.issuer.to("/pool/token")).toHaveLength(1);
     expect(other.issuer.form("/pool/token").get("resource")).toBe(other.mcp.url);
     const grants = await scene.store.list();
-    expect(grants.map(({ server, issuer }) => [server, issuer])).toEqual([
-      [scene.mcp.url, scene.issuer.issuer],
-      [other.mcp.url, other.issuer.issuer],
-    ]);
+    expect(new Map(grants.map(({ server, issuer }) => [server, issuer]))).toEqual(
+      new Map([
+        [scene.mcp.url, scene.issuer.issuer],
+        [other.mcp.url, other.issuer.issuer],
+      ]),
+    );
   });
 
   it("keeps profiles apart", async () => {

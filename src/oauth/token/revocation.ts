@@ -156,6 +156,9 @@ async function revoke(
       const isUnsupported = isAgentAuthError(error) && error.code === "unsupported_token_type";
       const isCovered = name === "access_token" && refreshToken !== undefined && !failures.has("refresh_token");
       if (!(isUnsupported && isCovered)) failures.set(name, error);
+      // An endpoint that does not answer is not asked twice.
+      const isSilent = isAgentAuthError(error) && error.class === "unavailable" && error.status === undefined;
+      if (isSilent) return failures.set("access_token", error);
     }
   }
   return failures;

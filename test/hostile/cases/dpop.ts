@@ -143,14 +143,15 @@ const answers: HostileCase[] = [
   {
     id: "B2f",
     input: "an authorization endpoint that contains a dpop_jkt",
-    result: "refused: the code could be bound to another key",
-    outcome: "refused",
-    says: ["dpop_jkt"],
+    result: "ours takes its place: else the code could be bound to another key",
+    outcome: "ok",
     arrange(kit) {
       bind(kit);
       kit.as.metadata["authorization_endpoint"] = `${kit.as.issuer}/authorize?dpop_jkt=theirs`;
     },
-    requests: ALL_METADATA,
+    requests: WHOLE_LOGIN,
+    check: ({ as }) =>
+      unless({ "dpop_jkt is not theirs": as.to("/pool/authorize").every(({ url }) => !url.includes("theirs")) }),
   },
 ];
 

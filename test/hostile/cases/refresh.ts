@@ -460,19 +460,19 @@ const verdicts: HostileCase[] = [
   ...(
     [
       [
-        "W10",
+        "V10",
         "invalid_client for one refresh alone, from a node that does not know the client yet",
         { error: "invalid_client" },
         (_form: URLSearchParams, nth: number) => nth === 1,
       ],
       [
-        "W7a",
+        "V7a",
         "a refusal of the parameter resource in a refresh",
         { error: "invalid_request", error_description: "Unrecognized request parameter: resource" },
         (form: URLSearchParams) => form.has("resource"),
       ],
       [
-        "W7b",
+        "V7b",
         "a refusal of a refresh that names no scopes, at a host that nobody knows",
         {
           error: "invalid_request",

@@ -46,7 +46,7 @@ function mount(kit: Kit, status = 307): void {
 
 const redirects: HostileCase[] = [
   {
-    id: "W1a",
+    id: "V1a",
     input: "307 to every request to /mcp, to /mcp/ on the same origin",
     result: "followed with the token, by the first request too; the address that the user gave stays the resource",
     outcome: "ok",
@@ -60,7 +60,7 @@ const redirects: HostileCase[] = [
       }),
   },
   {
-    id: "W1b",
+    id: "V1b",
     input: "302 to every request with a body, to /mcp/ on the same origin",
     result: "a refusal that says where to",
     outcome: "refused",
@@ -74,7 +74,7 @@ const redirects: HostileCase[] = [
     times: { "mcp POST /mcp/": 0 },
   },
   {
-    id: "W1c",
+    id: "V1c",
     input: "307 to another host, to a request without a token",
     result: "a refusal that says where to; nothing is sent there",
     outcome: "refused",
@@ -104,7 +104,7 @@ function balance(kit: Kit): void {
 
 const balancers: HostileCase[] = [
   {
-    id: "W2",
+    id: "V2",
     input: "a cookie of a balancer, whose nodes share no sessions",
     result: "sent to that origin, in memory alone",
     outcome: "ok",
@@ -127,7 +127,7 @@ const balancers: HostileCase[] = [
 
 const firewalls: HostileCase[] = [
   {
-    id: "W4",
+    id: "V4",
     input: "403 to each request without a User-Agent",
     result: "every request has one",
     outcome: "ok",
@@ -151,7 +151,7 @@ const firewalls: HostileCase[] = [
 
 const gateways: HostileCase[] = [
   {
-    id: "W5",
+    id: "V5",
     input: "a redirect to a login page, whose challenge of another scheme names the resource metadata",
     result: "the metadata are read, and the login works",
     outcome: "ok",
@@ -170,7 +170,7 @@ const gateways: HostileCase[] = [
     check: (_kit, run) => unless(wasToldTools(run)),
   },
   {
-    id: "W9",
+    id: "V9",
     input: "JSON that is no metadata where the server would publish its own, which no challenge names",
     result: "the next place is tried",
     outcome: "ok",
@@ -195,7 +195,7 @@ const otherErrors: HostileCase[] = (
   ] as const
 ).flatMap(([what, status, body], nth) =>
   ["token", "register"].map((endpoint, at) => ({
-    id: `W8${"abcdef"[nth]}${at}`,
+    id: `V8${"abcdef"[nth]}${at}`,
     input: `HTTP ${status} with ${what}, from the ${endpoint} endpoint`,
     result: "an error with the sentence of the server",
     outcome: status >= 500 ? ("unavailable" as const) : ("remote" as const),

@@ -63,6 +63,16 @@ const set =
 const bad = (id: string, input: string, name: string, value: unknown, ...says: string[]) =>
   refused(id, input, set(name, value), [name, OWN, ...says]);
 
+/** Whether the login page got none of a value that the endpoint brought for a parameter of ours, and what is not ours. */
+function notSent(as: Kit["as"], name: string, value: string): string[] {
+  const [{ url = "" } = {}] = as.to("/pool/authorize");
+  const sent = new URL(url, as.origin).searchParams;
+  return unless({
+    [`${name} is not theirs`]: !sent.getAll(name).includes(value),
+    "what is not ours stays": sent.get("theirs") === "1",
+  });
+}
+
 /** The requests of a login with the token endpoint of another server. */
 const ELSEWHERE = [...WHOLE_LOGIN.filter((one) => one !== "as POST /pool/token"), "other POST /pool/token"];
 
@@ -435,33 +445,24 @@ const documents: HostileCase[] = [
     },
     requests: REFRESH,
   },
-  bad(
-    "M16a",
-    "an authorization endpoint that contains a redirect_uri",
-    "authorization_endpoint",
-    "https://as.example/a?redirect_uri=https://evil.example",
-    "must not contain the parameter redirect_uri",
-  ),
-  bad(
-    "M16b",
-    "an authorization endpoint that contains a state",
-    "authorization_endpoint",
-    "https://as.example/a?state=x",
-    "must not contain the parameter state",
-  ),
   ...(
     [
+      ["M16a", "redirect_uri", "https://evil.example/"],
+      ["M16b", "state", "theirs"],
       ["M16c", "request_uri", "https://evil.example/request"],
       ["M16d", "response_mode", "form_post"],
       ["M16e", "login_hint", "victim@corp.example"],
     ] as const
   ).map(([id, name, value]) =>
-    bad(
+    accepted(
       id,
       `an authorization endpoint that contains a ${name}`,
-      "authorization_endpoint",
-      `https://as.example/a?${new URLSearchParams({ [name]: value })}`,
-      `must not contain the parameter ${name}`,
+      "ours takes its place; without one of ours it is not sent",
+      (metadata, { as }) => {
+        metadata["authorization_endpoint"] =
+          `${as.issuer}/authorize?${new URLSearchParams({ [name]: value, theirs: "1" })}`;
+      },
+      { check: ({ as }) => notSent(as, name, value) },
     ),
   ),
   accepted(

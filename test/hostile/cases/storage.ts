@@ -141,7 +141,14 @@ const kinds: HostileCase[] = [
 ];
 
 const contents: HostileCase[] = [
-  damaged("K4a", "a login that is empty", content(""), ["cannot be used", "move it away: mv"]),
+  damaged("K4a", "a login that is empty", content(""), ["held nothing", ".json.broken", "agentauth login"], {
+    result: "kept beside it, and counts as missing",
+    outcome: "auth",
+    code: "login_required",
+    store: "any",
+    cliOnly: true,
+    requests: ["mcp POST /mcp"],
+  }),
   damaged(
     "K4b",
     "a truncated login",

@@ -209,7 +209,6 @@ describe("no secret is shown by an error", () => {
     ["a secret that is none", { client_secret: ["canary-client-secret"] }],
     ["a long secret", { client_secret: `canary${"x".repeat(9000)}` }],
     ["another redirect address", { redirect_uris: ["https://evil.example/"] }],
-    ["an end of the secret that is none", { client_secret_expires_at: "never" }],
     ["a way to authenticate that is none", { token_endpoint_auth_method: "mac" }],
   ])("of a registration with %s", async (_what, over) => {
     const { agent, mcp, issuer } = await planted();

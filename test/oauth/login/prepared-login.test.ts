@@ -21,7 +21,7 @@ async function finish({ agent, login }: Scene, prepared: PreparedLogin, options:
 }
 
 const accountsOf = async ({ store }: Scene) =>
-  (await store.list()).map(({ account, tokens }) => [account, tokens.accessToken.reveal()]);
+  (await store.list()).map(({ account, tokens }) => [account, tokens.accessToken.reveal()]).sort();
 
 describe("a login in two steps", () => {
   it.each([undefined, "bob"])("is kept for the account it began with where the client is for %s", async (loginHint) => {

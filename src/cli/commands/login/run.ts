@@ -158,7 +158,7 @@ function shortLived(
   const isKnown = Object.entries(authorizationParams).some(([name, value]) => !sent.includes(`${name}=${value}`));
   const how = isKnown
     ? `, or now for one: ${loginCommand({ action: "login", server, account, authorizationParams }, context.hintContext)}`
-    : "";
+    : ", or at once with an --authorize-param that the issuer returns one for";
   return `; it comes without a refresh token: log in again then${how}`;
 }
 

@@ -23,7 +23,9 @@ describe("--authorize-param", () => {
     const plain = await login(...flags);
     expect(plain).toMatchObject({
       code: 0,
-      stderr: expect.stringMatching(/; it comes without a refresh token: log in again then$/m),
+      stderr: expect.stringMatching(
+        /; it comes without a refresh token: log in again then, or at once with an --authorize-param/m,
+      ),
     });
     // A repeated login needs the consent as well.
     const offline = await login(...flags, "--authorize-param", "access_type=offline");

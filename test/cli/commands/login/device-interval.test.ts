@@ -49,7 +49,11 @@ it("does not shorten a stored interval of more than a minute", async () => {
 });
 
 it.each<[string, object, string]>([
-  ["no refresh token", { refresh_token: undefined }, "; it comes without a refresh token: log in again then"],
+  [
+    "no refresh token",
+    { refresh_token: undefined },
+    "; it comes without a refresh token: log in again then, or at once with an --authorize-param that the issuer returns one for",
+  ],
   ["no refresh token and no end", { refresh_token: undefined, expires_in: undefined }, ""],
   ["a refresh token", {}, ""],
 ])("says what comes after a login with %s", async (_what, over, end) => {
