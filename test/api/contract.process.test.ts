@@ -26,9 +26,11 @@ describe("npm run generate", () => {
       "bench/lib",
       "bench/README.md",
       "bench/results.json",
+      "docs/conformance.md",
       "docs/events.md",
       "docs/lists.md",
       "docs/performance.md",
+      "lab/foreign/results.json",
       "openapi.yaml",
       "package.json",
     ];
