@@ -6,7 +6,7 @@ import { AgentClient, fileStore, isAgentAuthError } from "./dist.mjs";
 import { Stages } from "./stages.mjs";
 import { digest, pause } from "./tools.mjs";
 
-const { server, home, timeout, tenant, takeover, skew = 0, ...link } = JSON.parse(process.argv[2]);
+const { server, home, timeout, tenant, takeover, skew = 0, address, ...link } = JSON.parse(process.argv[2]);
 if (skew !== 0) {
   // The clock of this machine, for the agent and for its store.
   const real = Date.now;
@@ -21,7 +21,7 @@ const isOfFiles = home !== undefined;
 const stages = new Stages((stage) => process.send({ kind: "at", stage }));
 // Processes with files need no client of an engine.
 const engine = isOfFiles ? undefined : await import("./engines/store.mjs");
-const connection = await engine?.connect(link.address, link);
+const connection = await engine?.connect(address, link);
 const store = stages.store(isOfFiles ? fileStore(home) : engine.openStore(connection.driver, { tenant, takeover }));
 const agents = new Map();
 /** Milliseconds by which this process is ahead, or the time at which its clock stands still. */
