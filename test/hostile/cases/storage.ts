@@ -147,7 +147,7 @@ const contents: HostileCase[] = [
     code: "login_required",
     store: "any",
     cliOnly: true,
-    requests: ["mcp POST /mcp"],
+    requests: ["mcp POST /mcp?"],
   }),
   damaged(
     "K4b",
@@ -270,7 +270,7 @@ const places: HostileCase[] = [
     command: "token",
     environment: { HOME: "/nonexistent", AGENTAUTH_HOME: undefined, XDG_CONFIG_HOME: undefined },
     // Whether the server requires a login.
-    requests: ["mcp POST /mcp"],
+    requests: ["mcp POST /mcp?"],
   },
   {
     id: "K9b",
