@@ -16,14 +16,13 @@ export function moveAway(path: string, to: string): string {
   });
 }
 
-/** Removes a file, or a folder with everything in it. */
-export function removeCommand(path: string, what: "file" | "folder" = "file"): string {
+/** Removes a file. */
+export function removeCommand(path: string): string {
   const word = shellWord(path);
-  const isFolder = what === "folder";
   return chooseForShell({
-    sh: () => `rm ${isFolder ? "-r " : ""}${word}`,
-    powershell: () => `Remove-Item ${isFolder ? "-Recurse " : ""}-LiteralPath ${word}`,
-    cmd: () => (isFolder ? `rmdir /s ${word}` : `del ${word}`),
+    sh: () => `rm ${word}`,
+    powershell: () => `Remove-Item -LiteralPath ${word}`,
+    cmd: () => `del ${word}`,
   });
 }
 

@@ -21,7 +21,7 @@ describe("a run in this process", () => {
     await me.logIn();
     const env = newEnv();
     const words = ["sh", "-c", 'test "$A_TOKEN" && echo true'];
-    const run = await traceCli(["exec", url, "--as", "env:A_TOKEN", "--", ...words], {
+    const run = await traceCli(["exec", url, "--as", "A_TOKEN", "--", ...words], {
       env: { ...env, AGENTAUTH_HOME: me.home },
     });
     expect(run).toMatchObject({ code: 0, stdout: "true\n", stderr: "" });

@@ -1,22 +1,11 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import {
-  chmodSync,
-  chownSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { MASK, shellWord } from "../../src/redact.js";
 import { BIN, cleanEnv, collect, startProcess, temporaryFolder, until } from "../helpers/cli.js";
-import { ON_LINUX, ON_WINDOWS } from "../helpers/systems.js";
+import { ON_LINUX } from "../helpers/systems.js";
 import { flowTest, type User } from "./support.js";
 
 const script = ON_LINUX && spawnSync("script", ["--version"]).status === 0;
@@ -29,21 +18,6 @@ const it = flowTest().extend("start", ({ url, user }) => (...words: string[]) =>
 
 /** A command that is a program of Node's. */
 const node = (program: string, ...words: string[]) => ["--", process.execPath, "-e", program, ...words];
-
-/** Root ignores file modes: the user of the tests, or the system user 65534, who then owns everything in the folder. */
-function ordinaryUser(folder: string): { uid?: number; gid?: number } {
-  if (process.getuid?.() !== 0) return {};
-  for (const name of ["", ...readdirSync(folder, { recursive: true, encoding: "utf8" })]) {
-    chownSync(join(folder, name), 65534, 65534);
-  }
-  return { uid: 65534, gid: 65534 };
-}
-
-async function runUnder(user: { uid?: number; gid?: number }, words: readonly string[], home: string) {
-  const child = spawn(process.execPath, words, { env: cleanEnv({ AGENTAUTH_HOME: home }), stdio: "pipe", ...user });
-  const [out, err] = [collect(child.stdout), collect(child.stderr)];
-  return { code: (await once(child, "close"))[0] as number | null, stdout: out(), stderr: err() };
-}
 
 // The kernel ignores SIGTSTP in a process group that no shell of its session controls: under nohup, in some containers.
 const stopsOnRequest =
@@ -186,30 +160,4 @@ describe.skipIf(!script)("on a terminal", () => {
     });
     expect([code, lines.find((line) => line.includes("count"))]).toEqual([3, "^Ccount 1"]);
   });
-});
-
-describe("--as file:NAME", () => {
-  it.skipIf(ON_WINDOWS).for(["500", "000"])(
-    "starts nothing where the folder for it has the mode %s: exit 8, and the command that repairs it",
-    async (mode, { url, user }) => {
-      const home = mkdtempSync(join(tmpdir(), "agentauth-test-"));
-      try {
-        cpSync(user.home, home, { recursive: true });
-        const run = join(home, "run");
-        mkdirSync(run, { recursive: true });
-        chmodSync(run, Number.parseInt(mode, 8));
-        const owner = ordinaryUser(home);
-        const words = [BIN, "exec", url, "--as", "file:F", "--", "touch", join(home, "started")];
-        const result = () => runUnder(owner, words, home);
-        const refused = await result();
-        expect([refused.code, refused.stdout, existsSync(join(home, "started"))]).toEqual([8, "", false]);
-        expect(refused.stderr).toBe(`error: the folder ${run} cannot be written (EACCES)\nhint: chmod 700 ${run}\n`);
-        chmodSync(run, 0o700);
-        expect(await result()).toEqual({ code: 0, stdout: "", stderr: "" });
-        expect(existsSync(join(home, "started"))).toBe(true);
-      } finally {
-        rmSync(home, { recursive: true, force: true });
-      }
-    },
-  );
 });

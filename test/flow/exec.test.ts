@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { chmodSync, existsSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { createRemoteJWKSet, jwtVerify } from "jose";
+import { chmodSync, existsSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { MASK } from "../../src/redact.js";
-import { linesOf, startCli, temporaryFolder, until } from "../helpers/cli.js";
+import { linesOf, startCli, temporaryFolder } from "../helpers/cli.js";
 import { flowTest } from "./support.js";
 
 const it = flowTest()
@@ -16,9 +15,6 @@ const it = flowTest()
         user.run(["exec", url, ...words]),
   )
   .extend("token", ({ user }) => user.token);
-
-/** The access tokens expire after 4 s. */
-const withShortTokens = flowTest({ accessTokenTtlSeconds: 4 });
 
 /** A command that is a script of the shell. */
 const shell = (script: string, ...words: string[]) => ["--", "sh", "-c", script, "sh", ...words];
@@ -31,7 +27,6 @@ describe("the command", () => {
   it("finds the token in AGENTAUTH_TOKEN, or in the variable that was named", async ({ exec, token }) => {
     for (const [flags, name] of [
       [[], "AGENTAUTH_TOKEN"],
-      [["--as", "env:MY_TOKEN"], "MY_TOKEN"],
       [["--as", "MY_TOKEN"], "MY_TOKEN"],
     ] as const) {
       const { code, stdout, stderr } = await exec(...flags, ...shell(HEX.replace("NAME", name)));
@@ -42,7 +37,7 @@ describe("the command", () => {
   it("gets its arguments as typed, also those that are flags of agentauth, and no token among them", async ({
     exec,
   }) => {
-    const words = ["--verbose", "--as", "file:X", "--", "-q", "$HOME", "a b", "*", ""];
+    const words = ["--verbose", "--as", "X", "--", "-q", "$HOME", "a b", "*", ""];
     const { stdout, stderr } = await exec(...shell('for word; do echo "$word"; done', ...words));
     expect([stdout, stderr]).toEqual([words.map((word) => `${word}\n`).join(""), ""]);
   });
@@ -157,9 +152,9 @@ describe("nothing is started", () => {
     ["with a word before --", (file) => ["x", ...touch(file)], /^error: unexpected argument "x" before "--"\n/],
     ["with an unknown flag before --", (file) => ["--sa", "x", ...touch(file)], /^error: unknown option '--sa'\n/],
     [
-      "with an unknown place",
+      "with a variable that is none",
       (file) => ["--as", "header:X", ...touch(file)],
-      /^error: --as "header:X" must be env:NAME /,
+      /^error: --as "header:X" must be a name /,
     ],
     ["without a command", () => ["--"], /^error: there is no command after "--"\nhint: agentauth exec http:\S+ -- </],
   ])("%s: exit 2", async ([, words, said], { exec }) => {
@@ -214,88 +209,4 @@ describe("the token in what the command prints", () => {
     const [code] = (await once(child, "close")) as [number | null];
     expect([code, hash.digest("hex")]).toEqual([0, sha(bytes)]);
   });
-});
-
-describe("--as file:NAME", () => {
-  const SHOW = [
-    'echo "$TOKEN_FILE"',
-    'ls -l "$TOKEN_FILE" | cut -c 1-10',
-    'od -An -v -tx1 < "$TOKEN_FILE" | tr -d " \\n"',
-    "echo; env | grep -c ^AGENTAUTH_TOKEN= || true",
-  ].join("; ");
-
-  it("passes the path of a private file with the token, and removes the file at the end", async ({
-    exec,
-    token,
-    user,
-  }) => {
-    const { code, stdout } = await exec("--as", "file:TOKEN_FILE", ...shell(SHOW));
-    const [path = "", ...rest] = linesOf(stdout);
-    expect([code, rest]).toEqual([0, ["-rw-------", hex(token), "0"]]);
-    expect([dirname(dirname(path)), existsSync(dirname(path))]).toEqual([join(user.home, "run"), false]);
-    expect((statSync(join(user.home, "run")).mode & 0o777).toString(8)).toBe("700");
-  });
-
-  it.for(["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const)("removes it on %s too", async (signal, { url, user }) => {
-    const { child, out } = user.start(["exec", url, "--as", "file:F", "--", "sh", "-c", 'echo "$F"; exec sleep 600']);
-    await until(() => out().endsWith("\n"));
-    expect(existsSync(out().trim())).toBe(true);
-    child.kill(signal);
-    await once(child, "close");
-    expect(readdirSync(join(user.home, "run"))).toEqual([]);
-  });
-
-  it("removes it where the command is not found", async ({ exec, user }) => {
-    expect((await exec("--as", "file:F", "--", "no-such-program")).code).toBe(127);
-    expect(readdirSync(join(user.home, "run"))).toEqual([]);
-  });
-
-  it("starts nothing where it cannot create a private folder: exit 8", async ({ me, url }) => {
-    await me.logIn();
-    writeFileSync(join(me.home, "run"), "");
-    const file = join(temporaryFolder(), "started");
-    const { code, stderr } = await me.run(["exec", url, "--as", "file:F", "--", "touch", file]);
-    expect([code, existsSync(file)]).toEqual([8, false]);
-    expect(stderr).toMatch(/^error: the folder \S+ cannot be created/);
-  });
-
-  withShortTokens(
-    "refreshes it while the command runs, and masks the new token like the first",
-    async ({ desk, me, url }) => {
-      await me.logIn();
-      const watch = `seen=0; last=; while [ $seen -lt 3 ]; do
-          token=$(cat "$F")
-          [ "$token" = "$last" ] || { seen=$((seen + 1)); last=$token; echo "token $token"; { date +%s; ${HEX.replace("NAME", "last")}; echo; } >&2; }
-          sleep 0.05
-        done`;
-      const { child, out, err } = me.start(["exec", url, "--as", "file:F", ...shell(watch)]);
-      expect(await once(child, "close")).toEqual([0, null]);
-      const keys = createRemoteJWKSet(new URL(`${desk.sandbox.authUrl(desk.sandbox.ids.pool)}/jwks`));
-      const lines = linesOf(err());
-      for (let nth = 0; nth < 6; nth += 2) {
-        const [readAt, token = ""] = [Number(lines[nth]), Buffer.from(lines[nth + 1] ?? "", "hex").toString()];
-        // Valid when the command read it, however busy the machine is.
-        await jwtVerify(token, keys, { audience: url, currentDate: new Date(readAt * 1000) });
-      }
-      expect([out(), lines.length]).toEqual([`token ${MASK}\n`.repeat(3), 6]);
-      expect(
-        me.requests().filter((request) => request === "POST /<pool>/token refresh_token 200").length,
-      ).toBeGreaterThan(1);
-    },
-  );
-
-  withShortTokens(
-    "reports once that it cannot be refreshed, and starts no login while the command runs",
-    async ({ me, url }) => {
-      await me.logIn();
-      const flags = ["--as", "file:F", "--login", "--browser", "none"];
-      const { child, out, err } = me.start(["exec", url, ...flags, "--", "sh", "-c", "echo go; exec sleep 600"]);
-      await until(() => out() === "go\n");
-      expect((await me.run(["logout", url])).code).toBe(0);
-      await until(() => err().includes("\n"));
-      child.kill("SIGTERM");
-      expect((await once(child, "close"))[0]).toBe(143);
-      expect(err()).toMatch(/^warning: the token file cannot be refreshed; trying again: a login is required .*\n$/);
-    },
-  );
 });

@@ -44,7 +44,6 @@ describe("the commands of hints", () => {
   const all = () => [
     moveAway(PATH, `${PATH}.old`),
     removeCommand(PATH),
-    removeCommand(PATH, "folder"),
     changingMode("700", PATH),
     changingMode("u+w", PATH),
     takingOwnership(PATH),
@@ -68,7 +67,6 @@ describe("the commands of hints", () => {
     expect(all()).toEqual([
       `Move-Item -LiteralPath ${word} -Destination 'C:\\Users\\A B\\it''s 100%.json.old'`,
       `Remove-Item -LiteralPath ${word}`,
-      `Remove-Item -Recurse -LiteralPath ${word}`,
       `icacls ${word} /inheritance:r /grant:r "${"$"}{env:USERNAME}:(OI)(CI)F"`,
       `attrib -r ${word}`,
       `takeown /f ${word}`,
@@ -87,7 +85,6 @@ describe("the commands of hints", () => {
     expect(all()).toEqual([
       `move ${word} "C:\\Users\\A B\\it's 100"^%".json.old"`,
       `del ${word}`,
-      `rmdir /s ${word}`,
       `icacls ${word} /inheritance:r /grant:r "%USERNAME%:(OI)(CI)F"`,
       `attrib -r ${word}`,
       `takeown /f ${word}`,

@@ -17,10 +17,10 @@ import { createMasker } from "./masker.js";
 
 /** What a command gets beside our environment. */
 export interface Handover {
-  /** Its variable, with the value. Called once the signal handlers are installed, so that what it makes is removed. */
-  variable(): [name: string, value: string];
-  /** The current secrets, which are masked in each output that is not a terminal; undefined if the command gets none. */
-  secrets?(): readonly Buffer[];
+  /** Its variable, with the value. */
+  readonly variable: readonly [name: string, value: string];
+  /** Masked in each output that is not a terminal; undefined if the command gets no secret. */
+  readonly secrets?: readonly Buffer[];
 }
 
 /** The result of a run. */
@@ -43,7 +43,7 @@ const GRACE_MS = 2000;
 export async function runChild(
   command: readonly string[],
   { variable, secrets }: Handover,
-  { io, signals }: Pick<CommandContext, "io" | "signals">,
+  { io, signal, signals }: Pick<CommandContext, "io" | "signal" | "signals">,
   own: AcquiredProcess,
 ): Promise<ChildResult> {
   const isMasked = ({ isTTY }: OutStream) => secrets !== undefined && !isTTY;
@@ -59,8 +59,10 @@ export async function runChild(
   const pipes = openStdio(masked, own);
   try {
     try {
+      // A signal that came before the handlers were installed is not passed on.
+      signal.throwIfAborted();
       const [program = "", ...words] = command;
-      const env = withVariable(withoutSecretVariables(own.env, io.env), ...variable());
+      const env = withVariable(withoutSecretVariables(own.env, io.env), ...variable);
       child = spawn(program, words, { env, stdio: pipes.stdio, shell: false, windowsHide: true });
     } finally {
       closeWriteEnds(pipes);
@@ -70,8 +72,8 @@ export async function runChild(
     const out = pipes.out?.readEnd ?? child.stdout;
     const err = pipes.err?.readEnd ?? child.stderr;
     const passed = Promise.all([
-      out && passOutput(out, own.stdout, (masked.stdout && secrets) || (() => [])),
-      err && passOutput(err, own.stderr, (masked.stderr && secrets) || (() => [])),
+      out && passOutput(out, own.stdout, (masked.stdout && secrets) || []),
+      err && passOutput(err, own.stderr, (masked.stderr && secrets) || []),
     ]);
     const exitCode = await ending;
     const failures = await Promise.race([passed, readerTimeout.expired()]);
@@ -282,7 +284,7 @@ export function closeWriteEnds({ out, err }: ChildStdio): void {
 export async function passOutput(
   source: Readable,
   target: Writable,
-  secrets: () => readonly Buffer[],
+  secrets: readonly Buffer[],
 ): Promise<NodeJS.ErrnoException | undefined> {
   const masker = createMasker(secrets);
   try {

@@ -2,7 +2,6 @@ import { InvalidArgumentError } from "commander";
 import { addAgentFlags, LOGIN_SWITCH, MIN_TTL } from "../../flags/agent.js";
 import { addFlags, collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
-import type { TokenTarget } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 5, names: ["exec"], declare: declareExec };
@@ -16,9 +15,8 @@ ends with it (see agentauth broker): the path of a private Unix socket in
 AGENTAUTH_BROKER_SOCKET or, with --listen 127.0.0.1:0 and on Windows, a URL with
 128 random bits in AGENTAUTH_BROKER_URL.
 
-With env:NAME, the variable NAME has the token that was valid at the start. With
-file:NAME, it has the path of a private file with the token. The file is
-refreshed while the command runs, and removed at the end.
+The variable has the token that was valid at the start. A command that runs
+longer takes each token from agentauth token, or uses --broker.
 
 In output that is not a terminal, the token is replaced by ********, also if it
 is base64, URL or JSON encoded. exec ends when the command has ended, and every
@@ -30,21 +28,19 @@ Without a token the command is not started; see agentauth help exit-codes.
 
 Examples:
   $ agentauth exec https://mcp.example/mcp -- ./agent --verbose
-  $ agentauth exec https://mcp.example/mcp --as env:MCP_TOKEN -- make test
-  $ agentauth exec https://mcp.example/mcp --as file:MCP_TOKEN_FILE -- node server.js
+  $ agentauth exec https://mcp.example/mcp --as MCP_TOKEN -- make test
   $ agentauth exec --broker crm=https://crm.example/mcp,tools=read_* -- ./sandboxed-agent`;
 
 /** `exec`. */
 function declareExec(registry: Registry): void {
   const { root, context } = registry;
-  const as = "env:NAME, or file:NAME for a file that is refreshed (default: env:AGENTAUTH_TOKEN)";
   const broker = "Server that the command reaches by a broker, with a policy (repeatable)";
   const command = addAgentFlags(
     root.command("exec").description("Run a command with the token in its environment"),
     "token",
   );
   addFlags(command, undefined, [
-    ["--as <where>", as, targetOf],
+    ["--as <name>", "Variable that gets the token (default: AGENTAUTH_TOKEN)", variableOf],
     MIN_TTL,
     ["--broker <name=url>", broker, collectRepeated],
     ["--listen <address>", "Where that broker listens: unix:<path>, 127.0.0.1:<port>"],
@@ -59,11 +55,7 @@ function declareExec(registry: Registry): void {
   if (!context.argv.includes("--")) command.allowUnknownOption();
 }
 
-/** Reads `env:NAME`, `file:NAME` or `NAME`, which is `env:NAME`. */
-function targetOf(value: string): TokenTarget {
-  const [, kind, name] = /^(?:(env|file):)?([A-Za-z_]\w*)$/.exec(value) ?? [];
-  // A kind without a name is a mistake.
-  if (name === undefined || (kind === undefined && (name === "env" || name === "file")))
-    throw new InvalidArgumentError("must be env:NAME or file:NAME, NAME of letters, digits and _");
-  return { kind: kind === "file" ? "file" : "env", name };
+function variableOf(value: string): string {
+  if (!/^[A-Za-z_]\w*$/.test(value)) throw new InvalidArgumentError("must be a name of letters, digits and _");
+  return value;
 }

@@ -4,21 +4,24 @@ import { MASK } from "../../../redact.js";
  * Replaces every secret in a stream of chunks by a mask, also across chunk boundaries: the leftmost first, and of several
  * at one position the longest.
  *
- * @param secrets returns the current secrets, none of them empty; called for each chunk
+ * @param secrets none of them empty
  */
-export function createMasker(secrets: () => readonly Buffer[]) {
+export function createMasker(secrets: readonly Buffer[]) {
+  const byFirstByte = Array.from({ length: 256 }, (): Buffer[] => []);
+  const longestFirst = [...secrets].sort((a, b) => b.length - a.length);
+  for (const secret of longestFirst) byFirstByte[secret[0] ?? 0]?.push(secret);
   let held: Buffer = Buffer.alloc(0);
   return {
     /** The masked bytes so far; what may be the start of a secret is held back, less bytes than the longest one has. */
     push(chunk: Uint8Array): Buffer {
-      const { done, rest } = mask(Buffer.concat([held, chunk]), secrets(), false);
+      const { done, rest } = mask(Buffer.concat([held, chunk]), byFirstByte, false);
       // A copy, so that the whole chunk does not stay in memory.
       held = Buffer.from(rest);
       return done;
     },
     /** The bytes that were held back, at the end of the stream. */
     end(): Buffer {
-      const { done } = mask(held, secrets(), true);
+      const { done } = mask(held, byFirstByte, true);
       held = Buffer.alloc(0);
       return done;
     },
@@ -27,10 +30,7 @@ export function createMasker(secrets: () => readonly Buffer[]) {
 
 const MASK_BYTES = Buffer.from(MASK);
 
-function mask(bytes: Buffer, secrets: readonly Buffer[], isEnd: boolean): { done: Buffer; rest: Buffer } {
-  const byFirstByte = Array.from({ length: 256 }, (): Buffer[] => []);
-  const longestFirst = [...secrets].sort((a, b) => b.length - a.length);
-  for (const secret of longestFirst) byFirstByte[secret[0] ?? 0]?.push(secret);
+function mask(bytes: Buffer, byFirstByte: readonly Buffer[][], isEnd: boolean): { done: Buffer; rest: Buffer } {
   const parts: Buffer[] = [];
   let from = 0;
   let at = 0;
@@ -60,31 +60,11 @@ function matchesAt(bytes: Buffer, at: number, secret: Buffer, isEnd: boolean): b
   return bytes.compare(secret, 0, end - at, at, end) === 0;
 }
 
-/** The encodings in which a program may print a token. */
-
 /** A shorter form would match unrelated text. */
 const SHORTEST = 6;
-/** Tokens are refreshed before they expire: a token this many generations old has expired long ago. */
-const MAX_TOKENS = 8;
-
-/** The forms of the tokens of a run; no token yet. */
-export function tokenEncodings() {
-  let tokens: { token: string; forms: Buffer[] }[] = [];
-  let all: readonly Buffer[] = [];
-  return {
-    /** Adds a token, and drops the oldest beyond eight. */
-    add(token: string): void {
-      const others = tokens.filter((one) => one.token !== token);
-      tokens = [...others, { token, forms: encodingsOf(token).map((form) => Buffer.from(form)) }].slice(-MAX_TOKENS);
-      all = tokens.flatMap(({ forms }) => forms);
-    },
-    /** The current list. */
-    all: () => all,
-  };
-}
 
 /**
- * The token as it is, URL-encoded, JSON-escaped, and in base64 at any position of the encoded text; empty for a token of
+ * The forms in which a program may print a token: as it is, URL-encoded, JSON-escaped, and in base64 at any position of the encoded text; empty for a token of
  * fewer than six characters.
  */
 export function encodingsOf(token: string): string[] {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { messageOf, usageError } from "../../../errors.js";
+import { usageError } from "../../../errors.js";
 import { system } from "../../../platform/system.js";
 import { flagOf } from "../../../profile/login-settings.js";
 import { quote, shellWord } from "../../../redact.js";
@@ -12,15 +12,7 @@ import type { AgentFlags } from "../../flags/agent.js";
 import { outputError } from "../../io/write-all.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type Handover, isStartFailure, reportStartFailure, runChild } from "./child.js";
-import { tokenEncodings } from "./masker.js";
-import { keepTokenFileFresh, type RefreshedTokenFile } from "./token-file.js";
-
-/** Where the command gets the token: in a variable, or in a file that a variable names. */
-export interface TokenTarget {
-  readonly kind: "env" | "file";
-  /** The variable. */
-  readonly name: string;
-}
+import { encodingsOf } from "./masker.js";
 
 /** Options of `exec`. */
 export interface ExecFlags extends Omit<AgentFlags, "output"> {
@@ -32,12 +24,10 @@ export interface ExecFlags extends Omit<AgentFlags, "output"> {
   broker?: string[];
   /** Where the broker listens. */
   listen?: string;
-  /** Default: the variable AGENTAUTH_TOKEN. */
-  as?: TokenTarget;
+  /** The variable that gets the token; default: AGENTAUTH_TOKEN. */
+  as?: string;
   minTtl?: number;
 }
-
-const DEFAULT_TARGET: TokenTarget = { kind: "env", name: "AGENTAUTH_TOKEN" };
 
 /** `exec`: runs a command with the token in its environment, and returns the command's exit code. */
 export async function runExec(options: ExecFlags, context: CommandContext): Promise<number> {
@@ -47,37 +37,13 @@ export async function runExec(options: ExecFlags, context: CommandContext): Prom
   if (listen !== undefined) throw usageError("--listen is for a broker", BROKER_USAGE);
   const url = parseMcpUrlArgument(operand);
   const agent = await context.agent();
-  const { scope, minTtl } = options;
-  const first = await tokenOf(agent, url, { scope, minTtl, signal: context.signal });
+  const { scope, minTtl, as = "AGENTAUTH_TOKEN" } = options;
+  const token = await tokenOf(agent, url, { scope, minTtl, signal: context.signal });
   context.signal.throwIfAborted();
-  checkHandOver(first, "exec");
-  const forms = tokenEncodings();
-  /** Called before the command gets a token, so that its output is masked. */
-  const remember = (token: string) => {
-    context.redactor.add(token);
-    forms.add(token);
-  };
-  remember(first.value);
-  const createTokenFile = () =>
-    keepTokenFileFresh({
-      folder: join(context.home(), "run"),
-      first,
-      getToken: (signal) => agent.token(url, { scope, minTtl, signal, login: false }),
-      onToken: remember,
-      onFailure: (error) => {
-        const reason = context.redactor.redact(messageOf(error));
-        context.io.warn(`the token file cannot be refreshed; trying again: ${reason}`);
-      },
-      minTtl: minTtl ?? 60,
-      clock: context.clock,
-    });
-  const { kind, name } = options.as ?? DEFAULT_TARGET;
-  let file: RefreshedTokenFile | undefined;
-  const variable = (): [string, string] => {
-    file = kind === "file" ? createTokenFile() : undefined;
-    return [name, file?.path ?? first.value];
-  };
-  return runCommand(command, { variable, secrets: forms.all }, context, () => file?.stop());
+  checkHandOver(token, "exec");
+  context.redactor.add(token.value);
+  const secrets = encodingsOf(token.value).map((form) => Buffer.from(form));
+  return runCommand(command, { variable: [as, token.value], secrets }, context);
 }
 
 /** The options for a command that gets the token itself. */
@@ -109,11 +75,9 @@ async function runWithBroker(
     const own = folder === undefined ? "127.0.0.1:0" : `unix:${join(folder, "broker.sock")}`;
     const policy = policyOfFlags(grants, { listen: address ?? own }, "--broker");
     const { listeners, close } = await listen(await buildBroker(policy, flags, context));
-    const variable = (): [string, string] => {
-      context.signal.throwIfAborted();
-      const [{ socket, url } = { socket: undefined, url: "" }] = listeners;
-      return socket === undefined ? ["AGENTAUTH_BROKER_URL", url] : ["AGENTAUTH_BROKER_SOCKET", socket];
-    };
+    const [{ socket, url } = { socket: undefined, url: "" }] = listeners;
+    const variable =
+      socket === undefined ? (["AGENTAUTH_BROKER_URL", url] as const) : (["AGENTAUTH_BROKER_SOCKET", socket] as const);
     return await runCommand(command, { variable }, context, () => close(0).finally(removeFolder));
   } finally {
     removeFolder();
@@ -125,7 +89,7 @@ async function runCommand(
   command: readonly string[],
   handover: Handover,
   context: CommandContext,
-  stop: () => Promise<void> | undefined,
+  stop?: () => Promise<void>,
 ): Promise<number> {
   const own = context.acquireProcess();
   try {

@@ -1,6 +1,5 @@
 import { ChildProcess, spawnSync } from "node:child_process";
 import { EventEmitter } from "node:events";
-import { mkdtempSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type Handover, isStartFailure, runChild } from "../../../../src/cli/commands/exec/child.js";
@@ -18,15 +17,16 @@ if (!isRoot) process.stderr.write("SKIPPED: a command of another user needs root
 afterEach(() => vi.restoreAllMocks());
 
 /** A run of a command, and what it prints, without a terminal. */
-function start(command: readonly string[], signals: EventEmitter = process, more: Partial<Handover> = {}) {
+function start(command: readonly string[], signals: EventEmitter = process, signal = new AbortController().signal) {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const exit = (code: number): never => {
     throw new Error(`ended with ${code}`);
   };
   const own: AcquiredProcess = { stdin, stdout, stderr, env: process.env, release() {}, exit };
-  const handover: Handover = { variable: () => ["X", "x"], secrets: () => [], ...more };
+  const handover: Handover = { variable: ["X", "x"], secrets: [] };
   const io = createMemoryIo();
-  const result = runChild(command, handover, { io, signals: processSignals(signals as typeof process) }, own);
+  const context = { io, signal, signals: processSignals(signals as typeof process) };
+  const result = runChild(command, handover, context, own);
   return { out: collect(stdout), err: io.err, result };
 }
 
@@ -69,9 +69,9 @@ describe("a command that may not be sent a signal", () => {
 
 describe("a failure", () => {
   it("of ours on the way to the command is not taken for one of the command", async () => {
-    const { result } = start(["true"], process, { variable: () => ["F", mkdtempSync("/no/such/folder/exec-")] });
+    const { result } = start(["true"], process, AbortSignal.abort(new Error("a signal came")));
     const error: unknown = await result.catch((thrown: unknown) => thrown);
-    expect([(error as NodeJS.ErrnoException).code, isStartFailure(error)]).toEqual(["ENOENT", false]);
+    expect([(error as Error).message, isStartFailure(error)]).toEqual(["a signal came", false]);
   });
 
   it.each<[string, () => readonly string[]]>([

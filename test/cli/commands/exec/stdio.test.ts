@@ -67,7 +67,7 @@ describe.skipIf(ON_WINDOWS)("the streams of a command", () => {
 });
 
 describe("an output that is passed on", () => {
-  const secrets = () => [Buffer.from("a-secret")];
+  const secrets = [Buffer.from("a-secret")];
   const sink = (failure?: Error) => {
     const chunks: string[] = [];
     const stream = new Writable({
