@@ -1,6 +1,5 @@
 import type { BodyContent, ByteStream } from "./body-content.js";
 import type { HttpHeaders } from "./http-headers.js";
-import { nativeClass } from "./native-classes.js";
 
 /** What a request and a response have in common: the interface mixin `Body` of the Fetch Standard. */
 export abstract class HttpBody {
@@ -55,6 +54,16 @@ export abstract class HttpBody {
     const type = this.#headers.get("content-type");
     return new (nativeClass("Response"))(this.body, { headers: type === null ? {} : { "content-type": type } });
   }
+}
+
+/**
+ * A class of the runtime, which ours replace in the process of a command line: no command needs it there. It is not kept at
+ * the start, since on Node 24 reading the property, or its descriptor, loads all of `fetch`.
+ */
+export function nativeClass<Name extends "Request" | "Response">(name: Name): (typeof globalThis)[Name] {
+  const found = globalThis[name];
+  if (found.prototype instanceof HttpBody) throw new TypeError(`this process has replaced the ${name} of the runtime`);
+  return found;
 }
 
 /** The dictionary of options of a constructor. @throws `TypeError` for what is no object */

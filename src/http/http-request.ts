@@ -1,7 +1,6 @@
 import { type BodyContent, type BodySource, extractBody, type GivenBody, isRepeatable } from "./body-content.js";
-import { checkOptions, HttpBody } from "./http-body.js";
+import { checkOptions, HttpBody, nativeClass } from "./http-body.js";
 import { HttpHeaders, TOKEN } from "./http-headers.js";
-import { nativeClass } from "./native-classes.js";
 
 /** What a request says beside its method, address, headers and body (Fetch Standard, `RequestInit`). */
 const OPTIONS = [

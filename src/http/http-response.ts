@@ -1,8 +1,7 @@
 import { type BodyContent, type ByteStream, extractBody, type GivenBody } from "./body-content.js";
 import type { AbortSource } from "./deadline.js";
-import { checkOptions, HttpBody } from "./http-body.js";
+import { checkOptions, HttpBody, nativeClass } from "./http-body.js";
 import { HttpHeaders } from "./http-headers.js";
-import { nativeClass } from "./native-classes.js";
 
 /** The head of an {@link HttpResponse}. */
 export interface HttpResponseInit {

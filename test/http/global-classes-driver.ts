@@ -99,10 +99,8 @@ const steps: Record<string, () => unknown> = {
     const refused = await validateJwtAccessToken(server, new Request(resource), "audience").catch(String);
     return [access_token, await item.json(), item instanceof Response, refused];
   },
-  async "the class of the runtime, where ours delegates"() {
-    const form = await new Response(new URLSearchParams("a=1")).formData();
-    return [[...form], globalThis.Response === HttpResponse];
-  },
+  "what only the classes of the runtime do": () =>
+    new Response(new URLSearchParams("a=1")).formData().catch((error) => String(error)),
   // Shows that the list would name it.
   "Node's fetch": async () => (await globalThis.fetch("data:,a")).text(),
 };
