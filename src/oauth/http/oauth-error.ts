@@ -2,12 +2,13 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import { parseIfJson } from "../../http/buffered-response.js";
 import { systemClock } from "../../http/deadline.js";
+import { HttpHeaders } from "../../http/http-headers.js";
 import { isResponse } from "../../http/own-fetch.js";
 import { retryAfter } from "../../http/retry.js";
 import { isJsonObject } from "../../http/strict-json.js";
-import { escapeText, MASK, quote, Redactor } from "../../redact.js";
+import { escapeText, MASK, quote, type Redactor } from "../../redact.js";
 import { NO_RESOURCE } from "../model/resource.js";
-import { secretsSentBefore, textOf } from "./normalize-response.js";
+import { secretsIn, secretsSentBefore, textOf } from "./normalize-response.js";
 
 const AUTH_ERRORS = new Set([
   "invalid_grant",
@@ -98,8 +99,7 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
     const { status } = thrown;
     const redactor = secretsSentBefore(thrown.response);
     for (const secret of known) redactor.add(secret);
-    const code = redactor.redactKnown(thrown.error) === thrown.error ? thrown.error : MASK;
-    const error = errorCodeOf(code);
+    const { code, error } = codesOf(thrown, redactor);
     const isTemporary =
       status >= 500 || status === 429 || error === "temporarily_unavailable" || error === "server_error";
     const description = descriptionOf(thrown, redactor) || wordsAfter(thrown.response, known, thrown.error);
@@ -159,17 +159,20 @@ function retryAfterSeconds({ headers }: Response): number | undefined {
   return wait === undefined ? undefined : Math.ceil(wait / 1000);
 }
 
+/** The code of an error as it may be shown, and as the code of ours. */
+function codesOf(thrown: { error: string }, redactor: Redactor): { code: string; error: string } {
+  const code = redactor.redactKnown(thrown.error) === thrown.error ? thrown.error : MASK;
+  return { code, error: errorCodeOf(code) };
+}
+
 function authorizationError(thrown: oauth.AuthorizationResponseError, url: string): AgentAuthError {
-  const { error } = thrown;
-  return new AgentAuthError(
-    error,
-    `the login failed with ${quote(error, 60)}${descriptionOf(thrown, new Redactor())}`,
-    {
-      class: error === "temporarily_unavailable" || error === "server_error" ? "unavailable" : "auth",
-      url,
-      // Without the cause: it holds the callback's parameters.
-    },
-  );
+  const redactor = secretsIn(new HttpHeaders(), thrown.cause);
+  const { code, error } = codesOf(thrown, redactor);
+  return new AgentAuthError(error, `the login failed with ${quote(code, 60)}${descriptionOf(thrown, redactor)}`, {
+    class: error === "temporarily_unavailable" || error === "server_error" ? "unavailable" : "auth",
+    url,
+    // Without the cause: it holds the callback's parameters.
+  });
 }
 
 /** The server's description, escaped and shortened. */

@@ -228,6 +228,21 @@ describe("the rest of the callback", () => {
     }
   });
 
+  it.each<[string, Record<string, string>]>([
+    ["its text", { error: "access_denied", error_description: "not k/secret code, nor k%2Fsecret%20code" }],
+    ["its name", { error: "k/secret code" }],
+  ])("shows no code that an issuer repeats in %s", (_where, members) => {
+    const code = "k/secret code";
+    expect(check(callback({ code, ...members }))).toThrow(
+      failing(members["error"] === code ? "http_error" : "access_denied", "auth", "********"),
+    );
+    expect(check(callback({ code, ...members }))).not.toThrow(code);
+  });
+
+  it("takes no code of ours from an issuer", () => {
+    expect(check(callback({ error: "timeout" }))).toThrow(failing("http_error", "auth", '"timeout"'));
+  });
+
   it.each(["temporarily_unavailable", "server_error"])("takes %s for something that passes", (error) => {
     expect(check(callback({ error }))).toThrow(failing(error, "unavailable"));
   });
