@@ -51,7 +51,12 @@ export function outletOf(
   ];
   const ca = caFile || usesSystem ? [...defaultAuthorities(env), ...added] : undefined;
   return {
-    proxies: { https: https && checkProxy(https, redactor), http: http && checkProxy(http, redactor) },
+    proxies: {
+      https: https && checkProxy(https, redactor),
+      http: http && checkProxy(http, redactor),
+      // One that is named is meant for this server, such as a program that shows its requests.
+      forLoopback: Boolean(proxy?.value),
+    },
     noProxy: except?.value,
     ca,
     idleTimeoutMs: idleTimeout,

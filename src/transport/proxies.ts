@@ -8,6 +8,8 @@ export interface Proxies {
   https?: string | undefined;
   /** The proxy for http addresses. */
   http?: string | undefined;
+  /** Whether servers on this machine are reached through them too. Default: no. */
+  forLoopback?: boolean | undefined;
 }
 
 /** The proxies that requests go through. */
@@ -18,11 +20,11 @@ export interface ProxyOptions {
   noProxy?: string | undefined;
 }
 
-/** The proxy for an address; a server on this machine is never reached through a proxy, which would see its token. */
+/** The proxy for an address; a server on this machine has none by default, since the proxy of a network cannot reach it. */
 export function proxyChooser({ proxies = {}, noProxy = "" }: ProxyOptions): (url: URL) => string | undefined {
   const isBypassed = bypassesProxy(noProxy);
   return (url) => {
-    if (isLoopbackHost(url.hostname) || isBypassed(url)) return undefined;
+    if ((!proxies.forLoopback && isLoopbackHost(url.hostname)) || isBypassed(url)) return undefined;
     return url.protocol === "https:" ? (proxies.https ?? proxies.http) : proxies.http;
   };
 }
@@ -92,12 +94,21 @@ export class ProxyError extends Error {
  * The failure of a proxy as `proxy_failed` with the proxy's name; undefined for a failure of TLS, which is explained as that
  * of a server.
  *
- * With a proxy, a refused connection and an unknown host name are those of the proxy, not of the service.
+ * With a proxy, a refused connection and an unknown host name are those of the proxy, not of the service. What the proxy
+ * reports of the service is the service's failure (RFC 9110 sections 15.6.3 to 15.6.5).
  */
 export function explainProxyFailure(error: ProxyError, proxy: string, url: URL): AgentAuthError | undefined {
+  const { status = 0 } = error;
+  const { host } = new URL(proxy);
+  if (status >= 502 && status <= 504) {
+    const message = `${url.host}: no connection, as the proxy ${host} reports (HTTP ${status})`;
+    const hint = "check that the service runs at this address and port, and that the proxy may reach it";
+    const code = status === 504 ? "timeout" : "connection_refused";
+    return new AgentAuthError(code, message, { class: "unavailable", hint, cause: error });
+  }
   const reason = reasonOf(error);
   if (reason === undefined) return undefined;
-  const message = `${url.host}: the proxy ${new URL(proxy).host} ${reason}`;
+  const message = `${url.host}: the proxy ${host} ${reason}`;
   return new AgentAuthError("proxy_failed", message, { class: "unavailable", cause: error });
 }
 

@@ -351,7 +351,7 @@ describe("behind a proxy", () => {
     },
   );
 
-  it("never sends what is for this machine through it", async () => {
+  it("sends what is for this machine through it only where that is wanted", async () => {
     const server = await startServer(echo);
     const { uri, tunnels } = await startProxy(server);
     for (const host of ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"]) {
@@ -359,6 +359,9 @@ describe("behind a proxy", () => {
       expect((await wayOf(url, { proxies: { http: uri, https: uri } }).fetch(url)).status).toBe(200);
     }
     expect(tunnels).toEqual([]);
+    const url = `http://127.0.0.1:${portOf(server)}/`;
+    expect((await wayOf(url, { proxies: { http: uri, forLoopback: true } }).fetch(url)).status).toBe(200);
+    expect(tunnels).toEqual([`127.0.0.1:${portOf(server)}`]);
   });
 
   it("looks up and judges what is reached without it", async () => {

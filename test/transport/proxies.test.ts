@@ -119,7 +119,7 @@ describe.skipIf(OUTSIDE === undefined)("a real proxy", () => {
 
   it.for<[string, RegExp]>([
     ["407 Proxy Authentication Required", /: the proxy 127\.0\.0\.1:\d+ requires a user name and password/],
-    ["502 Bad Gateway", /: the proxy 127\.0\.0\.1:\d+ refused the connection \(HTTP 502\)$/],
+    ["403 Forbidden", /: the proxy 127\.0\.0\.1:\d+ refused the connection \(HTTP 403\)$/],
   ])("that answers %s is named, without its password", async ([answer, words], { request, seen }) => {
     seen.refusal = answer;
     const error = await rejection(request("api.example.test", "", "me:s3cret@"));
@@ -223,7 +223,7 @@ describe("the failure of a proxy", () => {
 
   it.each<[ProxyError, string | undefined]>([
     [new ProxyError(undefined, 407), "requires a user name and password, or rejected those given (HTTP 407)"],
-    [new ProxyError(undefined, 502), "refused the connection (HTTP 502)"],
+    [new ProxyError(undefined, 403), "refused the connection (HTTP 403)"],
     [caused("ECONNREFUSED"), "cannot be reached (ECONNREFUSED)"],
     [caused("ENOTFOUND"), "cannot be reached (ENOTFOUND)"],
     [caused(), "cannot be reached"],
@@ -240,6 +240,20 @@ describe("the failure of a proxy", () => {
     if (reason === undefined) return expect(explained).toBeUndefined();
     const message = `mcp.example: the proxy proxy.example:8080 ${reason}`;
     return expect(explained).toMatchObject({ code: "proxy_failed", class: "unavailable", message, cause: error });
+  });
+
+  it.each([
+    [502, "connection_refused"],
+    [503, "connection_refused"],
+    [504, "timeout"],
+  ])("with HTTP %i is that of the server", (status, code) => {
+    const error = explainProxyFailure(
+      new ProxyError(undefined, status),
+      "http://proxy.example:8080/",
+      new URL("https://mcp.example/"),
+    );
+    const message = `mcp.example: no connection, as the proxy proxy.example:8080 reports (HTTP ${status})`;
+    expect(error).toMatchObject({ code, class: "unavailable", retryable: true, message });
   });
 
   it("is that of its connection, or the status of its answer", () => {

@@ -27,7 +27,7 @@ export async function buildAgentClient(
   const options = networkOptions(flags, settings, context);
   // The queries of a login have secrets in them.
   const http = traceOptions(flags, context, false);
-  const network = tracedNetwork(agentNetwork({ ...options, idleTimeoutMs }, context.redactor), http, flags.proxy);
+  const network = tracedNetwork(agentNetwork({ ...options, idleTimeoutMs }, context.redactor), http);
   const { client, grant, storedGrants } = await readGrantInputs(flags, context, storesGrant === true);
   const { issuer, clientMetadataUrl } = settings;
   if (issuer) checkSetting("issuer", issuer.value, issuer.source);

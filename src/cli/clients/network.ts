@@ -1,6 +1,6 @@
 /** The network of a run, and what -v and --debug log of every request. */
 
-import { isLoopbackHost, parseUrl, shownUrl } from "../../http/address.js";
+import { parseUrl, shownUrl } from "../../http/address.js";
 import type { Network } from "../../http/address-class.js";
 import { type HttpEvent, requestIdOf } from "../../http/buffered-response.js";
 import { HttpHeaders } from "../../http/http-headers.js";
@@ -83,20 +83,11 @@ export function tracedFetch(send: Fetch, trace: TraceOptions | undefined): Fetch
   }, send);
 }
 
-/**
- * A network whose requests are logged.
- *
- * @param proxy `--proxy`; logged once where it is not used
- */
-export function tracedNetwork(network: Network, trace: TraceOptions | undefined, proxy: string | undefined): Network {
+/** A network whose requests are logged. */
+export function tracedNetwork(network: Network, trace: TraceOptions | undefined): Network {
   if (trace === undefined) return network;
-  let isProxyLogged = proxy === undefined;
   return {
     connectTo(server, exemptions) {
-      if (!isProxyLogged && isLoopbackHost(server.hostname)) {
-        trace.say(`--proxy is not used for ${server.host}, which is on this machine`);
-        isProxyLogged = true;
-      }
       const connection = network.connectTo(server, exemptions);
       return { ...connection, fetch: tracedFetch(connection.fetch, trace) };
     },

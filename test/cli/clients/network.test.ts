@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { eventLogger, tracedFetch, tracedNetwork, traceOptions } from "../../../src/cli/clients/network.js";
+import { eventLogger, tracedFetch, traceOptions } from "../../../src/cli/clients/network.js";
 import { memoryContext } from "../commands/request/support.js";
 
 type Flags = Parameters<typeof traceOptions>[0];
@@ -171,20 +171,5 @@ describe("what is logged of a request", () => {
     tell?.({ type: "failure", ...about, code: "timeout", message: "no a-secret-token came", ms: 1 });
     tell?.({ type: "retry", url: about.url, attempt: 2, waitMs: 250, reason: "timeout" });
     expect(said()).toBe("< timeout: no ******** came\n  timeout: attempt 2 in 250 ms\n");
-  });
-});
-
-describe("a proxy that was asked for", () => {
-  const network = { connectTo: () => ({ fetch: globalThis.fetch, addressClass: async () => "public" as const }) };
-
-  it.each([
-    ["is said once not to be used for this machine", "http://proxy.example:3128", "http://127.0.0.1:1/", 1],
-    ["is not spoken of for other machines", "http://proxy.example:3128", "https://mcp.example/", 0],
-    ["is not spoken of where there is none", undefined, "http://127.0.0.1:1/", 0],
-  ])("%s", (_title, proxy, server, times) => {
-    const { trace, said } = traced({ verbose: true });
-    const reported = tracedNetwork(network, trace, proxy);
-    for (let time = 0; time < 2; time++) reported.connectTo(new URL(server), new Set());
-    expect(said().match(/--proxy is not used for 127\.0\.0\.1:1/g) ?? []).toHaveLength(times);
   });
 });
