@@ -22,6 +22,7 @@ export type {
   Pool,
   Sorting,
   SortingEncoding,
+  SortText,
 } from "./api/types.js";
 export {
   type ClientErrorCode,

@@ -2,7 +2,7 @@ import { AgentAuthError } from "../errors.js";
 import { HttpHeaders } from "../http/http-headers.js";
 import { type CallLimits, checkLimits } from "../http/transport.js";
 import { quote } from "../redact.js";
-import { SORTING_ENCODINGS, type SortingEncoding } from "./types.js";
+import { type OpenSorting, SORTING_ENCODINGS, type SortingEncoding, type SortText } from "./types.js";
 
 /** Options of one call of the management client; each replaces that of the client. */
 export interface CallOptions extends CallLimits {
@@ -41,6 +41,16 @@ export function strictChecksOf(strict: boolean | "all" | readonly Check[] = fals
   const unknown = checks.find((check) => !CHECKS.includes(check));
   if (unknown !== undefined) throw new TypeError(`strict: ${quote(unknown)} is none of ${CHECKS.join(", ")}`);
   return new Set(checks);
+}
+
+/** An order in parts. @throws TypeError for a text that is none */
+export function sortingOf<Sorting extends OpenSorting>(
+  sort: Sorting | SortText<Sorting> | undefined,
+): Sorting | undefined {
+  if (typeof sort !== "string") return sort;
+  const [, field, direction] = /^([^:]+)(?::(asc|desc))?$/.exec(sort) ?? [];
+  if (field === undefined) throw new TypeError(`sort ${quote(sort)} is not a field, alone or with :asc or :desc`);
+  return { field, ...(direction !== undefined && { direction }) } as Sorting;
 }
 
 /**

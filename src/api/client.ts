@@ -12,7 +12,15 @@ import { createTransport, type Logger, type Transport, type TransportOptions } f
 import { userAgent } from "../http/version.js";
 import { quote, Redactor } from "../redact.js";
 import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
-import { type CallOptions, callHeaders, limitsOf, querySerializer, requireId, strictChecksOf } from "./call-options.js";
+import {
+  type CallOptions,
+  callHeaders,
+  limitsOf,
+  querySerializer,
+  requireId,
+  sortingOf,
+  strictChecksOf,
+} from "./call-options.js";
 import {
   bufferedResponseOf,
   hideSecretOf,
@@ -249,9 +257,10 @@ export class ManagementClient {
     checkOptionNames(options, LIST_OPTIONS, "a list");
     const headers = callHeaders(options);
     const checks = strictChecksOf(options.strict);
+    const sort = sortingOf(options.sort);
     const fetchPage: FetchPage<T> = async (offset, signal) => {
       const query = {
-        ...(options.sort && { sorting: options.sort }),
+        ...(sort && { sorting: sort }),
         ...(offset !== undefined && { "pagination[offset]": offset }),
         ...(options.pageSize && { "pagination[page_size]": options.pageSize }),
       };
@@ -275,7 +284,7 @@ export class ManagementClient {
       const { requested, applied } = ignored;
       this.#logger?.warn(`${about}: ${orderText(requested)} was requested, and the answer names ${orderText(applied)}`);
     };
-    return new Listing<T>(fetchPage, { ...options, onSortingIgnored, checks, about }, this.#pace);
+    return new Listing<T>(fetchPage, { ...options, sort, onSortingIgnored, checks, about }, this.#pace);
   }
 }
 

@@ -1,7 +1,7 @@
 import { SERVICE_ERROR_CODES } from "../error-codes.js";
 import { type Advice, AgentAuthError, type ErrorClass } from "../errors.js";
 import { shownUrl } from "../http/address.js";
-import { type BufferedResponse, badResponse } from "../http/buffered-response.js";
+import { type BufferedResponse, badResponse, parseIfJson } from "../http/buffered-response.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, hideClientSecret, quote } from "../redact.js";
 import type { Check } from "./call-options.js";
@@ -38,6 +38,7 @@ export function readEnvelope<Item extends object>(
   reply: BufferedResponse,
   mask: (text: string) => string,
 ): Envelope<Item> {
+  if (reply.json === undefined) reply.json = envelopeIn(reply.text);
   const error = serviceError(reply, mask);
   if (error) throw error;
   const about = { response: reply.response, url: reply.url };
@@ -68,6 +69,12 @@ export function readEnvelope<Item extends object>(
     pagination: pagination as unknown as PaginationOutput,
     sorting: isJsonObject(sorting) ? (sorting as Sorting) : undefined,
   };
+}
+
+/** The envelope in a body that is not declared as JSON; not where a character was replaced because it was no UTF-8. */
+function envelopeIn(text: string): unknown {
+  const body = /^\s*\{/.test(text) && !text.includes("\ufffd") ? parseIfJson(text) : undefined;
+  return isJsonObject(body) && (Array.isArray(body["summaries"]) || body["status"] === "error") ? body : undefined;
 }
 
 /** What is listed. */

@@ -1,5 +1,5 @@
 import type { CallOptions, Check } from "./call-options.js";
-import type { DeviceSorting, OpenSorting, PaginationOutput, Sorting } from "./types.js";
+import type { DeviceSorting, OpenSorting, PaginationOutput, Sorting, SortText } from "./types.js";
 
 /** One page of a listing. */
 export interface Page<T> {
@@ -56,8 +56,8 @@ export type UnseenShifts = "aligned" | "refused" | "page_size" | "gaps";
 export interface ListOptions<Order extends OpenSorting = DeviceSorting> extends CallOptions {
   /** Items to ask for in a page; an integer of at least 1. Default: what the service chooses. */
   pageSize?: number | undefined;
-  /** The order to ask for. Default: what the service chooses. */
-  sort?: Order | undefined;
+  /** The order to ask for, such as `title:desc`. Default: what the service chooses. */
+  sort?: Order | SortText<Order> | undefined;
   /** Items in total. Default: all. */
   limit?: number | undefined;
   /**
@@ -83,7 +83,9 @@ export interface ListOptions<Order extends OpenSorting = DeviceSorting> extends 
 }
 
 /** The options of a listing as it is read. */
-export interface ReadOptions extends Omit<ListOptions<OpenSorting>, "strict"> {
+export interface ReadOptions extends Omit<ListOptions<OpenSorting>, "strict" | "sort"> {
+  /** The order in parts. */
+  sort?: OpenSorting | undefined;
   /** What is an error. */
   checks: ReadonlySet<Check>;
   /** What is listed, for messages. */

@@ -5,16 +5,18 @@ type Schemas = components["schemas"];
 /** A closed set of strings that a newer service may widen: known values complete in an editor, others pass through. */
 export type Open<T extends string> = T | (string & {});
 
-/** A wire type for reading: enums are open, everything else is as in `openapi.yaml`. */
+/** A wire type for reading: enums are open except `type`, which tells items apart; everything else is as in `openapi.yaml`. */
 export type Wire<T> = T extends string
   ? string extends T
     ? T
     : Open<T>
-  : T extends readonly (infer Item)[]
-    ? Wire<Item>[]
-    : T extends object
-      ? { [Key in keyof T]: Wire<T[Key]> }
-      : T;
+  : T extends readonly [unknown, unknown]
+    ? T
+    : T extends readonly (infer Item)[]
+      ? Wire<Item>[]
+      : T extends object
+        ? { [Key in keyof T]: Key extends "type" ? T[Key] : Wire<T[Key]> }
+        : T;
 
 // Each is an interface with a field that is declared in it: otherwise an editor and the compiler show all of its fields in
 // place of its name.
@@ -85,6 +87,10 @@ export interface OpenSorting {
   /** Ascending or descending. */
   direction?: "asc" | "desc";
 }
+
+/** An order as text: `title`, `title:asc` or `title:desc`. */
+export type SortText<Sorting extends OpenSorting> =
+  NonNullable<Sorting["field"]> extends infer Field extends string ? Field | `${Field}:${"asc" | "desc"}` : never;
 
 /**
  * How `sorting` is sent, which the service does not document:

@@ -8,6 +8,7 @@ import { strictChecksOf } from "../../src/api/call-options.js";
 import { ManagementClient } from "../../src/api/client.js";
 import type { components, operations } from "../../src/api/schema.gen.js";
 import { checkShape, SHAPES } from "../../src/api/shapes.js";
+import type { Device as ReadDevice } from "../../src/api/types.js";
 import { SERVICE_ERROR_CODES } from "../../src/error-codes.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -225,6 +226,10 @@ describe("openapi.yaml: the resources", () => {
     expectTypeOf<components["schemas"]["Device_List"]["summaries"]>().toEqualTypeOf<Device[]>();
     expectTypeOf<components["schemas"]["PaginationOutput"]["item_count"]>().toEqualTypeOf<number>();
     expectTypeOf<NonNullable<Device["last_seen"]>["lat_long"]>().toEqualTypeOf<[number, number] | null | undefined>();
+    expectTypeOf<NonNullable<ReadDevice["last_seen"]>["lat_long"]>().toEqualTypeOf<
+      [number, number] | null | undefined
+    >();
+    expectTypeOf<ReadDevice["type"]>().toEqualTypeOf<"device">();
     expectTypeOf<components["schemas"]["Pool_Summary"]["status"]>().toEqualTypeOf<string | null | undefined>();
     expectTypeOf<operations["listDevices"]["parameters"]["query"]>().toEqualTypeOf<{
       pool_id: string;

@@ -45,6 +45,20 @@ describe("a success", () => {
     }
   });
 
+  it("is taken by its members where no type says that it is JSON", async () => {
+    const summaries = [{ id: "a" }];
+    const text = JSON.stringify({ status: "success", summaries, pagination: {} });
+    for (const headers of [{ "content-type": "text/plain" }, { "content-type": "text/html; charset=utf-8" }])
+      expect(readEnvelope(await replyTo(text, { headers }), mask).summaries).toEqual(summaries);
+    const refused = [text.slice(0, -1), `${text.slice(0, -1)},"x":"\ufffd"}`, '{"items":[]}', `[${text}]`];
+    for (const body of refused) {
+      const error = await errorOf(body, { headers: { "content-type": "text/plain" } });
+      expect(error).toMatchObject({ code: "bad_content_type" });
+    }
+    const failed = { status: 400, headers: { "content-type": "text/plain" } };
+    expect(await errorOf(JSON.stringify(failure("not_permitted")), failed)).toMatchObject({ code: "not_permitted" });
+  });
+
   it.each([
     [undefined, "missing"],
     [null, "null"],

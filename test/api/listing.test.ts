@@ -95,8 +95,15 @@ describe("a listing", () => {
     const client = service.client({ fetch: spy, sorting });
     await client.devices.list({ pool_id: "p" }, { sort: order }).toArray();
     await client.client.GET("/api/v1/device", { params: { query: { pool_id: "p", sorting: order } } });
-    expect(urls).toEqual([`?pool_id=p&${query}`, `?pool_id=p&${query}`]);
+    const text = Object.values(order).join(":") as "title:desc";
+    await client.devices.list({ pool_id: "p" }, { sort: text }).toArray();
+    expect(urls).toEqual([`?pool_id=p&${query}`, `?pool_id=p&${query}`, `?pool_id=p&${query}`]);
     expect(() => service.client({ sorting: "xml" as never })).toThrow(TypeError);
+  });
+
+  it.each(["", ":desc", "title:down", "title:desc:asc"])("refuses %j for an order", (sort) => {
+    const list = () => new SampleService(1).client().pools.list({ domain_id: "d" }, { sort });
+    expect(list).toThrow(new TypeError(`sort "${sort}" is not a field, alone or with :asc or :desc`));
   });
 
   it.each([undefined, null, "", 7])("needs the id that it is asked by: %j", (id) => {

@@ -6,7 +6,7 @@ import { SANDBOX_PROFILE } from "../../profile/settings-file.js";
 import { shellWord } from "../../redact.js";
 
 /** A pool, a domain or a device: the first two have a part of the fields of the last. */
-export type ListItem = Partial<Device>;
+export type ListItem = Partial<Omit<Device, "type">>;
 
 /** One kind of list: its noun, and the scope that it needs. */
 export interface ListKind {
