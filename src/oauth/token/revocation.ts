@@ -145,11 +145,20 @@ async function revoke(
   for (const [name, token] of [["refresh_token", refreshToken] as const, ["access_token", accessToken] as const]) {
     if (token === undefined) continue;
     const call = { ...requestOptions, issuer: grant.issuer, tokenEndpoint: url, client: usedClient, onClient };
-    try {
-      await sendAuthenticated(call, async ({ as, client, auth, options }) => {
+    const send = (additionalParameters: Record<string, string>) =>
+      sendAuthenticated(call, async ({ as, client, auth, options }) => {
         const server = { ...as, revocation_endpoint: url };
-        const response = await oauth.revocationRequest(server, client, auth, token.reveal(), options);
-        await oauth.processRevocationResponse(response);
+        const request = { ...options, additionalParameters };
+        await oauth.processRevocationResponse(
+          await oauth.revocationRequest(server, client, auth, token.reveal(), request),
+        );
+      });
+    try {
+      await send({}).catch((error: unknown) => {
+        const isRefused = isAgentAuthError(error) && error.code === "invalid_request";
+        if (!isRefused || usedClient.authMethod !== "none") throw error;
+        // The MCP SDK for Python requires the parameter of every client; empty, it says nothing (RFC 6749 section 2.3.1).
+        return send({ client_secret: "" });
       });
     } catch (error) {
       // Many issuers revoke only refresh tokens, and with them the access tokens (RFC 7009 section 2.1).

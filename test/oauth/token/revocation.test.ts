@@ -53,6 +53,18 @@ describe("signing out", () => {
     expect(await agent().retryRevocations()).toEqual({ revoked: 1, pending: 0 });
   });
 
+  it("names an empty secret where an endpoint wants one of a client that has none", async () => {
+    const { agent, mcp, issuer } = await startScene();
+    const of = { client: { issuer: issuer.issuer, clientId: "public" } };
+    await agent(of).login(mcp.url);
+    issuer.routes["/pool/revoke"] = ({ body }) =>
+      new URLSearchParams(body).get("client_secret") === ""
+        ? { status: 200, text: "" }
+        : { status: 400, json: { error: "invalid_request", error_description: "client_secret: Field required" } };
+    expect(await agent(of).disconnect(mcp.url)).toMatchObject({ revoked: true });
+    expect(issuer.to("/pool/revoke")).toHaveLength(4);
+  });
+
   it("revokes the access token where there is no other", async () => {
     const scene = await startScene();
     scene.issuer.tokenAnswer = { refresh_token: undefined };
