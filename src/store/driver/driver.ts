@@ -30,6 +30,8 @@ export interface StoredRecord {
   readonly version: Version;
   /** Text of up to 256 KiB, which the engine cannot read. */
   readonly value: string;
+  /** Its {@link PutOptions.dueAt}, in a scan by that. */
+  readonly dueAt?: number | undefined;
 }
 
 /** Options of each operation. */
@@ -44,6 +46,8 @@ export interface PutOptions extends DriverCallOptions {
   readonly expiresInMs?: number | undefined;
   /** Texts to find the record by; they replace those of the previous version. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
+  /** A whole number that scans find the record by; null for none. Default: that of the previous version. */
+  readonly dueAt?: number | null | undefined;
 }
 
 /** Which records a scan returns. */
@@ -54,6 +58,11 @@ export interface ScanFilter {
   readonly partition?: string | undefined;
   /** Only records with all of these tags. Only together with a partition. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Only records whose `dueAt` is at most this, the lowest first, and of those only the first part. Only together with a
+   * partition, and without tags.
+   */
+  readonly dueUntil?: number | undefined;
 }
 
 /** A part of a scan. */
@@ -62,6 +71,8 @@ export interface ScanPage {
   readonly items: readonly StoredRecord[];
   /** Where the next part begins; undefined after the last one. A part may be empty before that. */
   readonly cursor: string | undefined;
+  /** In a scan by `dueUntil`: how many records it found, also beyond the limit. */
+  readonly total?: number | undefined;
 }
 
 /** A request for a lease. */

@@ -36,6 +36,13 @@ interface MemoryRecord extends StoredRecord {
   readonly place: number;
   readonly tags: ReadonlyMap<string, string>;
   readonly expiresAt: number;
+  readonly dueAt: number | undefined;
+}
+
+/** A place in the order of the due times. */
+interface DueEntry {
+  readonly dueAt: number;
+  readonly id: string;
 }
 
 const REMEMBERED_MS = 30 * 86_400_000;
@@ -56,6 +63,8 @@ class MemoryDriver implements StoreDriver {
   readonly #records = new Map<string, MemoryRecord>();
   /** The records of a kind in a partition, and those of each tag among them, so that a scan visits no others. */
   readonly #indexes = new Map<string, Map<string, MemoryRecord>>();
+  /** The due times of each kind in a partition in ascending order. */
+  readonly #due = new Map<string, DueEntry[]>();
   /** The records that expire, so that their removal does not visit the others. */
   readonly #expiring = new Map<string, MemoryRecord>();
   /** In the order of their claims. */
@@ -83,7 +92,7 @@ class MemoryDriver implements StoreDriver {
     const stored = this.#find(key);
     if (stored?.version !== expected) return undefined;
     const version = this.#next();
-    const { expiresInMs = Number.POSITIVE_INFINITY, tags = {} } = options ?? {};
+    const { expiresInMs = Number.POSITIVE_INFINITY, tags = {}, dueAt = stored?.dueAt } = options ?? {};
     this.#store({
       key: { kind: key.kind, partition: key.partition, id: key.id },
       version: String(version) as Version,
@@ -91,6 +100,7 @@ class MemoryDriver implements StoreDriver {
       place: stored?.place ?? version,
       tags: new Map(Object.entries(tags)),
       expiresAt: this.#epoch() + expiresInMs,
+      dueAt: dueAt ?? undefined,
     });
     this.#report(key);
     return String(version) as Version;
@@ -111,6 +121,7 @@ class MemoryDriver implements StoreDriver {
     options?: DriverCallOptions,
   ) {
     refuseAborted(options);
+    if (filter.dueUntil !== undefined) return this.#scanDue(filter, filter.dueUntil, page.limit);
     const after = Number(page.cursor ?? 0);
     const items: StoredRecord[] = [];
     let cursor: string | undefined;
@@ -121,6 +132,16 @@ class MemoryDriver implements StoreDriver {
       cursor = String(record.place);
     }
     return { items, cursor: undefined };
+  }
+
+  #scanDue({ kind, partition = "" }: ScanFilter, until: number, limit: number) {
+    const due = this.#due.get(JSON.stringify([kind, partition])) ?? [];
+    const total = placeIn(due, { dueAt: until + 1, id: "" });
+    const records = due.slice(0, Math.min(total, limit)).map(({ id }) => this.#find({ kind, partition, id }));
+    const items = records
+      .filter((record) => record !== undefined)
+      .map((record) => ({ ...publicPart(record), dueAt: record.dueAt }));
+    return { items, cursor: undefined, total };
   }
 
   async claim(key: RecordKey, claim: LeaseClaim, options?: DriverCallOptions) {
@@ -216,6 +237,7 @@ class MemoryDriver implements StoreDriver {
     const { key } = record;
     const names = indexNames(key, record.tags);
     const before = this.#records.get(nameOf(key));
+    this.#index(key, before?.dueAt, record.dueAt);
     if (before)
       this.#removeFrom(
         indexNames(key, before.tags).filter((name) => !names.includes(name)),
@@ -230,7 +252,19 @@ class MemoryDriver implements StoreDriver {
     else this.#expiring.set(nameOf(key), record);
   }
 
+  /** Moves a record in the order of the due times. */
+  #index({ kind, partition, id }: RecordKey, from: number | undefined, to?: number | undefined): void {
+    if (from === to) return;
+    const name = JSON.stringify([kind, partition]);
+    const due = this.#due.get(name) ?? [];
+    if (from !== undefined) due.splice(placeIn(due, { dueAt: from, id }), 1);
+    if (to !== undefined) due.splice(placeIn(due, { dueAt: to, id }), 0, { dueAt: to, id });
+    if (due.length === 0) this.#due.delete(name);
+    else this.#due.set(name, due);
+  }
+
   #remove(key: RecordKey): void {
+    this.#index(key, this.#records.get(nameOf(key))?.dueAt);
     this.#removeFrom(indexNames(key, this.#records.get(nameOf(key))?.tags ?? []), key);
     this.#records.delete(nameOf(key));
     this.#expiring.delete(nameOf(key));
@@ -256,6 +290,18 @@ class MemoryDriver implements StoreDriver {
       });
     }
   }
+}
+
+/** Where an entry is in a sorted list, or would be. */
+function placeIn(sorted: readonly DueEntry[], { dueAt, id }: DueEntry): number {
+  let [from, to] = [0, sorted.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const one = sorted[middle];
+    if (one !== undefined && (one.dueAt < dueAt || (one.dueAt === dueAt && one.id < id))) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }
 
 function refuseAborted(options: DriverCallOptions | undefined): void {

@@ -84,8 +84,9 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
     touch: readBy(sql.touch),
     put: (key, value, expected, options = {}) =>
       call(options, async (run) => {
-        const { expiresInMs, tags } = options;
-        const values = [...nameOf(key), toText(value), tagsOf(tags ?? {}), expiresInMs?.toString() ?? null];
+        const { expiresInMs, tags, dueAt } = options;
+        const due = dueAt === null ? "none" : (dueAt?.toString() ?? null);
+        const values = [...nameOf(key), toText(value), tagsOf(tags ?? {}), expiresInMs?.toString() ?? null, due];
         const [row] = await inTurn(nameOf(key).join(" "), () =>
           expected === undefined ? run(sql.insert, values) : run(sql.update, [...values, versionOf(expected)]),
         );
@@ -97,8 +98,17 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
         const rows = await run(sql.remove, [...nameOf(key), expected === undefined ? null : versionOf(expected)]);
         return rows.length > 0;
       }),
-    scan: ({ kind, partition, tags }, { limit, cursor, valueLength = WHOLE }, options) =>
+    scan: ({ kind, partition, tags, dueUntil }, { limit, cursor, valueLength = WHOLE }, options) =>
       call(options, async (run) => {
+        if (dueUntil !== undefined) {
+          const values = [kind, toHex(partition ?? ""), String(dueUntil), String(limit), String(valueLength)];
+          const rows = await run(sql.due, values);
+          return {
+            items: rows.map((row) => scannedRecord(kind, row)),
+            cursor: undefined,
+            total: Number(rows[0]?.[5] ?? 0),
+          };
+        }
         const filter = [kind, partition === undefined ? null : toHex(partition), tags ? tagsOf(tags) : null];
         const rows = await run(sql.scan, [...filter, ...placeOf(cursor), String(limit), String(valueLength)]);
         return pageOf(kind, rows, limit);
@@ -150,10 +160,13 @@ function recordOf(key: RecordKey, [version, value]: Row): StoredRecord {
   return { key, version: textOf(version) as Version, value: fromText(textOf(value)) };
 }
 
+function scannedRecord(kind: RecordKey["kind"], [partition, id, version, value, due]: Row): StoredRecord {
+  const key = { kind, partition: fromHex(textOf(partition)), id: fromHex(textOf(id)) };
+  return { ...recordOf(key, [version ?? null, value ?? null]), ...(due != null && { dueAt: Number(due) }) };
+}
+
 function pageOf(kind: RecordKey["kind"], rows: readonly Row[], limit: number): ScanPage {
-  const items = rows.map(([partition, id, ...record]) =>
-    recordOf({ kind, partition: fromHex(textOf(partition)), id: fromHex(textOf(id)) }, record),
-  );
+  const items = rows.map((row) => scannedRecord(kind, row));
   const [partition, id] = rows.at(-1) ?? [];
   return { items, cursor: rows.length < limit ? undefined : `${partition}.${id}` };
 }

@@ -68,37 +68,51 @@ function settingsFor(lockTimeoutMs: number) {
 function recordStatements({ record, sequence }: TableNames, { durable, fleeting }: TransactionSettings) {
   const version = `nextval('${sequence}'::regclass)`;
   const expiry = timeAfter("clock_timestamp()", "$6");
+  const due = "nullif($7::text, 'none')::bigint";
+  const isDue = "kind = $1::text AND partition = decode($2::text, 'hex') AND due_at <= $3::text::bigint";
   return {
     /** `$1` kind, `$2` partition, `$3` id. Returns version, value. */
     get: `SELECT version::text AS version, value FROM ${record} WHERE ${KEY} AND ${LIVES}`,
-    /** The key, `$4` value, `$5` tags, `$6` milliseconds until it expires or null. Returns version. */
+    /**
+     * The key, `$4` value, `$5` tags, `$6` milliseconds until it expires or null, `$7` due time, `none`, or null to leave it.
+     * Returns version.
+     */
     // ON CONFLICT finds the row of another transaction too, which this statement cannot see yet: it waits for its end, and
     // the condition is evaluated on what is there then. A record that has expired counts as none.
     insert: `WITH settings AS MATERIALIZED (${durable})
-INSERT INTO ${record} AS stored (kind, partition, id, version, value, tags, expires_at)
-SELECT ${KEY_VALUES}, ${version}, $4::text, $5::text::jsonb, ${expiry} FROM settings
+INSERT INTO ${record} AS stored (kind, partition, id, version, value, tags, expires_at, due_at)
+SELECT ${KEY_VALUES}, ${version}, $4::text, $5::text::jsonb, ${expiry}, ${due} FROM settings
 ON CONFLICT (kind, partition, id) DO UPDATE
-SET version = excluded.version, value = excluded.value, tags = excluded.tags, expires_at = excluded.expires_at
+SET version = excluded.version, value = excluded.value, tags = excluded.tags, expires_at = excluded.expires_at,
+  due_at = excluded.due_at
 WHERE stored.expires_at <= clock_timestamp()
 RETURNING version::text AS version`,
     /** `$1` kind, `$2` partition, `$3` id. Writes the record as it is. Returns version, value. */
     // The record as it is: rights, constraints, triggers and locks refuse this as they would refuse an update.
     touch: `WITH settings AS MATERIALIZED (${fleeting})
 UPDATE ${record}
-SET version = version + 0 * ${version}, value = value, tags = tags, expires_at = expires_at FROM settings
+SET version = version + 0 * ${version}, value = value, tags = tags, expires_at = expires_at, due_at = due_at FROM settings
 WHERE ${KEY} AND ${LIVES}
 RETURNING version::text AS version, value`,
-    /** As `insert`, and `$7` the expected version. Returns version. */
+    /** As `insert`, and `$8` the expected version. Returns version. */
     update: `WITH settings AS MATERIALIZED (${durable})
 UPDATE ${record}
-SET version = ${version}, value = $4::text, tags = $5::text::jsonb, expires_at = ${expiry} FROM settings
-WHERE ${KEY} AND version = $7::text::bigint AND ${LIVES}
+SET version = ${version}, value = $4::text, tags = $5::text::jsonb, expires_at = ${expiry},
+  due_at = CASE WHEN $7::text IS NULL THEN due_at ELSE ${due} END FROM settings
+WHERE ${KEY} AND version = $8::text::bigint AND ${LIVES}
 RETURNING version::text AS version`,
     /** The key, `$4` the expected version or null. Returns a row if it removed the record. */
     remove: `WITH settings AS MATERIALIZED (${durable})
 DELETE FROM ${record} USING settings
 WHERE ${KEY} AND ${LIVES} AND ($4::text IS NULL OR version = $4::text::bigint)
 RETURNING version::text AS version`,
+    /**
+     * `$1` kind, `$2` partition, `$3` due time, `$4` limit, `$5` length of a value. Returns partition, id, version, value, due
+     * time, and how many are due.
+     */
+    due: `SELECT encode(partition, 'hex') AS partition, encode(id, 'hex') AS id, version::text AS version,
+  left(value, $5::text::int) AS value, due_at::text AS due, (SELECT count(*) FROM ${record} WHERE ${isDue})::text AS total
+FROM ${record} AS stored WHERE ${isDue} AND ${LIVES} ORDER BY stored.due_at LIMIT $4::text::int`,
     /**
      * `$1` kind, `$2` partition or null, `$3` tags or null, `$4` and `$5` the key before or null, `$6` limit, `$7` length of
      * a value. Returns partition, id, version, value.

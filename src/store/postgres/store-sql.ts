@@ -33,6 +33,7 @@ export function tableNames(table: string = DEFAULT_TABLE) {
     sequence: inSchema("_version"),
     tagIndex: inSchema("_tags"),
     expiryIndex: inSchema("_expiry"),
+    dueIndex: inSchema("_due"),
     leaseIndex: inSchema("_claimed"),
     /** Of changes; not quoted. Tables of the same name in other schemas may share it. */
     channel: `${table}_changed`,
@@ -73,7 +74,7 @@ export interface StoreSqlOptions {
 }
 
 /**
- * The SQL that creates what {@link postgresDriver} needs: two tables, a sequence, three indexes. It changes nothing where
+ * The SQL that creates what {@link postgresDriver} needs: two tables, a sequence, four indexes. It changes nothing where
  * they exist already. RunStatement it once, with the migrations of the application, as the role that shall own the tables.
  *
  * Leases are in a second table: their heartbeat, once a second, then writes a short row instead of the record, waits for no
@@ -83,7 +84,7 @@ export interface StoreSqlOptions {
  */
 export function storeSql(options: StoreSqlOptions = {}): string {
   checkOptionNames(options, { table: true } satisfies OptionNames<StoreSqlOptions>, "storeSql");
-  const { record, lease, sequence, tagIndex, expiryIndex, leaseIndex } = tableNames(options.table);
+  const { record, lease, sequence, tagIndex, expiryIndex, dueIndex, leaseIndex } = tableNames(options.table);
   return `-- The store of agentauth for PostgreSQL 13 or later, version ${SCHEMA_VERSION}. It can be run again.
 -- A role that is not the owner needs: SELECT, INSERT, UPDATE, DELETE on both tables; USAGE on the sequence.
 
@@ -99,6 +100,7 @@ CREATE TABLE IF NOT EXISTS ${record} (
   value text NOT NULL,
   tags jsonb NOT NULL,
   expires_at timestamptz,
+  due_at bigint,
   PRIMARY KEY (kind, partition, id)
 );
 COMMENT ON TABLE ${record} IS
@@ -111,6 +113,10 @@ COMMENT ON INDEX ${tagIndex} IS
 CREATE INDEX IF NOT EXISTS ${nameWithoutSchema(expiryIndex)} ON ${record} (expires_at) WHERE expires_at IS NOT NULL;
 COMMENT ON INDEX ${expiryIndex} IS
   'agentauth: finds records that have expired, to remove them';
+
+CREATE INDEX IF NOT EXISTS ${nameWithoutSchema(dueIndex)} ON ${record} (kind, partition, due_at) WHERE due_at IS NOT NULL;
+COMMENT ON INDEX ${dueIndex} IS
+  'agentauth: finds the logins that are to be refreshed';
 
 CREATE TABLE IF NOT EXISTS ${lease} (
   kind text COLLATE "C" NOT NULL,

@@ -57,6 +57,8 @@ export function namesWith(prefix: string) {
       Object.entries(tags).map(
         ([name, value]) => `${base(partition)}:t:${kind}:${encodeName(name)}=${encodeName(value)}`,
       ),
+    /** The encoded ids of the records that are due at a time, by that. */
+    due: (kind: RecordKind, partition: string) => `${base(partition)}:d:${kind}`,
     /** The newest claim under a key. */
     lease: ({ kind, partition, id }: RecordKey) => `${base(partition)}:l:${kind}:${encodeName(id)}`,
     /** The keys of all leases of a partition, by the time when each can be forgotten. */

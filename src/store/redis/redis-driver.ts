@@ -18,7 +18,7 @@ import { leaseScriptCalls, redisError, type Session, scriptCalls } from "./engin
 import { healthOf, weakestSync } from "./health.js";
 import { decodeKey, decodeName, encodeKey, encodeName, type Names, namesWith } from "./names.js";
 import * as scripts from "./scripts.js";
-import { PARTITIONS, SCAN } from "./scripts.js";
+import { DUE, PARTITIONS, SCAN } from "./scripts.js";
 
 /** A wait for replicas of the engine. */
 export interface ReplicaWait {
@@ -87,13 +87,14 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
     put: (key, value, expected, options = {}) =>
       call(options, async ({ run, tryKeyless }) => {
         const { kind, partition, id } = key;
-        const { tags, expiresInMs = Number.POSITIVE_INFINITY } = options;
+        const { tags, expiresInMs = Number.POSITIVE_INFINITY, dueAt } = options;
         const keys = [names.record(key), names.state(partition), names.records(kind, partition)];
-        keys.push(names.index(kind, partition), ...names.tags(kind, partition, tags));
+        keys.push(names.due(kind, partition), names.index(kind, partition), ...names.tags(kind, partition, tags));
         const expiry = Number.isFinite(expiresInMs) ? Math.ceil(expiresInMs) : "";
+        const due = dueAt === null ? "none" : (dueAt ?? "");
         const put = async (isRegistered: "1" | "") => {
           const record = [encodeName(id), expectation(expected), value, expiry, kind];
-          return run(scripts.PUT, keys, [...record, isRegistered, channel, encodeKey(key)]);
+          return run(scripts.PUT, keys, [...record, isRegistered, channel, encodeKey(key), due]);
         };
         let reply = await put("");
         if (reply[0] === "register") {
@@ -108,7 +109,8 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
         return version as Version;
       }),
     delete: async (key, expected, options) => {
-      const keys = [names.record(key), names.index(key.kind, key.partition)];
+      const { kind, partition } = key;
+      const keys = [names.record(key), names.index(kind, partition), names.due(kind, partition)];
       const args = [encodeName(key.id), expectation(expected), channel, encodeKey(key)];
       return isOne(await runOne(options, scripts.DELETE, keys, args));
     },
@@ -182,17 +184,29 @@ const PARTITIONS_AT_ONCE = 16;
 async function scanPartition(
   run: Run,
   names: Names,
-  { kind, partition, tags }: ScanFilter & { readonly partition: string },
+  { kind, partition, tags, dueUntil }: ScanFilter & { readonly partition: string },
   { limit, cursor, valueLength }: Part,
 ): Promise<ScanPage> {
+  const length = valueLength ?? -1;
   const keys = [names.records(kind, partition), names.index(kind, partition), ...names.tags(kind, partition, tags)];
-  const [last = "", ...parts] = (await run(SCAN, keys, [after(cursor), limit, valueLength ?? -1])).map(String);
-  const items: StoredRecord[] = [];
-  for (let at = 0; at + 2 < parts.length; at += 3) {
-    const [id = "", version, value = ""] = parts.slice(at, at + 3);
-    items.push({ key: { kind, partition, id: decodeName(id) }, version: version as Version, value });
+  if (dueUntil === undefined) {
+    const [last = "", ...parts] = (await run(SCAN, keys, [after(cursor), limit, length])).map(String);
+    return { items: recordsOf(parts, 3, { kind, partition }), cursor: last === "" ? undefined : last };
   }
-  return { items, cursor: last === "" ? undefined : last };
+  const dueKeys = [names.records(kind, partition), names.due(kind, partition)];
+  const [total, ...parts] = (await run(DUE, dueKeys, [dueUntil, limit, length])).map(String);
+  return { items: recordsOf(parts, 4, { kind, partition }), cursor: undefined, total: Number(total) };
+}
+
+/** The records that a script returned, each as so many texts. */
+function recordsOf(parts: readonly string[], each: number, place: Omit<RecordKey, "id">): StoredRecord[] {
+  const items: StoredRecord[] = [];
+  for (let at = 0; at < parts.length; at += each) {
+    const [id = "", version, value = "", due] = parts.slice(at, at + each);
+    const record = { key: { ...place, id: decodeName(id) }, version: version as Version, value };
+    items.push(due === undefined ? record : { ...record, dueAt: Number(due) });
+  }
+  return items;
 }
 
 /**

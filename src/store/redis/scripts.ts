@@ -51,8 +51,9 @@ return {stored[1], stored[2]}
 `;
 
 /**
- * KEYS: record, state, prefix of records, index, tags…
- * ARGV: id, expected version or '', value, milliseconds or '', kind, '1' if the partition was registered, channel, message.
+ * KEYS: record, state, prefix of records, due, index, tags…
+ * ARGV: id, expected version or '', value, milliseconds or '', kind, '1' if the partition was registered, channel, message,
+ * due time, 'none', or '' to leave it as it is.
  *
  * The index of partitions is in another slot. A partition is registered there before its first record, and again after an
  * hour: a failover may have lost that.
@@ -72,27 +73,33 @@ end
 untag(stored[2], ARGV[1])
 local version = tick(KEYS[2])
 redis.call('PERSIST', KEYS[1])
-redis.call('HSET', KEYS[1], 'v', version, 'd', ARGV[3], 't', table.concat(KEYS, '\\n', 5))
-for i = 4, #KEYS do redis.call('ZADD', KEYS[i], 0, ARGV[1]) end
+redis.call('HSET', KEYS[1], 'v', version, 'd', ARGV[3], 't', table.concat(KEYS, '\\n', 6))
+for i = 5, #KEYS do redis.call('ZADD', KEYS[i], 0, ARGV[1]) end
 if ARGV[4] ~= '' then
   redis.call('PEXPIRE', KEYS[1], ARGV[4])
-  for i = 4, #KEYS do
+  for i = 5, #KEYS do
     for _, id in ipairs(redis.call('ZRANDMEMBER', KEYS[i], 4)) do
       if redis.call('EXISTS', KEYS[3] .. id) == 0 then redis.call('ZREM', KEYS[i], id) end
     end
   end
+end
+if ARGV[9] == 'none' then
+  redis.call('ZREM', KEYS[4], ARGV[1])
+elseif ARGV[9] ~= '' then
+  redis.call('ZADD', KEYS[4], ARGV[9], ARGV[1])
 end
 publish(ARGV[7], ARGV[8])
 local info = ARGV[5] == 'grant' and redis.pcall('INFO', 'replication')
 return {'stored', version, type(info) == 'string' and string.match(info, 'connected_slaves:(%d+)') or '0'}
 `;
 
-/** KEYS: record, index. ARGV: id, expected version or '', channel, message. */
+/** KEYS: record, index, due. ARGV: id, expected version or '', channel, message. */
 export const DELETE = `${UNTAG}${PUBLISH}
 local stored = redis.call('HMGET', KEYS[1], 'v', 't')
 if not stored[1] or (ARGV[2] ~= '' and stored[1] ~= ARGV[2]) then return 0 end
 untag(stored[2], ARGV[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZREM', KEYS[3], ARGV[1])
 redis.call('DEL', KEYS[1])
 publish(ARGV[3], ARGV[4])
 return 1
@@ -120,6 +127,24 @@ for _, id in ipairs(ids) do
     for _, part in ipairs({id, record[1], string.sub(record[2], 1, ARGV[3])}) do found[#found + 1] = part end
   elseif not record[1] then
     redis.call('ZREM', KEYS[from], id)
+  end
+end
+return found
+`;
+
+/**
+ * KEYS: prefix of records, due. ARGV: due time, limit, length of a value or -1.
+ * Returns how many are due, and id, version, value and due time of each record.
+ */
+export const DUE = `
+local found = {redis.call('ZCOUNT', KEYS[2], '-inf', ARGV[1])}
+local due = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[1], 'WITHSCORES', 'LIMIT', 0, ARGV[2])
+for i = 1, #due, 2 do
+  local record = redis.call('HMGET', KEYS[1] .. due[i], 'v', 'd')
+  if record[1] then
+    for _, part in ipairs({due[i], record[1], string.sub(record[2], 1, ARGV[3]), due[i + 1]}) do found[#found + 1] = part end
+  else
+    redis.call('ZREM', KEYS[2], due[i])
   end
 end
 return found
@@ -207,6 +232,7 @@ try('PEXPIRE', KEYS[1], 1000)
 try('EXISTS', KEYS[1])
 try('ZADD', set, 0, '')
 try('ZCARD', set)
+try('ZCOUNT', set, 0, 0)
 try('ZRANDMEMBER', set, 1)
 try('ZRANGEBYLEX', set, '-', '+')
 try('ZRANGEBYSCORE', set, 0, 0)

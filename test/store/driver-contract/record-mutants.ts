@@ -41,6 +41,9 @@ export const recordMutants: readonly Mutant[] = [
       },
     };
   }),
+  mutant("forgets the due time", "a scan by the due time returns the first ones in their order", (driver) => ({
+    put: (key, value, expected, options) => driver.put(key, value, expected, { dueAt: null, ...options }),
+  })),
   mutant("ignores tags", "a scan selects by tags", (driver) => ({
     scan: ({ kind, partition }, page, options) => driver.scan({ kind, partition }, page, options),
   })),

@@ -1,6 +1,6 @@
-import type { RecordKey, RecordKind, ScanFilter, StoreDriver } from "../../../src/store/driver/driver.js";
+import type { RecordKey, RecordKind, ScanFilter, StoreDriver, Version } from "../../../src/store/driver/driver.js";
 import { type Cases, create, freshName, LONG_MS, leaseOf, replace, scanAll } from "./bench.js";
-import { check, checkEqual } from "./check.js";
+import { check, checkEqual, checkPresent } from "./check.js";
 
 const IDS = ["one", "two"];
 
@@ -99,6 +99,55 @@ export const scanCases: Cases = {
       const rule = "a scan returns each value at least up to valueLength, except for its last two characters";
       checkEqual(rule, Object.fromEntries(begins), Object.fromEntries(expected));
     }
+  },
+
+  async "a scan by the due time returns the first ones in their order"({ driver, key: { kind, partition } }) {
+    const keyOf = (id: string) => ({ kind, partition, id });
+    const versions = new Map<string, Version>();
+    const due = { late: 1_900_000_000_300, first: -5, tie: 7, "tie:": 7, none: undefined, gone: 3 };
+    for (const [id, dueAt] of Object.entries(due))
+      versions.set(id, await create(driver, keyOf(id), id, { dueAt, tags: { a: "1" } }));
+    await create(driver, { kind, partition: `${partition}x`, id: "one" }, "of another partition", { dueAt: 1 });
+    await create(driver, { kind: "client", partition, id: "one" }, "of another kind", { dueAt: 1 });
+    await driver.delete(keyOf("gone"));
+    const select = async (dueUntil: number, limit = 10) => {
+      const { items, cursor, total } = await driver.scan({ kind, partition, dueUntil }, { limit });
+      return { total, cursor, items: items.map(({ key, value, dueAt }) => [key.id, value, dueAt]) };
+    };
+    const rule = "a scan by dueUntil returns the records that are due then, the lowest first, and how many there are";
+    const [first, late] = [
+      ["first", "first", -5],
+      ["late", "late", 1_900_000_000_300],
+    ];
+    checkEqual(rule, await select(-6), { total: 0, items: [] });
+    checkEqual(rule, await select(6), { total: 1, items: [first] });
+    const { total, items } = await select(7);
+    const ties = [first, ["tie", "tie", 7], ["tie:", "tie:", 7]];
+    checkEqual(rule, { total, items: items.toSorted() }, { total: 3, items: ties });
+    checkEqual(rule, await select(1_900_000_000_300, 1), { total: 4, items: [first] });
+    checkEqual(rule, (await select(1_900_000_000_300)).items.at(-1), late);
+    const put = async (id: string, options: object) =>
+      versions.set(
+        id,
+        await replace(driver, keyOf(id), `${id} again`, checkPresent(rule, versions.get(id), "one"), options),
+      );
+    await put("first", {});
+    const kept = "put without dueAt leaves the one of the version before";
+    checkEqual(kept, (await select(0)).items, [["first", "first again", -5]]);
+    await put("first", { dueAt: 8 });
+    await put("late", { dueAt: null });
+    checkEqual("put replaces dueAt, and null removes it", (await select(2_000_000_000_000)).items.at(-1), [
+      "first",
+      "first again",
+      8,
+    ]);
+    await driver.delete(keyOf("first"));
+    await create(driver, keyOf("first"));
+    checkEqual("a record does not inherit the dueAt of a deleted one", (await select(2_000_000_000_000)).total, 2);
+    if (driver.touch) await driver.touch(keyOf("tie"));
+    checkEqual("touch leaves dueAt", (await select(2_000_000_000_000)).total, 2);
+    const { items: cut } = await driver.scan({ kind, partition, dueUntil: 7 }, { limit: 1, valueLength: 3 });
+    check("a scan by dueUntil returns each value at least up to valueLength", cut[0]?.value[0] === "t", "t", cut);
   },
 
   async "a put replaces the tags"({ driver, key }) {

@@ -65,7 +65,7 @@ describe("a client by its shape", () => {
   it("gets texts alone, and no name of a prepared statement", async () => {
     const { requested, query } = recorder([{ version: "1" }]);
     await postgresDriver({ query }).put(KEY, "v", undefined, { expiresInMs: 1500, tags: { a: "b" } });
-    expect(requested[0]?.values).toEqual(["grant", "70", "69", "v", '{"a":"b"}', "1500"]);
+    expect(requested[0]?.values).toEqual(["grant", "70", "69", "v", '{"a":"b"}', "1500", null]);
   });
 });
 
