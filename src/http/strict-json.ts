@@ -59,6 +59,15 @@ export function deleteNulls(object: JsonObject, names: readonly string[] = Objec
   return object;
 }
 
+/** Deletes members that are null, "" or [], except those that are needed; returns the same object. */
+export function deleteEmpty(object: JsonObject, needed: readonly string[]): JsonObject {
+  for (const [name, value] of Object.entries(object)) {
+    const isEmpty = value === null || value === "" || (Array.isArray(value) && value.length === 0);
+    if (isEmpty && !needed.includes(name)) delete object[name];
+  }
+  return object;
+}
+
 function readDouble(text: string): number | undefined {
   const value = Number(text);
   return Number.isFinite(value) ? value : undefined;

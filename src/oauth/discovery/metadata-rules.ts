@@ -2,7 +2,7 @@ import { parseUrl } from "../../http/address.js";
 import { checkAddress, type PeerPolicy } from "../../http/address-class.js";
 import { type BufferedResponse, strictObject } from "../../http/buffered-response.js";
 import { refusalError } from "../../http/refuse.js";
-import { deleteNulls, isJsonObject } from "../../http/strict-json.js";
+import { deleteEmpty, deleteNulls, isJsonObject } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { TraceEntry } from "../http/trace.js";
@@ -36,9 +36,15 @@ export interface ServerDiscovery {
 /** A metadata document before its checks. */
 export type MetadataDocument = Record<string, unknown>;
 
-/** Reads a document without the members that are null. @throws as {@link strictObject} */
+/** Members whose emptiness says something: an issuer without PKCE methods, a server that takes tokens in no way (RFC 9728). */
+const NEEDED = [
+  ...["issuer", "resource", "authorization_endpoint", "token_endpoint"],
+  ...["code_challenge_methods_supported", "bearer_methods_supported"],
+];
+
+/** Reads a document without the members that are null or empty. @throws as {@link strictObject} */
 export function readDocument(reply: BufferedResponse): MetadataDocument {
-  return deleteNulls(strictObject(reply));
+  return deleteEmpty(deleteNulls(strictObject(reply)), NEEDED);
 }
 
 /** Field readers for both kinds of checks. */
@@ -139,24 +145,20 @@ function readIssuerMetadata(document: MetadataDocument, url: string, discovery: 
     throw complain("mtls_endpoint_aliases", "must be an object (RFC 8705 section 5)");
   const endpoint = (field: string) =>
     (aliases && address(field, aliases, `mtls_endpoint_aliases.${field}`)) ?? address(field);
-  // Some servers have an empty text in place of an endpoint that they do not have.
-  const optional = (field: string, read: (field: string) => string | undefined = endpoint) =>
-    document[field] === "" ? undefined : read(field);
   const tokenEndpoint = endpoint("token_endpoint");
   if (tokenEndpoint === undefined) throw complain("token_endpoint", "is required to get a token (RFC 8414 section 2)");
-  const scopes = document["scopes_supported"];
+  const scopes = list("scopes_supported");
   return {
     issuer,
     namedIssuer: discovery.namedIssuer,
     tokenEndpoint,
-    registrationEndpoint: optional("registration_endpoint"),
-    introspectionEndpoint: optional("introspection_endpoint"),
-    revocationEndpoint: optional("revocation_endpoint"),
-    endSessionEndpoint: optional("end_session_endpoint", address),
-    deviceAuthorizationEndpoint: optional("device_authorization_endpoint"),
-    jwksUri: optional("jwks_uri", address),
-    scopesSupported:
-      scopes === undefined ? undefined : list("scopes_supported")?.length ? parseLenient(scopes, url) : [],
+    registrationEndpoint: endpoint("registration_endpoint"),
+    introspectionEndpoint: endpoint("introspection_endpoint"),
+    revocationEndpoint: endpoint("revocation_endpoint"),
+    endSessionEndpoint: address("end_session_endpoint"),
+    deviceAuthorizationEndpoint: endpoint("device_authorization_endpoint"),
+    jwksUri: address("jwks_uri"),
+    scopesSupported: scopes && parseLenient(scopes, url),
     grantTypesSupported: list("grant_types_supported"),
     grantProfilesSupported: list("authorization_grant_profiles_supported"),
     tokenEndpointAuthMethods: list("token_endpoint_auth_methods_supported"),
@@ -171,9 +173,9 @@ function readIssuerMetadata(document: MetadataDocument, url: string, discovery: 
 /**
  * Reads `offline_access` alone: a server may list more scopes than `parseScope` accepts, and no other one matters here.
  */
-function parseLenient(scopes: unknown, url: string): readonly string[] {
+function parseLenient(scopes: readonly string[], url: string): readonly string[] {
   return parseScope(
-    (scopes as unknown[]).filter((scope) => scope === "offline_access"),
+    scopes.filter((scope) => scope === "offline_access"),
     "scopes_supported",
     url,
   );

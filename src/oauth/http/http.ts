@@ -84,9 +84,8 @@ export class OAuthHttp {
    *
    * @param beforeSend called right before the request is sent; if it throws, nothing is sent
    * @param prover signs the DPoP proof, if the tokens are to be bound to a key (RFC 9449 section 5)
-   * @param lenient drops invalid members other than the access token (see {@link dropInvalidMembers})
    */
-  fetcher({ signal, beforeSend, prover, lenient }: FetcherOptions) {
+  fetcher({ signal, beforeSend, prover }: FetcherOptions) {
     return async (url: string, init: FetcherInit): Promise<Response> => {
       const headers = new HttpHeaders(init.headers);
       for (const [name, value] of Object.entries(this.#headers)) headers.set(name, value);
@@ -100,7 +99,7 @@ export class OAuthHttp {
       try {
         const reply = await this.#once(request, signal, { mask }).catch(rethrowTruncated);
         prover?.nonces.learn(url, reply.response.headers);
-        return normalizeResponse(requireUncompressed(reply), lenient === true, sent);
+        return normalizeResponse(requireUncompressed(reply), sent);
       } catch (error) {
         throw isAgentAuthError(error) ? maskError(error, mask) : error;
       }
@@ -166,7 +165,6 @@ interface FetcherOptions {
   signal: AbortSignal | undefined;
   beforeSend?: (() => void) | undefined;
   prover?: Prover | undefined;
-  lenient?: boolean | undefined;
 }
 
 interface FetcherInit {

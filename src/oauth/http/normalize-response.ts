@@ -4,6 +4,7 @@ import { HttpHeaders } from "../../http/http-headers.js";
 import { HttpResponse } from "../../http/http-response.js";
 import { isResponse } from "../../http/own-fetch.js";
 import { refusalError } from "../../http/refuse.js";
+import { deleteEmpty } from "../../http/strict-json.js";
 import { Redactor } from "../../redact.js";
 
 /**
@@ -13,14 +14,14 @@ import { Redactor } from "../../redact.js";
  *
  * @param secrets those of the request: see {@link secretsSentBefore}
  */
-export function normalizeResponse(reply: BufferedResponse, lenient: boolean, secrets: Redactor): Response {
-  const answer = normalize(reply, lenient, secrets);
+export function normalizeResponse(reply: BufferedResponse, secrets: Redactor): Response {
+  const answer = normalize(reply, secrets);
   secretsByResponse.set(answer, secrets);
   textByResponse.set(answer, reply.text);
   return answer;
 }
 
-function normalize(reply: BufferedResponse, lenient: boolean, secrets: Redactor): Response {
+function normalize(reply: BufferedResponse, secrets: Redactor): Response {
   const { response, text } = reply;
   if (text === "") return withBody(response.status, response, null);
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(response.headers.get("content-type") ?? "");
@@ -29,10 +30,11 @@ function normalize(reply: BufferedResponse, lenient: boolean, secrets: Redactor)
   normalizeOptional(members);
   const { scope } = members;
   if (Array.isArray(scope) && scope.every((one) => typeof one === "string")) members["scope"] = scope.join(" ");
-  if (members["access_token"] !== undefined) setIdTokenAside(members);
   maskTokenType(members, secrets);
-  if (lenient) dropInvalidMembers(members);
-  checkLife(members, reply.url);
+  if (members["access_token"] !== undefined) {
+    setIdTokenAside(members);
+    dropInvalidMembers(members);
+  }
   // Many servers omit it where it should be 0, "never" (RFC 7591 section 3.2.1).
   if (typeof members["client_secret"] === "string") members["client_secret_expires_at"] ??= 0;
   const body = JSON.stringify(members);
@@ -53,10 +55,7 @@ const DIGITS = /^\d{1,10}$/;
 
 /** Applies one rule to all members that may be absent. */
 function normalizeOptional(members: Record<string, unknown>): void {
-  for (const [name, value] of Object.entries(members)) {
-    const isEmpty = value === null || value === "" || (Array.isArray(value) && value.length === 0);
-    if (isEmpty && !NEEDED.includes(name)) delete members[name];
-  }
+  deleteEmpty(members, NEEDED);
   for (const name of ["expires_in", ...OPTIONAL_NUMBERS]) {
     const value = members[name];
     if (typeof value === "string" && DIGITS.test(value)) members[name] = Number(value);
@@ -67,15 +66,6 @@ function normalizeOptional(members: Record<string, unknown>): void {
   }
   // Google's name for it, from a draft of RFC 8628.
   if (typeof members["verification_url"] === "string") members["verification_uri"] ??= members["verification_url"];
-}
-
-/** Refuses an `expires_in` that is no number. */
-function checkLife(members: Record<string, unknown>, url: string): void {
-  const life = members["expires_in"];
-  if (life !== undefined && typeof life !== "number") {
-    const rule = "must be a number of seconds, 0 or more";
-    throw refusalError("bad_token_answer", { field: "expires_in", value: life, from: url, rule });
-  }
 }
 
 /** The status that the specifications have for these members: an error is no success, and a token is not created. */
@@ -108,8 +98,9 @@ function setIdTokenAside(members: Record<string, unknown>): void {
 }
 
 /**
- * Drops invalid members other than the access token from the response to a refresh. The issuer has consumed the old
- * refresh token by then, so rejecting the response would end the session.
+ * Drops invalid members that may be absent beside an access token (RFC 6749 section 5.1): its life is then unknown, its
+ * scope the requested one. The issuer has consumed the code or the refresh token by then, so rejecting the response would
+ * end the login.
  */
 function dropInvalidMembers(members: Record<string, unknown>): void {
   const { expires_in: life, refresh_token: refreshToken, scope } = members;

@@ -4,6 +4,7 @@ import { parseIfJson } from "../../http/buffered-response.js";
 import { systemClock } from "../../http/deadline.js";
 import { HttpHeaders } from "../../http/http-headers.js";
 import { isResponse } from "../../http/own-fetch.js";
+import { refusalError } from "../../http/refuse.js";
 import { retryAfter } from "../../http/retry.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { escapeText, MASK, quote, type Redactor } from "../../redact.js";
@@ -139,6 +140,8 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
       return new AgentAuthError("bad_json", `${url}: the response is empty`, { class: "unavailable", url });
     }
     const isHttpError = status !== undefined && status >= 400;
+    const broken = isHttpError ? undefined : brokenMember(thrown, url);
+    if (broken !== undefined) return broken;
     return new AgentAuthError(
       isHttpError ? "http_error" : "bad_token_answer",
       `${url}: ${isHttpError ? `HTTP ${status}${wordsAfter(response, known)}` : escapeText(secretsSentBefore(response).redactKnown(thrown.message))}`,
@@ -151,6 +154,14 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
     );
   }
   return thrown;
+}
+
+/** The refusal of a member that oauth4webapi complains about, without its value: it may be a secret. */
+function brokenMember({ message, cause }: Error, url: string): AgentAuthError | undefined {
+  const [, field, rule] = /^"response" body "(\w+)" property (must .+)$/.exec(message) ?? [];
+  if (field === undefined || rule === undefined) return undefined;
+  const value = (cause as { body?: Record<string, unknown> }).body?.[field] ? "(not shown)" : undefined;
+  return refusalError("bad_token_answer", { field, value, from: url, url, rule });
 }
 
 /** Seconds. */

@@ -109,7 +109,7 @@ export async function refreshTokens(
   if (refreshToken === undefined) throw new TypeError("the grant has no refresh token");
   const known = [grant.tokens.accessToken.reveal()];
   const send = ({ refreshesWithScope, refreshesWithoutResource }: RefreshForm) =>
-    sendAuthenticated({ ...call, lenient: true, known }, async ({ as, client, auth, options, processing }) => {
+    sendAuthenticated({ ...call, known }, async ({ as, client, auth, options, processing }) => {
       const response = await oauth.refreshTokenGrantRequest(as, client, auth, refreshToken, {
         ...options,
         additionalParameters: {
@@ -175,8 +175,6 @@ type AuthenticatedCall = Pick<
   TokenCall,
   "http" | "issuer" | "tokenEndpoint" | "client" | "privateKey" | "prover" | "signal" | "beforeSend" | "onClient"
 > & {
-  /** Whether to drop invalid members other than the access token, rather than reject the response. */
-  lenient?: boolean;
   /** Secrets that the server knows but that this request does not send. */
   known?: readonly string[];
 };
@@ -251,27 +249,19 @@ export function answerOf(
   answer: oauth.TokenEndpointResponse,
   nonce?: string,
 ): TokenAnswer {
-  const complain = (field: string, rule: string, value: unknown = undefined) =>
-    refusalError("bad_token_answer", { field, value, from: call.tokenEndpoint, rule });
-  // An invalid token is not quoted either: it may be a secret.
-  const token = (field: string, value: string | undefined) => {
-    if (value !== undefined && !isToken(value)) {
-      const rule = "must consist of visible ASCII characters, at most 65536 (RFC 6749 appendix A)";
-      throw complain(field, rule, "(not shown)");
-    }
-    return value;
-  };
-  const { access_token, refresh_token, expires_in, scope, token_type } = answer;
+  const { access_token: accessToken, refresh_token, expires_in, scope, token_type } = answer;
   const { tokenEndpoint, acceptedTokenType } = call;
   checkTokenType(token_type, { tokenEndpoint, acceptedTokenType, isBound: call.prover !== undefined });
-  // With 0 the token is for one use.
-  if (expires_in !== undefined && !(expires_in >= 0))
-    throw complain("expires_in", "must be a number of seconds, 0 or more", expires_in);
-  const accessToken = token("access_token", access_token) ?? "";
+  if (!isToken(accessToken)) {
+    const rule = "must consist of visible ASCII characters, at most 65536 (RFC 6749 appendix A)";
+    // An invalid token is not quoted either: it may be a secret.
+    const broken = { field: "access_token", value: "(not shown)", from: tokenEndpoint, rule };
+    throw refusalError("bad_token_answer", broken);
+  }
   const at = issuedAt(Date.parse(response.headers.get("date") ?? ""), call.clock.epoch());
   return {
     accessToken,
-    refreshToken: token("refresh_token", refresh_token),
+    refreshToken: refresh_token,
     idToken: usableIdToken(answer[UNVERIFIED_ID_TOKEN], { ...call, clientId: call.client.clientId, nonce }),
     expiresIn: expires_in ?? lifeOf(accessToken, at),
     scope: typeof scope === "string" ? scope : undefined,

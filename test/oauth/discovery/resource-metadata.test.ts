@@ -322,10 +322,10 @@ describe("what the resource metadata may say", () => {
     expect(result.message).toMatch(/^authorization_servers /);
   });
 
-  it("takes members that are null for those that are missing", async () => {
-    const { resource } = await withMembers({ scopes_supported: null, bearer_methods_supported: null });
+  it.each<[unknown]>([[null], [""], [[]]])("takes members that are %j for those that are missing", async (nothing) => {
+    const { resource } = await withMembers({ scopes_supported: nothing, resource_name: nothing });
     expect(resource).toMatchObject({ scopesSupported: undefined, dpopRequired: false });
-    expect((await withMembers({ authorization_servers: null })).code).toBe("bad_resource_metadata");
+    expect((await withMembers({ authorization_servers: nothing })).code).toBe("bad_resource_metadata");
   });
 
   it.each<[string, unknown]>([

@@ -41,11 +41,15 @@ it.each(["", null])("takes an optional endpoint that is %j for none", async (val
   expect((await withMembers({ token_endpoint: value })).code).toBe(code);
 });
 
-it("takes lists that are null for those that are missing, as programs in Go and Python write them", async () => {
-  const names = ["scopes", "grant_types", "response_types", "token_endpoint_auth_methods", "dpop_signing_alg_values"];
-  const { found } = await withMembers(Object.fromEntries(names.map((name) => [`${name}_supported`, null])));
-  expect(found).toMatchObject({ scopesSupported: undefined, grantTypesSupported: undefined });
-});
+it.each([null, "", []])(
+  "takes lists that are %j for those that are missing, as many programs write them",
+  async (nothing) => {
+    const names = ["scopes", "grant_types", "response_types", "token_endpoint_auth_methods", "dpop_signing_alg_values"];
+    const lists = Object.fromEntries(names.map((name) => [`${name}_supported`, nothing]));
+    const { found } = await withMembers(lists);
+    expect(found).toMatchObject({ scopesSupported: undefined, grantTypesSupported: undefined });
+  },
+);
 
 describe("where an issuer's metadata is looked for", () => {
   it.each([

@@ -84,15 +84,6 @@ const ECHO = (request: { body: string; headers: { authorization?: string | undef
 const replies: [string, Reply][] = [
   ["an answer without a token type", { json: { access_token: "canary-access-token" } }],
   ["an answer with a token that is none", { json: { access_token: "canary access token", token_type: "Bearer" } }],
-  [
-    "an answer with a refresh token that is none",
-    { json: { access_token: "canary-access-token", token_type: "Bearer", refresh_token: "canary refresh" } },
-  ],
-  [
-    "an answer with an odd life",
-    { json: { access_token: "canary-access-token", token_type: "Bearer", expires_in: -1 } },
-  ],
-  ["an answer with odd scopes", { json: { access_token: "canary-access-token", token_type: "Bearer", scope: 7 } }],
   ["a list", { json: ["canary-access-token"] }],
   ["cut JSON", { headers: { "content-type": "application/json" }, text: '{"access_token":"canary-access-token","tok' }],
   [

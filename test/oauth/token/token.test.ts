@@ -214,14 +214,10 @@ describe("the token answer", () => {
     expect(login.outcomes).toMatchObject([{ ok: false }]);
   });
 
-  it.each<[string, unknown]>([
-    ["a number", 7],
-    ["with a line break", "a\nb"],
-  ])("is refused with a refresh token that is %s", async (_what, token) => {
-    expect((await loginWithAnswer({ refresh_token: token })).error).toMatchObject({
-      class: "refused",
-      message: expect.stringContaining("refresh_token"),
-    });
+  it.each([7, {}, "a\nb"])("is used without the refresh token %j, which is none", async (refreshToken) => {
+    const { token, store } = await loginWithAnswer({ refresh_token: refreshToken });
+    expect(token?.value).toBe("access-1");
+    expect((await store.list())[0]?.tokens.refreshToken).toBeUndefined();
   });
 
   it.each([undefined, "", "mac", "DPoP", "N_A", 7, null])("is refused with the token type %j", async (type) => {
@@ -238,6 +234,7 @@ describe("the token answer", () => {
     [0.5, 0.5],
     [0, 0],
     ["0", 0],
+    [" 60", 60],
     [1e300, 365 * 24 * 3600],
     [40_000_000, 365 * 24 * 3600],
   ])("with expires_in %j holds for %d seconds", async (expiresIn, seconds) => {
@@ -245,23 +242,16 @@ describe("the token answer", () => {
     expect(token?.expiresAt).toEqual(new Date(clock.epoch() + seconds * 1000));
   });
 
-  it.each([-5, true, "-5", "3600s", "1e3", " 60", [3600], {}, "99999999999"])(
-    "is refused with expires_in %j",
+  it.each([undefined, null, "", [], -5, true, "-5", "3600s", [3600], {}])(
+    "with expires_in %j holds until the server says no",
     async (expiresIn) => {
-      expect((await loginWithAnswer({ expires_in: expiresIn })).error).toMatchObject({
-        class: "refused",
-        message: expect.stringContaining("expires_in"),
-      });
+      const { token, agent, mcp, issuer, clock } = await loginWithAnswer({ expires_in: expiresIn });
+      expect(token?.expiresAt).toBeUndefined();
+      await clock.sleep(1e12, new AbortController().signal);
+      expect((await agent().token(mcp.url)).value).toBe("access-1");
+      expect(issuer.to("/pool/token")).toHaveLength(1);
     },
   );
-
-  it.each([undefined, null, "", []])("with expires_in %j holds until the server says no", async (expiresIn) => {
-    const { token, agent, mcp, issuer, clock } = await loginWithAnswer({ expires_in: expiresIn });
-    expect(token?.expiresAt).toBeUndefined();
-    await clock.sleep(1e12, new AbortController().signal);
-    expect((await agent().token(mcp.url)).value).toBe("access-1");
-    expect(issuer.to("/pool/token")).toHaveLength(1);
-  });
 
   it.each<[string, Record<string, number>, number | undefined]>([
     ["exp", { exp: 600 }, 600],
@@ -420,9 +410,13 @@ describe("the token answer", () => {
     expect((await agent().login(mcp.url, { scope: "a,b" })).scope).toBe("a,b");
   });
 
-  it("is refused with scopes that are neither a string nor a list of them", async () => {
-    expect((await loginWithAnswer({ scope: [7] })).error).toMatchObject({ class: "refused" });
+  it("takes a list of scopes, and what is none for the requested ones", async () => {
     expect((await loginWithAnswer({ scope: ["a", "b"] })).token?.scope).toBe("a b");
+    const { agent, mcp, issuer } = await startScene();
+    for (const scope of [[7], { a: 1 }, true]) {
+      issuer.tokenAnswer = { scope };
+      expect((await agent().login(mcp.url, { scope: "b c" })).scope).toBe("b c");
+    }
   });
 
   it("counts from the answer's own Date where it agrees with our clock, else from ours", async () => {
