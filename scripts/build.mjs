@@ -109,13 +109,12 @@ async function buildCommandLine(name) {
 
 /** The most frequent commands are small files, which load the program only where they have to. */
 async function buildFrequent() {
-  const toProgram = { filter: /\/(?:groups\/\w+|cached-token)\.js$|^\.\.\/output\// };
+  const toProgram = { filter: /\/groups\/\w+\.js$|fast-path\/cached-\w+\.js$/ };
   const { metafile } = await build({
     ...PROGRAM,
     keepNames: false,
-    entryPoints: ["src/cli/main.ts", "src/cli/fast-path/cached-token.ts"],
+    entryPoints: ["src/cli/main.ts", "src/cli/fast-path/cached-token.ts", "src/cli/fast-path/cached-exec.ts"],
     outbase: "src",
-    packages: "external",
     plugins: [
       {
         name: "to-program",

@@ -4,7 +4,6 @@ import { systemClock } from "../http/deadline.js";
 import { HttpHeaders } from "../http/http-headers.js";
 import { HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
-import { isReference, noteReference } from "../profile/secrets.js";
 import { Redactor } from "../redact.js";
 import { createIo, type Io, PipeClosed } from "./io/io.js";
 import { reportError } from "./output/errors.js";
@@ -12,7 +11,7 @@ import { buildProgram } from "./program.js";
 import { type AgentMode, agentMode } from "./runtime/agent-mode.js";
 import type { Host, RunContext } from "./runtime/context.js";
 import type { CommandDeclaration } from "./runtime/declaration.js";
-import { SECRET_VARIABLES } from "./runtime/environment.js";
+import { withholdSecrets } from "./runtime/environment.js";
 import { EXIT_CODES, exitCodeOf } from "./runtime/exit-codes.js";
 import { cliHint } from "./runtime/hints.js";
 import { createPendingSaves } from "./runtime/pending-saves.js";
@@ -36,14 +35,7 @@ export async function run(
   });
   const redactor = new Redactor();
   hideSecretWords(words, redactor);
-  for (const name of SECRET_VARIABLES) {
-    const value = io.env[name] ?? "";
-    // A reference to a secret is none.
-    if (isReference(value)) noteReference(value, io.env);
-    else redactor.add(value);
-    // A browser or another program that we start must not find our secrets in its environment.
-    delete (host.env as Record<string, string | undefined>)[name];
-  }
+  withholdSecrets(io.env, host.env, redactor);
   const { clock = systemClock, execPath, argv: [, script] = [] } = host;
   const pendingSaves = createPendingSaves(clock);
   const onDelay = () => io.with({ quiet: false }).say("Saving a refreshed token before exiting…");

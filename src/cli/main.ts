@@ -22,6 +22,11 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
     const exitCode = await printCachedToken(argv, host);
     if (exitCode !== undefined) return exitCode;
   }
+  if (argv[0] === "exec") {
+    const { execWithCachedToken } = await import("./fast-path/cached-exec.js");
+    const exitCode = await execWithCachedToken(argv, host);
+    if (exitCode !== undefined) return exitCode;
+  }
   const isPrinted = await printRootHelp(argv, host);
   const exitCode = isPrinted ? 0 : await run(argv, host);
   if (argv.length === 0) {

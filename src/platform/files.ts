@@ -24,8 +24,10 @@ export function retryWhileBusy<T>(work: () => T): T {
     try {
       return work();
     } catch (error) {
+      if (!isContention(error)) throw error;
+      // Node loads the clock when it is first read.
       until ??= performance.now() + RETRY_MS;
-      if (!isContention(error) || performance.now() > until) throw error;
+      if (performance.now() > until) throw error;
       block(pause);
     }
   }

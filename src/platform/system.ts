@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import type { spawn } from "node:child_process";
 import { userInfo } from "node:os";
 import { pasting, type Shell } from "../redact.js";
 
@@ -98,7 +98,7 @@ export function withoutOurs(env: Env): NodeJS.ProcessEnv {
  * each argument for the `cmd.exe` that runs them. Call it at once: an error is an event of the child.
  */
 export async function loadSpawn(): Promise<typeof spawn> {
-  if (system.name !== "win32") return spawn;
+  if (system.name !== "win32") return process.getBuiltinModule("node:child_process").spawn;
   const { crossSpawn } = await import("#packages/cross-spawn");
   return crossSpawn as typeof spawn;
 }

@@ -190,15 +190,15 @@ function profileEntries(profile: Sourced, config: Config, home: string | undefin
 }
 
 function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from: string): ApiTokenSetting | undefined {
+  const { api_token: reference, sandbox_token: sandbox, base_url: bound } = entries;
+  // It is kept from other programs also where it is not used, or not for this service.
+  noteReference(reference ?? "", env);
   const inEnv = env["AGENTAUTH_API_TOKEN"]?.replace(/[\r\n]+$/, "");
   if (inEnv) {
     const source = "AGENTAUTH_API_TOKEN";
     return isReference(inEnv) ? referencedSecret(inEnv, source, env) : { read: () => inEnv, source };
   }
-  const { api_token: reference, sandbox_token: sandbox, base_url: bound } = entries;
   if (reference === undefined && sandbox === undefined) return undefined;
-  // It is kept from other programs also where it is not for this service.
-  noteReference(reference ?? "", env);
   const named = { reference: { value: reference ?? "(that of the sandbox)", source: from } };
   // A profile's token goes to the profile's service alone, whatever sets another base URL.
   if (baseUrl && (bound === undefined || new URL(bound).origin !== new URL(baseUrl.value).origin)) {

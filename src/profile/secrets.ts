@@ -1,4 +1,4 @@
-import { type SpawnSyncOptionsWithStringEncoding, spawnSync } from "node:child_process";
+import type { SpawnSyncOptionsWithStringEncoding } from "node:child_process";
 import { existsSync } from "node:fs";
 import { AgentAuthError, abortedError, usageError } from "../errors.js";
 import { commandWords } from "../login/command-words.js";
@@ -185,6 +185,7 @@ export function secretLineSync(words: readonly string[], options: CommandOptions
     timeout: limitOf(options),
     windowsHide: true,
   };
+  const { spawnSync } = process.getBuiltinModule("node:child_process");
   const { error, ...ended } = spawnSync(program, args, run);
   return oneLine(
     outputOf(words, { ...ended, code: (error as NodeJS.ErrnoException | undefined)?.code }, options),

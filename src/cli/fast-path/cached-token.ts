@@ -1,7 +1,6 @@
-import { Writable } from "node:stream";
 import { AccessToken, coversScope, isFresh } from "../../oauth/model/grant.js";
 import { parseMcpUrl } from "../../oauth/model/resource.js";
-import { readEnv } from "../../platform/system.js";
+import { type Env, readEnv } from "../../platform/system.js";
 import { outletOf } from "../../profile/connection-settings.js";
 import { resolveSettings } from "../../profile/resolve-settings.js";
 import { homeFolder } from "../../profile/settings.js";
@@ -19,7 +18,7 @@ import type { Host } from "../runtime/context.js";
  * @returns the exit code; undefined where nothing was printed and the whole program has to decide
  */
 export async function printCachedToken(argv: readonly string[], host: Host): Promise<number | undefined> {
-  const text = await cachedToken(argv, host.env, host.clock?.epoch());
+  const text = await cachedToken(argv, readEnv(host.env), host.clock?.epoch());
   if (text === undefined) return undefined;
   // A failed write also emits "error", which would end the process.
   host.stdout.on("error", () => {});
@@ -34,20 +33,28 @@ export async function printCachedToken(argv: readonly string[], host: Host): Pro
 /**
  * What a `token` command line prints when a token is stored in a file and fresh.
  *
- * Every rule about settings, files and tokens is the program's own. What one of them rejects is left to the whole
- * program, which meets it again and reports it.
- *
  * @param now Unix milliseconds
  * @returns undefined where the arguments, the settings or the stored token are not as simple as that
  */
-export async function cachedToken(
-  argv: readonly string[],
-  env: Host["env"],
-  now = Date.now(),
-): Promise<string | undefined> {
-  const given = readArguments(argv);
-  const set = readEnv(env);
-  if (given === undefined || set["AGENTAUTH_LOG"]) return undefined;
+export async function cachedToken(argv: readonly string[], env: Env, now = Date.now()): Promise<string | undefined> {
+  const given = argv[0] === "token" ? readArguments(argv.slice(1), "--format") : undefined;
+  const format = FORMATS.find((known) => known === (given?.own ?? "raw"));
+  const token = given && format && (await freshToken(given, env, now));
+  try {
+    return token && formatToken(format, token, { now, ...UNKNOWN_ASKER });
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The token that is stored in a file for a server, if it is fresh.
+ *
+ * Every rule about settings, files and tokens is the program's own. What one of them rejects is left to the whole
+ * program, which meets it again and reports it.
+ */
+export async function freshToken(given: Arguments, set: Env, now = Date.now()): Promise<AccessToken | undefined> {
+  if (set["AGENTAUTH_LOG"]) return undefined;
   try {
     const home = homeFolder(set);
     const config = readConfig(home);
@@ -62,7 +69,7 @@ export async function cachedToken(
     if (!grant || !isFresh(grant, now, given.minTtl) || !coversScope(grant, given.scope)) return undefined;
     if (grant.proofKey !== undefined) return undefined;
     if (issuer !== undefined && grant.issuer !== issuer.value) return undefined;
-    return formatToken(given.format, new AccessToken(grant), { now, ...UNKNOWN_ASKER });
+    return new AccessToken(grant);
   } catch {
     return undefined;
   }
@@ -70,45 +77,42 @@ export async function cachedToken(
 
 /** Those that read nothing but the token. */
 const FORMATS = ["raw", "header", "headers-json", "json", "env"] as const;
-const VALUES = ["--format", "--min-ttl", "--profile", "--scope"];
+const VALUES = ["--min-ttl", "--profile", "--scope"];
 /** They decide about a login and its messages. */
 const SWITCHES = ["--login", "--no-login", "--no-input", "--quiet", "-q"];
 
 interface Arguments {
   url: string;
-  format: (typeof FORMATS)[number];
+  /** The value of the command's own flag. */
+  own: string | undefined;
   minTtl: number | undefined;
   scope: string[] | undefined;
   profile: { profile?: string };
 }
 
-/** An ambiguous or wrong argument is left to the parser. */
-function readArguments([command, ...words]: readonly string[]): Arguments | undefined {
-  if (command !== "token" || (words.includes("--login") && words.includes("--no-login"))) return undefined;
+/** The arguments of a command with one flag of its own; an ambiguous or wrong one is left to the parser. */
+export function readArguments(words: readonly string[], own: string): Arguments | undefined {
+  if (words.includes("--login") && words.includes("--no-login")) return undefined;
   const values = new Map<string, string>();
   const operands: string[] = [];
   for (let at = 0; at < words.length; at++) {
     const word = words[at] ?? "";
     if (SWITCHES.includes(word)) continue;
     const [, name = word, inline] = /^(--[a-z-]+)=(.*)$/s.exec(word) ?? [];
-    if (VALUES.includes(name)) {
+    if (name === own || VALUES.includes(name)) {
       const value = inline ?? words[++at] ?? "";
       if (values.has(name) || value === "" || value.startsWith("-")) return undefined;
       values.set(name, value);
     } else operands.push(word);
   }
   // Flags that are not known here are among them.
-  return operands.length === 1 ? checkValues(operands[0] ?? "", values) : undefined;
-}
-
-function checkValues(url: string, values: ReadonlyMap<string, string>): Arguments | undefined {
-  const [name = "raw", minTtl] = [values.get("--format"), values.get("--min-ttl")];
-  const format = FORMATS.find((known) => known === name);
-  if (format === undefined || (minTtl !== undefined && !/^\d{1,9}$/.test(minTtl))) return undefined;
+  const [url] = operands;
+  const minTtl = values.get("--min-ttl");
+  if (url === undefined || operands.length > 1 || (minTtl !== undefined && !/^\d{1,9}$/.test(minTtl))) return undefined;
   const profile = values.get("--profile");
   return {
     url,
-    format,
+    own: values.get(own),
     minTtl: minTtl === undefined ? undefined : Number(minTtl),
     scope: values.get("--scope")?.split(" ").filter(Boolean),
     profile: profile === undefined ? {} : { profile },
@@ -118,6 +122,7 @@ function checkValues(url: string, values: ReadonlyMap<string, string>): Argument
 /** Has the whole program report why stdout cannot be written; by then the stream itself only reports that it is closed. */
 async function reportFailure(error: unknown, argv: readonly string[], host: Host): Promise<number> {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : new Error(String(error));
+  const { Writable } = process.getBuiltinModule("node:stream");
   const program = await import("../groups/tokens.js");
   const withFailedOutput: Host = {
     get stdin() {

@@ -1,4 +1,6 @@
 import type { Env } from "../../platform/system.js";
+import { isReference, noteReference } from "../../profile/secrets.js";
+import type { Redactor } from "../../redact.js";
 
 /** The environment variables that are read, each with what it does: for help, documentation and `agentauth commands`. */
 export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = [
@@ -40,7 +42,7 @@ export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = 
 ];
 
 /** The variables whose values are secrets, or say where secrets are. */
-export const SECRET_VARIABLES = [
+const SECRET_VARIABLES = [
   "AGENTAUTH_API_TOKEN",
   "AGENTAUTH_CLIENT_SECRET",
   "AGENTAUTH_ID_TOKEN",
@@ -49,6 +51,22 @@ export const SECRET_VARIABLES = [
   "AGENTAUTH_STORE_URL",
   "AGENTAUTH_SUBJECT_TOKEN",
 ];
+
+/**
+ * Masks these secrets, and keeps them from the programs that we start: a browser must not find them in its environment.
+ *
+ * @param env the environment of the run
+ * @param inherited that of the process
+ */
+export function withholdSecrets(env: Env, inherited: Env, redactor: Redactor): void {
+  for (const name of SECRET_VARIABLES) {
+    const value = env[name] ?? "";
+    // A reference to a secret is none.
+    if (isReference(value)) noteReference(value, env);
+    else redactor.add(value);
+    delete (inherited as Record<string, string | undefined>)[name];
+  }
+}
 
 /** Whether a CI job runs us: its variable is set, and not to what turns a switch off. */
 export function isCi(env: Env): boolean {

@@ -2,11 +2,13 @@ import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, symlinkSync, 
 import { dirname, join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { execWithCachedToken } from "../../../src/cli/fast-path/cached-exec.js";
 import { cachedToken } from "../../../src/cli/fast-path/cached-token.js";
 import { commands, run } from "../../../src/cli/groups/tokens.js";
 import { main } from "../../../src/cli/main.js";
 import type { Host } from "../../../src/cli/runtime/context.js";
 import type { Grant } from "../../../src/oauth/model/grant.js";
+import { readEnv } from "../../../src/platform/system.js";
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { madeGrant } from "../../helpers/grant.js";
@@ -64,7 +66,7 @@ async function outcome(way: (argv: string[], host: Host) => Promise<number>, arg
 /** The whole program, as it runs where the quick way gives up. */
 const runWhole = (argv: string[], host: Host) => run(argv, host, commands);
 
-const quickly = (argv: string[], env: Env = {}) => cachedToken(argv, { AGENTAUTH_HOME: home, ...env });
+const quickly = (argv: string[], env: Env = {}) => cachedToken(argv, readEnv({ AGENTAUTH_HOME: home, ...env }));
 
 /** Both ways of running a command line, which must come to the same. */
 async function both(argv: string[], env: Env = {}) {
@@ -372,6 +374,54 @@ it("an output that cannot be written is reported by the whole program", async ()
   const host: Host = { stdin: Readable.from([]), stdout, stderr, env, ...rest, exit };
   expect(await main(["token", MCP], host)).toBe(8);
   expect(texts.join("")).toMatch(/^error: the output cannot be written: ENOSPC/);
+});
+
+describe("exec with a token that is stored and fresh", () => {
+  /** Prints all that it gets, and ends with 3. */
+  const PRINTER = ["--", "sh", "-c", 'env | sort; printf %s "$AGENTAUTH_TOKEN" | base64; exit 3'];
+  const SECRETS = { AGENTAUTH_API_TOKEN: "api-token-1", AGENTAUTH_CLIENT_SECRET: "env:OURS", OURS: "client-secret" };
+
+  /** Runs both ways, and shows whether the program was needed. */
+  async function exec(args: string[], env: Env = {}) {
+    const argv = ["exec", ...args];
+    const { code: quick } = await outcome(
+      async (words, host) => (await execWithCachedToken(words, host)) ?? -1,
+      argv,
+      env,
+    );
+    return { quick, ...(await both(argv, env)) };
+  }
+
+  it.each<[string, string[], Env?]>([
+    ["the address alone", [MCP, ...PRINTER]],
+    ["what the token has to be", [MCP, "--min-ttl=7", "--scope", "read", "--no-login", "-q", ...PRINTER]],
+    ["another variable", [MCP, "--as", "OTHER", ...PRINTER]],
+    ["a variable of ours", [MCP, "--as", "AGENTAUTH_API_TOKEN", ...PRINTER], SECRETS],
+    ["secrets in variables, and one that a profile names", [MCP, ...PRINTER], { ...SECRETS, THEIRS: "profile-secret" }],
+    ["secrets that a profile names", [MCP, ...PRINTER], { THEIRS: "profile-secret" }],
+  ])("with %s runs the command without the program, which keeps the same from it", async (_name, args, env) => {
+    settings({ profiles: { default: { base_url: "https://service.example", api_token: "env:THEIRS" } } });
+    await save(kept());
+    const { quick, code, stdout, stderr } = await exec(args, env);
+    expect({ quick, code, stderr }).toEqual({ quick: 3, code: 3, stderr: "" });
+    // Masked as it is, and in base64.
+    expect(stdout.match(/\*{8}/g)).toHaveLength(args.includes("--as") ? 1 : 2);
+    expect(stdout).not.toMatch(/api-token|OURS|THEIRS|access-token|YWNjZXNzLXRva2Vu/);
+  });
+
+  it.each<[string, string[], quick: number, number]>([
+    ["a command that is not there", [MCP, "--", "/no/such/command"], 127, 127],
+    ["a command that a signal ends", [MCP, "--", "sh", "-c", "kill -TERM $$"], 143, 143],
+    ["a variable that is none", [MCP, "--as", "A B", ...PRINTER], -1, 2],
+    ["a flag of token", [MCP, "--format", "raw", ...PRINTER], -1, 2],
+    ["a broker", ["--broker", `a=${MCP}`, "--listen", "nowhere", ...PRINTER], -1, 2],
+    ["no command", [MCP, "--"], -1, 2],
+    ["no --", [MCP, "true"], -1, 2],
+    ["a scope that was not granted", [MCP, "--scope", "admin", ...PRINTER], -1, 4],
+  ])("of %s comes to what the whole program comes to", async (_name, args, quick, code) => {
+    await save(kept());
+    expect(await exec(args)).toMatchObject({ quick, code });
+  });
 });
 
 it("a reader that has closed the pipe is no failure", async () => {

@@ -3,17 +3,24 @@ import { closeSync, constants, fstatSync, mkdtempSync, openSync, rmSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
-import { usageError } from "../../../errors.js";
+import { type AgentAuthError, usageError } from "../../../errors.js";
 import { runnableFileText, shellSyntax } from "../../../platform/shell.js";
 import { loadSpawn, system, withVariable } from "../../../platform/system.js";
 import { withoutSecretVariables } from "../../../profile/secrets.js";
 import { quote } from "../../../redact.js";
 import type { Io, OutStream } from "../../io/io.js";
 import { fileOf } from "../../io/stream.js";
+import { outputError } from "../../io/write-all.js";
 import { formatError } from "../../output/errors.js";
 import { agentMode } from "../../runtime/agent-mode.js";
 import type { AcquiredProcess, CommandContext, ProcessSignals } from "../../runtime/context.js";
+import { exitCodeOf } from "../../runtime/exit-codes.js";
 import { createMasker } from "./masker.js";
+
+/** What is needed of a run. */
+type ChildContext = Pick<CommandContext, "io" | "redactor" | "signal" | "signals" | "acquireProcess"> & {
+  pendingSaves: Pick<CommandContext["pendingSaves"], "settled">;
+};
 
 /** What a command gets beside our environment. */
 export interface Handover {
@@ -34,6 +41,31 @@ export interface ChildResult {
 
 /** How long a reader that has stopped reading may delay the exit after a signal. */
 const GRACE_MS = 2000;
+
+/** Runs a command in our place, and reports a failure. @param stop called when it has ended @returns the exit code */
+export async function runCommand(
+  command: readonly string[],
+  handover: Handover,
+  context: ChildContext,
+  stop?: () => Promise<void>,
+): Promise<number> {
+  const own = context.acquireProcess();
+  try {
+    const { exitCode, lost, isStuck } = await runChild(command, handover, context, own).finally(stop);
+    if (isStuck) {
+      await context.pendingSaves.settled();
+      own.exit(exitCode);
+    }
+    if (lost === undefined || exitCode !== 0) return exitCode;
+    const error = outputError("the command's output cannot be passed on", lost);
+    return await report(error, exitCodeOf(error.class), context);
+  } catch (error) {
+    if (!isStartFailure(error)) throw error;
+    return await reportStartFailure(command[0] ?? "", error, context);
+  } finally {
+    own.release();
+  }
+}
 
 /**
  * Runs a program, and waits until it has ended and all its output is passed on.
@@ -136,15 +168,17 @@ export function isStartFailure(error: unknown): boolean {
 }
 
 /** Reports why a command did not start. @returns the exit code */
-export async function reportStartFailure(
-  command: string,
-  cause: unknown,
-  { io, redactor }: CommandContext,
-): Promise<number> {
+export function reportStartFailure(command: string, cause: unknown, context: ReportContext): Promise<number> {
   const { code = "no reason reported" } = cause as NodeJS.ErrnoException;
   const { exitCode, what, hint } = explain(code);
   const message = `the command ${quote(command)} ${what} (${code})`;
-  const error = usageError(message, hint, cause);
+  return report(usageError(message, hint, cause), exitCode, context);
+}
+
+type ReportContext = Pick<ChildContext, "io" | "redactor">;
+
+/** Reports an error. @returns the exit code */
+async function report(error: AgentAuthError, exitCode: number, { io, redactor }: ReportContext): Promise<number> {
   const json = io.env["AGENTAUTH_ERRORS"] === "json" || agentMode(io.env, io.stdout) !== undefined;
   const text = formatError(error, { json, colors: io.stderr.colors, redactor, exitCode });
   // If stderr is closed, the exit code alone reports the failure.

@@ -9,9 +9,8 @@ import { tokenOf } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { checkHandOver } from "../../clients/token-formats.js";
 import type { AgentFlags } from "../../flags/agent.js";
-import { outputError } from "../../io/write-all.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { type Handover, isStartFailure, reportStartFailure, runChild } from "./child.js";
+import { runCommand } from "./child.js";
 import { encodingsOf } from "./masker.js";
 
 /** Options of `exec`. */
@@ -81,30 +80,6 @@ async function runWithBroker(
     return await runCommand(command, { variable }, context, () => close(0).finally(removeFolder));
   } finally {
     removeFolder();
-  }
-}
-
-/** Runs a command in our place. @param stop called when it has ended @returns its exit code */
-async function runCommand(
-  command: readonly string[],
-  handover: Handover,
-  context: CommandContext,
-  stop?: () => Promise<void>,
-): Promise<number> {
-  const own = context.acquireProcess();
-  try {
-    const { exitCode, lost, isStuck } = await runChild(command, handover, context, own).finally(stop);
-    if (isStuck) {
-      await context.pendingSaves.settled();
-      own.exit(exitCode);
-    }
-    if (lost && exitCode === 0) throw outputError("the command's output cannot be passed on", lost);
-    return exitCode;
-  } catch (error) {
-    if (!isStartFailure(error)) throw error;
-    return await reportStartFailure(command[0] ?? "", error, context);
-  } finally {
-    own.release();
   }
 }
 
