@@ -60,16 +60,16 @@ export async function startPrinting([program, ...words], env = {}) {
  *
  * @param program its name; `debian` is its package, where that has another name
  * @param files what is written into the folder, by name, once the folder is known
- * @param words its arguments, once the folder is known
+ * @param words its arguments, and `env` its variables, once the folder is known
  */
-export async function startProgram({ program, debian = program, port, files = () => ({}), words, env = {} }) {
+export async function startProgram({ program, debian = program, port, files = () => ({}), words, env = () => ({}) }) {
   requireProgram(program, debian);
   const work = mkdtempSync(join(tmpdir(), "agentauth-foreign-"));
   // A program that root starts may run as another user.
   chmodSync(work, 0o755);
   for (const [name, text] of Object.entries(files(work))) writeFileSync(join(work, name), text);
   const child = spawn(program, words(work), {
-    env: { ...process.env, PATH: PROGRAMS, ...env },
+    env: { ...process.env, PATH: PROGRAMS, ...env(work) },
     cwd: work,
     // Standard output is the line that the runner reads.
     stdio: ["ignore", 2, 2],

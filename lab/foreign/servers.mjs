@@ -186,26 +186,35 @@ export async function startOidcProvider(settings = {}, algorithm = "ES256") {
 }
 
 /** An MCP server in Express that introspects the tokens of an issuer that has it alone. */
-export async function startIntrospecting(issuer, endpoint) {
+export function startIntrospecting(issuer, endpoint, options) {
+  const credentials = { clientId: "server", clientSecret: "a-secret-of-the-server" };
+  const introspection = { ...credentials, endpoint, allowMissingAudience: true };
+  return startGuarded(issuer, { introspection, readSubject: ({ username }) => username, ...options });
+}
+
+/** An MCP server in Express that verifies the tokens of an issuer by the helper of the package. */
+export async function startGuarded(
+  issuer,
+  { introspection, host = "127.0.0.1", readSubject = ({ sub }) => sub, scopes = ["mcp"] },
+) {
   const { default: express } = await import("express");
   const { createResourceServer } = await import("../../dist/resource-server/index.js");
   let url;
   const { close } = await startHttp((origin) => {
-    url = `${origin}/mcp`;
-    const credentials = { clientId: "server", clientSecret: "a-secret-of-the-server" };
+    url = `${origin.replace("127.0.0.1", host)}/mcp`;
     const guard = createResourceServer({
       resource: url,
       authorizationServers: [issuer],
-      introspection: { ...credentials, endpoint, allowMissingAudience: true },
-      requiredScopes: ["mcp"],
+      introspection,
+      requiredScopes: scopes,
       log: (event) => console.error(event),
     });
     const app = express();
     app.use(guard.middleware());
     app.all("/mcp", (request, response) =>
-      answerMcp(request, response, ({ authInfo }) => authInfo.extra.claims.username),
+      answerMcp(request, response, ({ authInfo }) => readSubject(authInfo.extra.claims)),
     );
     return app;
   });
-  return { url, close };
+  return { ...SAID, url, close };
 }

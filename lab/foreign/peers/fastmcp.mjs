@@ -1,7 +1,5 @@
 // FastMCP for TypeScript and for Python, whose OAuth proxies register clients, and log them in at an issuer that has one client:
 // oidc-provider.
-import { once } from "node:events";
-import { connect } from "node:net";
 import { join } from "node:path";
 import { folder, freePort, startPrinting, versionOf } from "../peer.mjs";
 import { pythonWith } from "../python.mjs";
@@ -59,7 +57,10 @@ async function startPython() {
 /** Consents, as the button of its page does. */
 async function browse(browser, address) {
   const { url, text } = await browser.open(address);
-  const fields = [...text.matchAll(/name="(txn_id|csrf_token)" value="([^"]*)"/g)].map(([, name, value]) => [name, value]);
+  const fields = [...text.matchAll(/name="(txn_id|csrf_token)" value="([^"]*)"/g)].map(([, name, value]) => [
+    name,
+    value,
+  ]);
   await browser.open(url, {
     method: "POST",
     headers: { "content-type": "application/x-www-form-urlencoded", origin: url.origin },
