@@ -15,9 +15,9 @@ const PACKAGES = /^(?:conf|configstore|fs-extra|graceful-fs|cosmiconfig|rc)$/;
 const ELSEWHERE: Readonly<Record<string, string>> = {
   "store/private/private-file.ts": "the files of the data folder",
   "store/leases/lock-owner.ts": "/proc",
+  "broker/socket-path.ts": "/proc",
   "profile/audit.ts": "nothing: opens the audit file for appending, with the checks of store/private/",
   "profile/connection-settings.ts": "certificates",
-  "broker/socket-path.ts": "nothing: opens the folder of a socket to change its group",
   "cli/commands/mcp/hosts/run.ts": "the package.json of npx",
   "cli/main.ts": "the help beside the program",
   "cli/clients/mcp-hosts/settings-file.ts": "the settings of MCP hosts",

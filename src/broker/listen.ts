@@ -7,7 +7,7 @@ import { HttpRequest } from "../http/http-request.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import type { Broker } from "./broker.js";
 import { type BrokerClient, type ListenAddress, listenAddress } from "./policy.js";
-import { groupOfFolder, listenError, pathOfInherited, prepareSocket, shareSocket } from "./socket-path.js";
+import { listenError, pathOfInherited, prepareSocket } from "./socket-path.js";
 
 /** Where a client reaches the broker. */
 export interface BrokerListener {
@@ -118,7 +118,7 @@ async function open(
   });
   const fd = "inherited" in address && Object.hasOwn(passed, address.inherited) ? passed[address.inherited] : undefined;
   const inherited = fd === undefined ? undefined : pathOfInherited(fd, options.listen);
-  await bind(server, fd === undefined ? address : { fd }, options, groupOfFolder(broker.policy, address));
+  await bind(server, fd === undefined ? address : { fd }, options.listen);
   const bound = server.address();
   const port = typeof bound === "object" && bound !== null ? bound.port : undefined;
   if ("host" in address) {
@@ -246,15 +246,10 @@ function respond(response: ServerResponse, answer: Response, headers: readonly s
   void answer.text().then((text) => response.end(text));
 }
 
-async function bind(
-  server: Server,
-  address: ListenAddress | { fd: number },
-  { listen, socketGroup }: BrokerClient,
-  folderGroup: number | undefined,
-): Promise<void> {
+async function bind(server: Server, address: ListenAddress | { fd: number }, listen: string): Promise<void> {
   if ("inherited" in address) throw listenError(listen, "is no socket that the parent process has passed (LISTEN_FDS)");
   const isSocket = "path" in address && process.platform !== "win32";
-  if (isSocket) await prepareSocket(address.path, listen, folderGroup);
+  if (isSocket) await prepareSocket(address.path, listen);
   // The socket is there, and closed to others, from its first moment.
   const umask = isSocket ? process.umask(0o177) : undefined;
   const bound = new Promise<void>((resolve, reject) => {
@@ -264,7 +259,6 @@ async function bind(
   });
   if (umask !== undefined) process.umask(umask);
   await bound;
-  if (isSocket && socketGroup !== undefined) shareSocket(address.path, socketGroup);
 }
 
 function reasonOf({ code, message }: NodeJS.ErrnoException): string {

@@ -41,8 +41,6 @@ export interface BrokerClient {
   readonly listen: string;
   /** The names that this client may use. Default: all. */
   readonly grants?: readonly string[];
-  /** The group that may use the Unix socket too, by its number. */
-  readonly socketGroup?: number;
 }
 
 /** What a broker passes on, and for whom. */
@@ -80,7 +78,6 @@ const GRANT_FIELDS: Record<keyof BrokerGrant, (value: unknown) => string | undef
 const CLIENT_FIELDS: Record<keyof BrokerClient, (value: unknown) => string | undefined> = {
   listen: (value) => (typeof value === "string" ? listenProblem(value) : "is not a text"),
   grants: listOf((item) => item !== "", "of names"),
-  socketGroup: (value) => (isCount(value) || value === 0 ? undefined : "is not the number of a group"),
 };
 
 /**

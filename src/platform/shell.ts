@@ -52,11 +52,6 @@ export interface ForeignFile {
   isTree?: boolean | undefined;
 }
 
-/** Lets a group pass through a folder, and no other user. @param word the path as a word for the shell */
-export function sharingFolder(word: string, group: number): string {
-  return `chgrp ${group} ${word} && chmod 710 ${word}`;
-}
-
 /**
  * Makes the user the owner of a file. Only root can do that. Under sudo it would take the file from the user who called
  * it: the advice is to do without.

@@ -26,7 +26,7 @@ describe("a policy", () => {
         until: "2030-12-31T23:59:59.5+01:00",
       }),
     ],
-    ["every field of a client", ofClient({ grants: ["mcp"], socketGroup: 0 })],
+    ["every field of a client", ofClient({ grants: ["mcp"] })],
     ["a server on this machine", ofGrant({ server: "http://127.0.0.1:8080/mcp" })],
     ["a port of this machine", ofClient({ listen: "127.0.0.1:0" })],
     ["a port of IPv6", ofClient({ listen: "[::1]:65535" })],
@@ -104,7 +104,6 @@ describe("a policy", () => {
     [ofClient({ grants: [""] }), 'grants [""] is not a list of names'],
     [ofClient({ grants: ["x"] }), 'clients.job.grants names "x", which is not in grants'],
     [ofClient({ grants: ["toString"] }), 'clients.job.grants names "toString", which is not in grants'],
-    [ofClient({ socketGroup: -1 }), "socketGroup -1 is not the number of a group"],
     ...["../x", "A", "_a", "a".repeat(65), ""].flatMap((name): [unknown, string][] => [
       [{ grants: { [name]: mcp }, clients }, `grants has the name "${name.slice(0, 9)}`],
       [{ grants, clients: { [name]: job } }, `clients has the name "${name.slice(0, 9)}`],

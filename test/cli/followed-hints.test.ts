@@ -2,16 +2,7 @@
 
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 import { describe, expect, onTestFinished, vi } from "vitest";
@@ -302,19 +293,6 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
       return ["mcp", "tools", url, "--no-login"];
     },
   },
-  "a folder of a socket that its group cannot enter": {
-    args: ({ home }) => [
-      "broker",
-      "--listen",
-      `unix:${join(home, "shared", "socket")}`,
-      "--socket-group",
-      String(process.getgid?.()),
-      "--grant",
-      "mcp=https://mcp.example/mcp",
-    ],
-    arrange: ({ home }) => mkdirSync(join(home, "shared"), { mode: 0o700 }),
-    stop: async ({ home }) => until(() => existsSync(join(home, "shared", "socket"))),
-  },
   "settings that a stopped process holds": {
     args: args("config", "set", "pool", "p"),
     arrange: async ({ home }) => {
@@ -560,7 +538,7 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
 /** What a command ends at in a sentence, where no mark ends it. */
 const PROSE =
   / (?:\((?:add|with|Ctrl)|again|and |check|disables?|examines|finds|gets|has|in order|is|it is|lists|makes?|needs|once|or |prints?|prove|reads|sends?|sets|shows?|starts|stores|such as|that|the |then|to |with(?:out)? |works|accepts|asks|checks|disables|of (?:this|his))\b.*$/s;
-const SYSTEM = /^(?:sudo )?(?:chgrp|chmod|chown|mv|rm|kill) /;
+const SYSTEM = /^(?:sudo )?(?:chmod|chown|mv|rm|kill) /;
 
 /** The commands in a text, as a user copies them. */
 function commandsIn(text: string): string[] {
@@ -675,7 +653,7 @@ describe.skipIf(ON_WINDOWS)("the command of a hint leads further", () => {
     const all = printed.join("\n");
     // Each form of a command of the system, of platform/shell.ts.
     const modes = ["chmod 600 ", "chmod 700 ", "chmod go-w ", "chmod u+w "];
-    for (const form of [...modes, "mv ", "rm ", "chgrp ", " < token.txt"]) expect(all).toContain(form);
+    for (const form of [...modes, "mv ", "rm ", " < token.txt"]) expect(all).toContain(form);
     if (ON_LINUX) expect(all).toContain("kill -CONT ");
     if (isRoot) expect(all).toContain("chown 0 ");
     const missing = hintsInSources().filter(({ pattern }) => !pattern.test(all));

@@ -1,4 +1,3 @@
-import { wholeNumber } from "../../../profile/setting-rules.js";
 import { collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
@@ -14,7 +13,6 @@ function declareBroker(registry: Registry): void {
     .option("--listen <address>", "Where the client connects: unix:<path>, systemd:<name>, 127.0.0.1:<port>")
     .option("--config <file>", "Policy for several clients (agentauth schema broker-policy)")
     .option("--check", "Check the policy and exit")
-    .option("--socket-group <gid>", "Group that may use the Unix socket too", wholeNumber(0))
     .option("--ready-file <file>", "File that gets the addresses as JSON, for this user alone")
     .option("--on-login-required <command>", "Command to run when a user has to log in")
     .addHelpText(
@@ -25,7 +23,7 @@ the login. The program sees no token. A grant may have a policy after its URL: -
 (tools, hide-tools, methods, paths, headers, each repeatable; scope, account, rpm, until).
 
 On a Unix socket its folder and its mode keep other users out. On TCP the address has 128 random bits, which are written
-to --ready-file alone. --socket-group lets every member of that group use the logins.
+to --ready-file alone.
 
 If a login is needed, the program gets HTTP 503 with the header agentauth-login-required, and the broker prints the command
 to run. SIGHUP reads --config again. On SIGTERM the broker accepts nothing more and ends what is under way. systemd:<name> is

@@ -20,7 +20,6 @@ export interface BrokerFlags extends Omit<AgentFlags, "output" | "grant"> {
   listen?: string;
   config?: string;
   check?: boolean;
-  socketGroup?: number;
   readyFile?: string;
   onLoginRequired?: string;
 }
@@ -77,9 +76,7 @@ function reload(broker: Broker, options: BrokerFlags, { io }: CommandContext): v
   try {
     const next = policyOf(options);
     const addresses = ({ clients }: BrokerPolicy) =>
-      JSON.stringify(
-        Object.entries(clients).map(([name, { listen: address, socketGroup }]) => [name, address, socketGroup]),
-      );
+      JSON.stringify(Object.entries(clients).map(([name, { listen: address }]) => [name, address]));
     if (addresses(next) !== addresses(broker.policy))
       throw new Error("other clients or addresses need a new start of the broker");
     broker.reload(next);
@@ -119,14 +116,13 @@ function loginCommandRunner({ onLoginRequired: command }: BrokerFlags, { io }: C
 }
 
 /** @throws `AgentAuthError` `usage` */
-function policyOf({ config, grant, listen: address, socketGroup }: BrokerFlags): BrokerPolicy {
+function policyOf({ config, grant, listen: address }: BrokerFlags): BrokerPolicy {
   if (config === undefined) {
     if (address === undefined || grant === undefined)
       throw usageError("broker needs --listen and --grant, or --config", "agentauth broker --help");
-    const client = { listen: address, ...(socketGroup !== undefined && { socketGroup }) };
-    return policyOfFlags(grant, client, "--grant");
+    return policyOfFlags(grant, { listen: address }, "--grant");
   }
-  const other = grant ? "--grant" : address ? "--listen" : socketGroup === undefined ? undefined : "--socket-group";
+  const other = grant ? "--grant" : address ? "--listen" : undefined;
   if (other !== undefined) throw usageError(`--config and ${other} do not go together`, `put ${other} into the file`);
   const from = `the file ${quote(config)}`;
   try {
