@@ -18,7 +18,6 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   "broker/socket-path.ts": "/proc",
   "profile/audit.ts": "nothing: opens the audit file for appending, with the checks of store/private/",
   "profile/connection-settings.ts": "certificates",
-  "cli/commands/mcp/hosts/run.ts": "the package.json of npx",
   "cli/main.ts": "the help beside the program",
   "cli/clients/mcp-hosts/settings-file.ts": "the settings of MCP hosts",
   "cli/commands/sandbox/run.ts": "the options that --options names",

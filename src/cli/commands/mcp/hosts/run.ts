@@ -1,11 +1,9 @@
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { isDeepStrictEqual } from "node:util";
 import { isAgentAuthError, usageError } from "../../../../errors.js";
 import { shownUrl } from "../../../../http/address.js";
-import { VERSION } from "../../../../http/version.js";
-import { loadSpawn, system, withoutOurs } from "../../../../platform/system.js";
+import { loadSpawn, withoutOurs } from "../../../../platform/system.js";
 import { requireUserFolder } from "../../../../profile/settings.js";
 import { quote, Redactor, shellWord } from "../../../../redact.js";
 import {
@@ -356,10 +354,7 @@ export function entryOf(options: EntryFlags, context: CommandContext): HostEntry
   const all = context.io.env;
   const names = ["AGENTAUTH_HOME", "AGENTAUTH_STORE"];
   const env = Object.fromEntries(names.flatMap((key) => (all[key] ? [[key, all[key]]] : [])));
-  const start = startWords(options, context.program);
-  // A host on Windows cannot start npx.cmd without a shell.
-  const isCmd = (context.machine?.platform ?? system.name) === "win32" && start[0] === "npx";
-  const words = [...(isCmd ? ["cmd", "/c"] : []), ...start, "mcp", "proxy", url, ...loginFlags(options, context)];
+  const words = [...startWords(options, context.program), "mcp", "proxy", url, ...loginFlags(options, context)];
   const [command = "", ...args] = words;
   return { host, url, name, env, words, entry: host.proxy(name, { command, args, env }) };
 }
@@ -386,37 +381,19 @@ export function sayNextSteps({ url }: Pick<HostEntry, "url">, options: EntryFlag
   const { io, program } = context;
   // Caches of npx, `pnpm dlx`, `yarn dlx` and bunx are emptied at some time.
   const isCached = program !== undefined && /[\\/](?:_npx|dlx|dlx-\d+|bunx-[^\\/]+)[\\/]/.test(program[1]);
-  if (isCached && options.command === undefined && options.scope !== "project") {
-    const way = registrySpec(program) === undefined ? "from a cache that may be emptied" : "with npx, which is slow";
-    io.say(`the host starts agentauth ${way}: install it, and add this again`);
-  }
+  if (isCached && options.command === undefined && options.scope !== "project")
+    io.say("the host starts agentauth from a cache that may be emptied: install it, and add this again");
   const words = [url, ...loginFlags(options, context)].map((word) => shellWord(word));
   io.say(`log in once, if not done yet: agentauth login ${words.join(" ")}`);
 }
 
-type Program = CommandContext["program"];
-
 /** The words that start this program. The settings of a project are shared: paths of this machine would be wrong for others. */
-function startWords({ command, scope }: Pick<EntryFlags, "command" | "scope">, program: Program): readonly string[] {
+function startWords(
+  { command, scope }: Pick<EntryFlags, "command" | "scope">,
+  program: CommandContext["program"],
+): readonly string[] {
   if (command !== undefined) return [command];
-  if (program === undefined || scope === "project") return ["agentauth"];
-  const spec = registrySpec(program);
-  return spec === undefined ? program : ["npx", "--yes", spec];
-}
-
-/**
- * What npx gets this version by; undefined unless it got this run from a registry. For a tarball or a folder, the name could
- * belong to another package there.
- */
-function registrySpec(program: NonNullable<Program>): string | undefined {
-  const cache = /^.*[\\/]_npx[\\/][^\\/]+(?=[\\/])/.exec(program[1])?.[0];
-  if (cache === undefined) return undefined;
-  try {
-    const { dependencies } = JSON.parse(readFileSync(join(cache, "package.json"), "utf8"));
-    return /^\^?\d/.test(dependencies.agentauth) ? `agentauth@${VERSION}` : undefined;
-  } catch {
-    return undefined;
-  }
+  return program === undefined || scope === "project" ? ["agentauth"] : program;
 }
 
 /** The flags that select the login. The profile is always named: which one is selected may change. */
