@@ -7,32 +7,22 @@ import {
   type ParseError,
   parseTree,
 } from "#packages/jsonc";
+import { isJsonObject, type JsonObject } from "../../../http/strict-json.js";
 import { quote } from "../../../redact.js";
 
 /** The text of a host's settings cannot be read, or has a form that is not changed. */
 export class SettingsSyntaxError extends Error {
-  /** The line of the file, counted from 1, where it is known. */
-  readonly line: number | undefined;
-
   constructor(rule: string, text = "", offset?: number) {
-    super(rule);
-    this.line = offset === undefined ? undefined : text.slice(0, offset).split("\n").length;
+    super(offset === undefined ? rule : `${rule}, in line ${text.slice(0, offset).split("\n").length}`);
   }
 }
 
-type Values = Readonly<Record<string, unknown>>;
-
-/** Whether a value is an object with keys. */
-export function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** A stored entry with the values of another one; what the user or the host has added to it, or to a map in it, stays. */
-export function merged(stored: unknown, entry: Values): Values {
-  if (!isMap(stored)) return entry;
+export function merged(stored: unknown, entry: JsonObject): JsonObject {
+  if (!isJsonObject(stored)) return entry;
   const values = Object.entries(entry).map(([key, value]) => [
     key,
-    isMap(value) ? { ...(stored[key] as object), ...value } : value,
+    isJsonObject(value) ? { ...(stored[key] as object), ...value } : value,
   ]);
   return { ...stored, ...Object.fromEntries(values) };
 }
@@ -42,9 +32,9 @@ export function merged(stored: unknown, entry: Values): Values {
  *
  * @throws {@link SettingsSyntaxError}
  */
-export function serversIn(key: string, text: string): Values {
+export function serversIn(key: string, text: string): JsonObject {
   const servers = read(key, text)[key] ?? {};
-  if (!isMap(servers)) throw new SettingsSyntaxError(`"${key}" must have the servers by their names`);
+  if (!isJsonObject(servers)) throw new SettingsSyntaxError(`"${key}" must have the servers by their names`);
   return servers;
 }
 
@@ -55,16 +45,19 @@ export function serversIn(key: string, text: string): Values {
  *
  * @throws {@link SettingsSyntaxError} for a form of the settings that cannot be changed safely
  */
-export function changeServer(key: string, text: string, name: string, entry: Values | undefined): string {
+export function changeServer(key: string, text: string, name: string, entry: JsonObject | undefined): string {
   const before = read(key, text);
   const { [name]: _existing, ...others } = serversIn(key, text);
-  const changed = entry === undefined ? remove(text, [key, name]) : write(text, [key, name], entry);
+  const changed =
+    entry === undefined
+      ? removeMember(text, findNodeAtLocation(treeOf(text), [key, name])?.parent)
+      : write(text, [key, name], entry);
   const expected = { ...before, [key]: entry === undefined ? others : { ...others, [name]: entry } };
   if (isDeepStrictEqual({ [key]: {}, ...read(key, changed) }, expected)) return changed;
   throw new SettingsSyntaxError(`the server ${quote(name, 80)} is written in a form that cannot be changed safely`);
 }
 
-function read(key: string, text: string): Record<string, unknown> {
+function read(key: string, text: string): JsonObject {
   if (text.trim() === "") return {};
   try {
     const root = treeOf(text);
@@ -72,14 +65,14 @@ function read(key: string, text: string): Record<string, unknown> {
     const servers = findNodeAtLocation(root, [key]);
     if (servers !== undefined) checkMap(text, servers, `"${key}"`);
     // The parser's objects have no prototype.
-    return structuredClone(getNodeValue(root)) as Record<string, unknown>;
+    return structuredClone(getNodeValue(root)) as JsonObject;
   } catch (error) {
     if (error instanceof RangeError) throw new SettingsSyntaxError("it is nested too deeply");
     throw error;
   }
 }
 
-function write(text: string, [key, name]: [string, string], entry: Values): string {
+function write(text: string, [key, name]: [string, string], entry: JsonObject): string {
   if (text.trim() === "")
     return `${JSON.stringify({ [key]: { [name]: entry } }, null, 2)}\n`.replaceAll("\n", lineBreakOf(text));
   const root = treeOf(text);
@@ -88,10 +81,6 @@ function write(text: string, [key, name]: [string, string], entry: Values): stri
   const own = findNodeAtLocation(servers, [name]);
   if (own === undefined) return addMember(text, servers, name, entry);
   return text.slice(0, own.offset) + printValue(text, indentAt(text, own.offset), entry) + text.slice(endOf(own));
-}
-
-function remove(text: string, [key, name]: [string, string]): string {
-  return removeMember(text, findNodeAtLocation(treeOf(text), [key, name])?.parent);
 }
 
 function treeOf(text: string): Node {

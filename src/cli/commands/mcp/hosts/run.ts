@@ -3,6 +3,7 @@ import { text } from "node:stream/consumers";
 import { isDeepStrictEqual } from "node:util";
 import { isAgentAuthError, usageError } from "../../../../errors.js";
 import { shownUrl } from "../../../../http/address.js";
+import { isJsonObject } from "../../../../http/strict-json.js";
 import { loadSpawn, withoutOurs } from "../../../../platform/system.js";
 import { requireUserFolder } from "../../../../profile/settings.js";
 import { quote, Redactor, shellWord } from "../../../../redact.js";
@@ -15,7 +16,7 @@ import {
   type McpHost,
   settingsPath,
 } from "../../../clients/mcp-hosts/hosts.js";
-import { changeServer, isMap, merged, SettingsSyntaxError, serversIn } from "../../../clients/mcp-hosts/json.js";
+import { changeServer, merged, SettingsSyntaxError, serversIn } from "../../../clients/mcp-hosts/json.js";
 import { changeHostFile, readHostFile } from "../../../clients/mcp-hosts/settings-file.js";
 import { parseMcpUrlArgument } from "../../../clients/mcp-url.js";
 import type { GlobalFlags } from "../../../flags/global.js";
@@ -45,18 +46,17 @@ export async function runMcpAdd(options: EntryFlags & ChangeFlags, context: Comm
   const { servers, where } = settings;
   const stored = Object.hasOwn(servers, name) ? servers[name] : undefined;
   if (isDeepStrictEqual(merged(stored, made.entry), stored)) {
-    io.say(`${options.host} already has this server, as ${quoteName(name)} in ${where}: nothing was changed`);
+    io.say(`${options.host} already has this server, as ${quote(name, 80)} in ${where}: nothing was changed`);
     return;
   }
   if (stored !== undefined && serverOf(stored) !== made.url)
     throw usageError(
-      `the name ${quoteName(name)} belongs to another server in ${where}`,
+      `the name ${quote(name, 80)} belongs to another server in ${where}`,
       "--name <name> sets another name",
     );
-  const verb = stored !== undefined ? "updated" : "added";
   const done = await apply(settings, [name, made], options, context);
   if (done === undefined) return;
-  io.say(`${verb} ${quoteName(name)} in ${where}${done}`);
+  io.say(`${stored === undefined ? "added" : "updated"} ${quote(name, 80)} in ${where}${done}`);
   io.say(`restart ${options.host} if it does not show the server`);
   sayNextSteps(made, options, context);
 }
@@ -73,7 +73,7 @@ async function apply(
   if (command) await io.stdout.write(`${command.join(" ")}\n`);
   // The entry alone: the lines around it may hold secrets of other servers.
   else if (made) await io.stdout.write(snippetOf(made));
-  io.say(`${made ? "this would go into" : `${quoteName(name)} would be removed from`} ${settings.where} (--dry-run)`);
+  io.say(`${made ? "this would go into" : `${quote(name, 80)} would be removed from`} ${settings.where} (--dry-run)`);
   return undefined;
 }
 
@@ -100,22 +100,19 @@ export async function runMcpRemove(options: McpRemoveFlags, context: CommandCont
   if (names.length > 1)
     throw usageError(
       `${where} has several entries for this server`,
-      `--name names one: ${names.map(quoteName).join(", ")}`,
+      `--name names one: ${names.map((one) => quote(one, 80)).join(", ")}`,
     );
   if (names.length === 0 && named !== undefined && Object.hasOwn(servers, named))
     throw usageError(
-      `the server ${quoteName(named)} in ${where} does not use ${url ?? "agentauth"} by agentauth`,
+      `the server ${quote(named, 80)} in ${where} does not use ${url ?? "agentauth"} by agentauth`,
       hint,
     );
   const [name] = names;
   const done = name === undefined ? "" : await apply(settings, [name], options, context);
   if (name === undefined) context.io.say(`${host} has no such server in ${where}: nothing was changed`);
-  else if (done !== undefined) context.io.say(`removed ${quoteName(name)} from ${where}${done}`);
+  else if (done !== undefined) context.io.say(`removed ${quote(name, 80)} from ${where}${done}`);
   return undefined;
 }
-
-/** Options of `mcp list`. */
-type McpListFlags = GlobalFlags & OutputFlags;
 
 /** A server that an MCP host uses through agentauth. */
 interface HostServer {
@@ -142,7 +139,7 @@ const SERVERS = rowColumns(
 );
 
 /** `mcp list`: the servers that hosts use through agentauth; exit code 7 if some settings cannot be read. */
-export async function runMcpList(options: McpListFlags, context: CommandContext): Promise<number> {
+export async function runMcpList(options: GlobalFlags & OutputFlags, context: CommandContext): Promise<number> {
   const all: HostServer[] = [];
   let isComplete = true;
   for (const { host, scope, open } of sourcesOf(context)) {
@@ -194,11 +191,6 @@ function snippetOf({ host, name, entry }: HostEntry): string {
   return host.other?.print(name, entry) ?? `${JSON.stringify({ [host.key]: { [name]: entry } }, null, 2)}\n`;
 }
 
-/** A name from a host's settings, for messages. */
-function quoteName(name: string): string {
-  return quote(name, 80);
-}
-
 /** The settings of a host that a command reads and changes. */
 interface HostSettings {
   /** Where they are, for users. */
@@ -235,7 +227,7 @@ async function openSettings(
   scope: HostScope = "user",
   context: CommandContext,
 ): Promise<HostSettings | undefined> {
-  const host = hostOf(name);
+  const host = MCP_HOSTS[name] as McpHost;
   const machine = machineOf(context);
   const path = settingsPath(host, scope, machine);
   if (path !== undefined) return openFile(host, path, scope, context);
@@ -304,15 +296,14 @@ async function runProgram(words: readonly string[], { io, signal }: CommandConte
   }
 }
 
-/** Adds the file and the line to an error of the settings. */
+/** Adds the file to an error of the settings. */
 function namingFile<T>(path: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
     if (!(error instanceof SettingsSyntaxError)) throw error;
-    const where = error.line === undefined ? path : `line ${error.line} of ${path}`;
     throw usageError(
-      `the host's settings in ${where} cannot be changed: ${error.message}`,
+      `the host's settings in ${path} cannot be changed: ${error.message}`,
       "correct the file, or change it by hand: agentauth mcp config <host> <mcp_url> prints the entry",
     );
   }
@@ -347,7 +338,8 @@ interface HostEntry {
  * @throws `AgentAuthError` `usage`
  */
 export function entryOf(options: EntryFlags, context: CommandContext): HostEntry {
-  const host = hostOf(options.host);
+  // The parser accepts only the names of hosts.
+  const host = MCP_HOSTS[options.host] as McpHost;
   const url = parseMcpUrlArgument(options.url);
   checkUrl(url);
   const name = options.name ?? nameFor(url);
@@ -359,16 +351,9 @@ export function entryOf(options: EntryFlags, context: CommandContext): HostEntry
   return { host, url, name, env, words, entry: host.proxy(name, { command, args, env }) };
 }
 
-/** The host of a name that the parser has accepted. */
-function hostOf(name: string): McpHost {
-  const host = MCP_HOSTS[name];
-  if (!host) throw new TypeError("the parser accepts only known hosts");
-  return host;
-}
-
 /** The server that an entry, in the shape of any host, uses through agentauth; undefined for any other entry. */
 export function serverOf(entry: unknown): string | undefined {
-  if (!isMap(entry)) return undefined;
+  if (!isJsonObject(entry)) return undefined;
   const words = [entry["command"] ?? entry["cmd"], entry["args"]].flat().filter((word) => typeof word === "string");
   // The command may have any name, which --command sets, or be Node and our script, or npx.
   const verb = [1, 2, 3, 5].find((at) => words[at] === "mcp" && words[at + 1] === "proxy");
@@ -388,10 +373,7 @@ export function sayNextSteps({ url }: Pick<HostEntry, "url">, options: EntryFlag
 }
 
 /** The words that start this program. The settings of a project are shared: paths of this machine would be wrong for others. */
-function startWords(
-  { command, scope }: Pick<EntryFlags, "command" | "scope">,
-  program: CommandContext["program"],
-): readonly string[] {
+function startWords({ command, scope }: EntryFlags, program: CommandContext["program"]): readonly string[] {
   if (command !== undefined) return [command];
   return program === undefined || scope === "project" ? ["agentauth"] : program;
 }
@@ -403,7 +385,7 @@ function loginFlags({ accountHint }: EntryFlags, context: CommandContext): strin
 }
 
 const SECRET_NAME =
-  /^(?:token|key|apikey|secret|password|passwd|pass|pwd|auth|authorization|bearer|credential|signature|sig|code|jwt|session)s?$/;
+  /(?<![a-z\d])(?:token|key|apikey|secret|password|passwd|pass|pwd|auth|authorization|bearer|credential|signature|sig|code|jwt|session)s?(?![a-z\d])/i;
 /** Longer than a word, with digits among its letters. */
 const SECRET_VALUE = /^(?=.*\d)(?=.*[a-z])[\w\-.~+/=]{20,}$/i;
 /** What hosts replace in their settings: a variable of the environment, a file, or the output of a command. */
@@ -411,14 +393,9 @@ const PLACEHOLDER = /[${`]/;
 
 /** Settings are stored, copied and shared, and so would be a secret in the URL. */
 function checkUrl(url: string): void {
-  const shapes = new Redactor();
   for (const [name, value] of new URL(url).searchParams) {
-    const words = name
-      .replace(/([a-z\d])([A-Z])/g, "$1 $2")
-      .toLowerCase()
-      .split(/[^a-z\d]+/);
-    if (!words.some((word) => SECRET_NAME.test(word)) && !SECRET_VALUE.test(value) && shapes.redact(value) === value)
-      continue;
+    const words = name.replace(/([a-z\d])([A-Z])/g, "$1 $2");
+    if (!SECRET_NAME.test(words) && !SECRET_VALUE.test(value) && new Redactor().redact(value) === value) continue;
     throw usageError(
       `the parameter ${quote(name, 40)} of the MCP server's URL looks like a secret, which must not be in a host's settings`,
       "leave it out: agentauth sends a token in a header; if it was a secret, replace it",

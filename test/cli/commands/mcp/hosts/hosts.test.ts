@@ -63,7 +63,10 @@ describe.each(EVERY)("agentauth mcp add %s --scope %s", (host, scope) => {
     const me = startUser(platformOf(host));
     const path = write(me.file(host, scope), '{\n  "a": 1,\n  "b": [1, 2\n}');
     const { code, stderr } = await me.run("add", host, URL_OF_SERVER, "--scope", scope);
-    expect([code, stderr]).toEqual([2, expect.stringContaining(`in line 4 of ${path} cannot be changed: it is not`)]);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining(`in ${path} cannot be changed: it is not valid JSON, in line 4`),
+    ]);
     expect(stderr).toContain("\nhint: correct the file, or change it by hand: agentauth mcp config");
     expect([read(path), readdirSync(dirname(path)).length]).toEqual(['{\n  "a": 1,\n  "b": [1, 2\n}', 1]);
   });
