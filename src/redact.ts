@@ -203,7 +203,6 @@ export type Shell = "sh" | "powershell" | "cmd";
 /** Where commands of messages are pasted. What reads the environment sets it; other modules read it. */
 export const pasting: {
   shell: Shell;
-  /** Who has called sudo. */
   caller?: { readonly name: string; readonly uid: number | undefined } | undefined;
 } = { shell: "sh" };
 

@@ -14,7 +14,6 @@ const LOCAL_FAILURE = -32_001;
 /** What an answer has beside its reason. */
 export interface RefusalContent {
   readonly headers?: Readonly<Record<string, string>>;
-  /** The whole body. */
   readonly body?: unknown;
   /** The body of the request: the answer to requests of JSON-RPC has their `id`. */
   readonly sent?: string | Uint8Array | undefined;

@@ -80,7 +80,6 @@ export class TokenMask {
     else if (before === 0 && !this.#index.add(folded)) this.#index = new TokenIndex([...this.#tokens.keys()]);
   }
 
-  /** Whether a text contains a token. */
   isIn(text: string): boolean {
     return !this.#index.isEmpty && levelsOf(text, true).some((level) => this.#index.find(level.text, () => true));
   }

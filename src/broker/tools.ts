@@ -17,7 +17,6 @@ export function toolPolicy({ tools, hideTools }: Pick<BrokerGrant, "tools" | "hi
 
 /** What a body asks for, and how it is sent. */
 export interface JudgedBody {
-  /** The tools that it calls. */
   readonly tools: readonly string[];
   /** The answer, if the policy refuses it. */
   readonly refusal?: unknown;

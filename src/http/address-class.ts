@@ -81,7 +81,6 @@ function classifyAddress(bits: string): AddressClass {
 /** The bits that the addresses of a block begin with. */
 const beginnings = new Map<string, string>();
 
-/** Whether an address is in a block. */
 function isIn(bits: string, block: string): boolean {
   let prefix = beginnings.get(block);
   if (prefix === undefined) {

@@ -9,7 +9,6 @@ export type ByteStream = ReadableStream<Bytes>;
 /** On Node a stream says whether it was read or cancelled; there is no standard interface for it. */
 const DISTURBED = Symbol.for("nodejs.stream.disturbed");
 
-/** Whether a body is given as a stream. */
 function isStream(source: unknown): source is ByteStream {
   return Object.prototype.toString.call(source) === "[object ReadableStream]";
 }
@@ -36,7 +35,6 @@ export async function readByteStream(stream: ByteStream, take: (part: Bytes) => 
   }
 }
 
-/** Makes a stream one that was read. */
 function markRead(stream: ByteStream): void {
   void stream.getReader().cancel();
 }

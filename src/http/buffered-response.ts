@@ -11,11 +11,9 @@ import { isJsonObject, parseStrictJson, StrictJsonError } from "./strict-json.js
 export interface BufferedResponse {
   /** Status, headers and address; its own body has been consumed. */
   readonly response: Response;
-  /** The HTTP status. */
   readonly status: number;
   /** The address that answered. */
   readonly url: string;
-  /** The body as text. */
   text: string;
   /** The parsed body where the response is declared as JSON, else undefined. */
   json: unknown;
@@ -61,7 +59,6 @@ export type HttpEvent =
 // Services use different names for it; the first one present wins.
 const REQUEST_ID_HEADERS = ["x-request-id", "request-id", "x-amzn-requestid", "x-correlation-id", "cf-ray"] as const;
 
-/** The request id of a response, if it has one. */
 export function requestIdOf(headers: Headers): string | undefined {
   for (const name of REQUEST_ID_HEADERS) {
     const value = headers.get(name);
@@ -77,7 +74,6 @@ export function saysJson(headers: Headers): boolean {
   return JSON_TYPE.test(headers.get("content-type") ?? "");
 }
 
-/** Whether a response is a stream of events. */
 export function isEventStream({ headers }: Response): boolean {
   return /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
 }

@@ -10,7 +10,6 @@ export interface Clock {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** The clock of the machine. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   epoch: () => Date.now(),

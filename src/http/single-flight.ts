@@ -2,7 +2,6 @@ import { untilAborted } from "./deadline.js";
 
 interface Flight<T> {
   result: Promise<T>;
-  /** The number of callers that wait for it. */
   waiting: number;
   abort(reason: unknown): void;
 }

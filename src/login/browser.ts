@@ -10,7 +10,6 @@ import { commandWords } from "./command-words.js";
 /** A program that cannot open the address exits within this time. One that runs longer is taken for the browser itself. */
 const WATCH_MS = 3_000;
 
-/** How the browser is chosen. */
 export interface BrowserOptions {
   /** A command that gets the address as its last argument, or `none`. Default: `$BROWSER`, then the system's browser. */
   command?: string | undefined;

@@ -49,7 +49,6 @@ export const TRANSITIONS: Readonly<Record<BrowserState, Partial<Record<BrowserEv
   gone: { pageRequested: "waiting" },
 };
 
-/** Which requests are handled. */
 interface RequestRules {
   /** The authorities by which a browser may have come, such as `127.0.0.1:49152`. */
   hosts: ReadonlySet<string>;
@@ -146,7 +145,6 @@ export class CallbackHandler {
     return this.#link.leadTo(url, onWithdrawn) ? this.#link.path : undefined;
   }
 
-  /** Answers a request. */
   handle(request: IncomingMessage, response: ServerResponse): void {
     const target = request.url ?? "";
     const refusal = refusalPageFor(request, this.#rules);
@@ -259,7 +257,6 @@ function pathOf(target: string): string {
   return target.split("?", 1)[0] ?? "";
 }
 
-/** The query of a request target. */
 function queryOf(target: string): URLSearchParams {
   return new URLSearchParams(target.slice(pathOf(target).length));
 }

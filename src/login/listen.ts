@@ -12,13 +12,11 @@ const PORT_ATTEMPTS = 10;
 /** The maximum number of open connections. A browser needs one or two. */
 const MAX_SOCKETS = 32;
 
-/** Limits of a listener. */
 export interface ListenerLimits {
   /** Milliseconds for a complete request, and for an idle connection. Default: 5,000. */
   requestTimeoutMs?: number | undefined;
 }
 
-/** A bound listener. */
 export interface Listener {
   readonly port: number;
   /** Exempts a connection that waits for the response from the limits. */

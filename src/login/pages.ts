@@ -4,7 +4,6 @@ import type { ErrorClass } from "../errors.js";
 import type { CompletedLogin, LoginOutcome } from "../oauth/login/login-method.js";
 import { escapeHtml, wholeCharacters } from "../redact.js";
 
-/** A page as it is sent. */
 export interface BrowserPage {
   status: number;
   html: string;

@@ -105,7 +105,6 @@ export interface PasteRules {
   state: string;
   /** The address that the user was sent to. */
   loginUrl: string;
-  /** Whether a bare code is accepted. */
   allowBareCode: boolean;
 }
 

@@ -5,9 +5,7 @@ import { type OptionText, sdkOption } from "./messages.js";
 export interface PlatformFacts {
   /** The environment; an empty variable is unset. */
   env: Readonly<Record<string, string | undefined>>;
-  /** Whether a file exists. */
   exists: (path: string) => boolean;
-  /** As in `process.platform`. */
   platform: NodeJS.Platform;
 }
 

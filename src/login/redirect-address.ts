@@ -58,7 +58,6 @@ export function planRedirect(options: RedirectOptions): RedirectPlan {
   return { host: shape.host, path: shape.path, ports };
 }
 
-/** The redirect address of a bound port. */
 export function redirectUri({ host, path }: Pick<RedirectPlan, "host" | "path">, port: number): string {
   return `http://${authorityOf(host, port)}${path}`;
 }

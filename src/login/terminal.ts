@@ -143,7 +143,6 @@ function interrupt(): void {
   if (!process.emit("SIGINT", "SIGINT")) process.kill(process.pid, "SIGINT");
 }
 
-/** The parts of a session. */
 interface TerminalSessionParts {
   resource: string;
   redirectUri: string;
@@ -163,7 +162,6 @@ interface TerminalSessionParts {
   signal: AbortSignal;
 }
 
-/** One login at a terminal. */
 class TerminalSession implements LoginSession {
   readonly redirectUri: string;
   readonly #parts: TerminalSessionParts;

@@ -29,7 +29,6 @@ import { isCurrent, verifyIdToken } from "./token/id-token.js";
 /** The users, each at one server, whose managers are kept. */
 const MAX_USERS = 1000;
 
-/** A client at the issuer of a server. */
 type ServerClient = Pick<ConstructorParameters<typeof MachineTokenManager>[0], "client" | "isDocument">;
 
 /**
@@ -38,7 +37,6 @@ type ServerClient = Pick<ConstructorParameters<typeof MachineTokenManager>[0], "
  */
 export class IdpTokens {
   readonly #agent: AgentContext;
-  /** The login itself. */
   readonly login: IdpLogin;
   /**
    * The manager of each user and server, with the login that its tokens come from: a later call reads that login alone.

@@ -270,7 +270,6 @@ function loginSecrets({ loginSecret = [] }: AgentClientOptions): readonly string
   return typeof loginSecret === "string" ? [loginSecret] : loginSecret;
 }
 
-/** The one issuer that the options name. */
 export function expectedIssuer({ issuer, client, grant }: AgentClientOptions): string | undefined {
   return issuer ?? client?.issuer ?? grant?.issuer;
 }

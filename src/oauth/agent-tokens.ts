@@ -47,7 +47,6 @@ export class AgentTokens {
     });
   }
 
-  /** Whether they are those of a machine. */
   get isOfMachine(): boolean {
     return this.context.options.grant !== undefined;
   }
@@ -121,7 +120,6 @@ export class AgentTokens {
     return machine;
   }
 
-  /** A grant with a valid token. */
   async get(key: GrantKey, options: TokenOptions): Promise<Grant> {
     const { machine, own } = await this.#choose(key, options);
     return machine ? machine.get(key, options) : this.ofUser.get(key, options, own);
@@ -212,7 +210,6 @@ export class AgentTokens {
   }
 }
 
-/** How a grant is found. */
 interface GrantSearch {
   /** The stored grant, if there is one. */
   find(): Promise<Grant | undefined>;

@@ -541,7 +541,6 @@ async function beginBrowserLogin(
   });
 }
 
-/** Prepares a login on another device. */
 async function beginDeviceLogin(
   agent: AgentContext,
   mcpUrl: string,
@@ -672,7 +671,6 @@ export interface LoginException {
   value?: string;
 }
 
-/** The exceptions that are stored with a login. */
 export function exceptionsOf(grant: Grant): LoginException[] {
   const { overrides, acceptedTokenType, authorizationParams = {}, resource, issuer, namedIssuer } = grant;
   const exceptionOf = (option: string) => (option === "resource" ? { option, value: resource } : { option });

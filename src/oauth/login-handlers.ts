@@ -65,7 +65,6 @@ export function loginHandlers(options: LoginHandlersOptions): LoginHandlers {
 /** What a page knows of its web app. */
 type PageOptions = Pick<LoginHandlersOptions, "redirectUri" | "servers" | "idp" | "scopes">;
 
-/** A page of a login. */
 type LoginPage = (agent: AgentClient, request: Request, options: PageOptions) => Promise<Response>;
 
 /** The response of a page to the request of a user, which a framework may have in its own form. */

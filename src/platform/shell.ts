@@ -16,7 +16,6 @@ export function moveAway(path: string, to: string): string {
   });
 }
 
-/** Removes a file. */
 export function removeCommand(path: string): string {
   const word = shellWord(path);
   return chooseForShell({
@@ -86,7 +85,6 @@ export function wakingUp(pid: number): string {
   });
 }
 
-/** A command whose standard input is a file. */
 export function withInput(command: string, file: string): string {
   const redirected = () => `${command} < ${shellWord(file)}`;
   return chooseForShell({

@@ -167,7 +167,6 @@ export function workloadFrom(source: string, options: AssertionSourceOptions = {
   return openSource(source, options, { env, fetch, from: "the source of the assertion" });
 }
 
-/** The options without those that are undefined. */
 function withoutUndefined<Options extends object>(options: Options): Options {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Options;
 }

@@ -29,7 +29,6 @@ export interface NetworkOptions {
   env: Env;
 }
 
-/** A value with its source, if there is one. */
 export function withSource(value: string | undefined, source: string): Sourced | undefined {
   return value === undefined ? undefined : { value, source };
 }

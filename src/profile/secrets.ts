@@ -143,13 +143,11 @@ function printedSecret(command: string, options: CommandOptions): () => string {
   };
 }
 
-/** How a command is run. */
 export interface CommandOptions {
   /** What names the command, for messages. */
   from: string;
   /** The environment of the run, which bounds it; default: 30 seconds. */
   env?: Env | undefined;
-  /** Aborts it. */
   signal?: AbortSignal | undefined;
 }
 

@@ -24,7 +24,6 @@ export function issuerAddress(value: string): string {
   return value;
 }
 
-/** A whole number. */
 export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (value: string) => number {
   return (value) => {
     const number = Number(value);

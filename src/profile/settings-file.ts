@@ -17,7 +17,6 @@ import { checkSetting, isProfileKey, PROFILE_KEYS, type Profile } from "./profil
 import { readSandboxState } from "./sandbox-state.js";
 import { firstSet, type Sourced } from "./settings.js";
 
-/** The settings file. */
 export interface Config {
   schema: 1;
   /** The profile that is used when none is named. */

@@ -37,7 +37,6 @@ export function firstSet(...candidates: [string | undefined, string][]): Sourced
   return undefined;
 }
 
-/** The API token of the management interface. */
 export interface ApiTokenSetting {
   /** @throws `AgentAuthError` where the token cannot be read, or belongs to another service */
   read(): string;

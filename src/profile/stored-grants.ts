@@ -101,7 +101,6 @@ export function storedGrants(host: GrantHost, recipe?: string): StoredGrants {
   };
 }
 
-/** The private key in a file. */
 export async function readKey(file: string, keyId: string | undefined, env: Env, text?: string) {
   const { readPrivateKey } = await import("../transport/private-key.js");
   const from = `--private-key ${quote(file)}`;

@@ -46,7 +46,6 @@ export interface Authenticator {
    * `insufficient_scope`, or one of class `unavailable`
    */
   verify(token: string, options: VerifyOptions): Promise<VerifiedToken>;
-  /** Authenticates a request by its headers. */
   authenticate<R>(presented: PresentedRequest, request: R, scopes: Scopes<R> | undefined): Promise<Authenticated>;
 }
 
@@ -57,7 +56,6 @@ const NO_TOKEN = "there is no access token to verify";
 /** Checked at run time: a program may pass on a header that a request does not have. */
 const isToken = (token: unknown): boolean => typeof token === "string" && token.trim() !== "";
 
-/** Creates the authenticator of a resource server. */
 export function createAuthenticator(
   verifyToken: TokenVerifier,
   dpop: Dpop,

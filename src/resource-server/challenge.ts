@@ -16,9 +16,7 @@ export interface ChallengeContext {
   metadataUrl: string;
   /** Every scope that the request needs. */
   scopes: readonly string[];
-  /** The accepted schemes. */
   acceptedSchemes: readonly Scheme[];
-  /** The scheme of the request. */
   scheme: Scheme;
   /** The nonce that proofs need from here on; undefined where they need none. */
   nonce: string | undefined;

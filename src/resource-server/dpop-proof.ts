@@ -33,7 +33,6 @@ export interface ProofKey {
   thumbprint: string;
 }
 
-/** The facts of a valid proof. */
 export interface ProofFacts {
   /** Its identifier among the proofs by the same key. */
   jti: string;

@@ -36,7 +36,6 @@ const NONCE_STEP_MS = 300_000;
 
 /** Checks tokens against the keys that they are bound to (RFC 9449 section 7). */
 export class Dpop {
-  /** The accepted schemes. */
   readonly acceptedSchemes: readonly Scheme[];
   readonly #settings: ResourceServerSettings;
   readonly #used = new TokenCache<true>(MAX_USED);

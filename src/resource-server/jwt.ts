@@ -34,7 +34,6 @@ const MAX_CANDIDATES = 8;
 const importVerifier = () => import("jose/jws/compact/verify");
 let verifier: ReturnType<typeof importVerifier> | undefined;
 
-/** The verifier of jose. */
 export function loadVerifier(): ReturnType<typeof importVerifier> {
   verifier ??= importVerifier();
   return verifier;

@@ -25,7 +25,6 @@ export interface Metadata {
   url: string;
   /** Its path, as in requests. */
   path: string;
-  /** The answer to GET. */
   answer: Answer;
 }
 
@@ -38,7 +37,6 @@ const PREFLIGHT = {
   "access-control-max-age": "86400",
 };
 
-/** Builds the metadata. */
 export function metadataOf({ resource, issuers, scopesSupported, dpop, metadata }: ResourceServerSettings): Metadata {
   const url = resourceMetadataAddress(resource);
   const document = {

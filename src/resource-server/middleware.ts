@@ -115,7 +115,6 @@ function withHeaders(response: Response, added: readonly [name: string, value: s
   }
 }
 
-/** The same as a middleware for Hono. */
 export function createHono(authenticator: Authenticator, scopes: Scopes<Request> | undefined): HonoMiddleware {
   return async (context, next) => {
     const result = await admit(authenticator, context.req.raw, scopes);

@@ -120,7 +120,6 @@ export interface ResourceServerSettings
   readonly cacheTtlSeconds: number;
   /** Whether the response of an introspection may lack `aud`. */
   readonly allowMissingAudience: boolean;
-  /** The clock for the times in proofs. */
   readonly proofClock: Pick<Clock, "epoch">;
 }
 

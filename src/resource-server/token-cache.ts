@@ -10,7 +10,6 @@ export class TokenCache<T> {
     this.#max = max;
   }
 
-  /** The number of entries. */
   get size(): number {
     return this.#entries.size;
   }

@@ -44,7 +44,6 @@ const MAX_SIGNED = 2000;
 /** The message where a token could not be verified. */
 const UNVERIFIABLE = "the access token could not be checked";
 
-/** Creates the token verifier of a resource server. */
 export function createTokenVerifier(
   settings: ResourceServerSettings,
   issuers: readonly Issuer[],

@@ -14,7 +14,6 @@ import type { SandboxMachine } from "./oauth/machine.js";
 const PREFIX = "/_sandbox";
 const MAX_BODY = 64 * 1024;
 
-/** What the admin API needs. */
 export interface AdminApiSettings {
   controlToken: string;
   faults: FaultController;

@@ -11,7 +11,6 @@ import { type LoggedRequest, loggedQuery } from "./http/request-log.js";
 import { allowedOrigin, corsHeaders, type HostGuard, hostGuard, preflightAnswer } from "./http/requests.js";
 import { errorResponse, Refusal, type SandboxResponse } from "./http/sandbox-response.js";
 
-/** What the origins share. */
 export interface OriginSettings {
   seed: number;
   host: string;
@@ -51,7 +50,6 @@ export class Origins {
     return listening.origin;
   }
 
-  /** Serves an open origin. */
   serve(origin: string, parts: readonly SandboxPart[]): void {
     const port = this.#listening.get(origin)?.port ?? 0;
     this.#routers.set(origin, createRouter(this.#settings, parts, hostGuard({ ...this.#settings, port })));
@@ -116,7 +114,6 @@ async function answerOf(
 /** Time that responses in progress get to finish when the server closes. */
 const CLOSE_GRACE_MS = 500;
 
-/** A listening server. */
 interface Listening {
   origin: string;
   port: number;

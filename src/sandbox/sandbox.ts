@@ -65,7 +65,6 @@ export function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
 
 /** What other servers in place of the sandbox's own MCP servers are made with. */
 export interface OtherServersHost {
-  /** The origin of the sandbox. */
   origin: string;
   clock: SandboxClock;
   /** The user who is logged in. */

@@ -65,7 +65,6 @@ export function bothReceivers<E>(...receivers: (((event: E) => void) | undefined
   };
 }
 
-/** How work ended. */
 export type Ended<T> = { readonly result: T } | { readonly error: unknown };
 
 /** The events that say how long something took. */

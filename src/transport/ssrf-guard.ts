@@ -35,7 +35,6 @@ export interface SsrfGuard {
   resolve(hostname: string): Promise<readonly HostAddress[]>;
   /** Checks a host as it is written: a literal address, or a name that the proxy resolves. */
   checkWritten(hostname: string): void;
-  /** The class of the server's address. */
   addressClass(): Promise<AddressClass>;
   /**
    * Called with the host of each response. A name that answers and was not looked up, because a test intercepts requests,
@@ -44,7 +43,6 @@ export interface SsrfGuard {
   onResponse(hostname: string): void;
 }
 
-/** The rules of a guard. */
 export interface SsrfGuardOptions {
   /** Hosts that may be less public than the server. */
   exemptions: Exemptions;

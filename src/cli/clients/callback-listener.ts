@@ -16,11 +16,8 @@ import { listenerOf } from "./started-logins.js";
 /** Time for the process to start and to answer. */
 const ANSWER_MS = 10_000;
 
-/** What a listener waits for. */
 export interface CallbackOrder {
-  /** The id of the login. */
   id: string;
-  /** The `state` of its callback. */
   state: string;
   /** Milliseconds until it gives up. */
   lifeMs: number;

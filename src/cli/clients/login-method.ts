@@ -86,7 +86,6 @@ export async function confirm(
   }
 }
 
-/** A login on the terminal of stderr. */
 export function loginDisplay(io: Pick<Io, "stderr" | "env">): LoginDisplay {
   const { stderr, env } = io;
   // A closed stderr is not a failure.

@@ -42,7 +42,6 @@ type Fetch = typeof globalThis.fetch;
 
 /** How requests are logged. */
 interface TraceOptions {
-  /** Logs a line. */
   say(line: string): void;
   /** Masks the secrets of this run. */
   redactor: CommandContext["redactor"];

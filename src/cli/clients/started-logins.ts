@@ -213,7 +213,6 @@ export function storeListener(id: string, listener: ListenerRecord, files: Files
   writePrivateFile(pathOf(id, "listener", files), `${JSON.stringify(listener)}\n`);
 }
 
-/** Removes the record of a listener. */
 export function removeListener(id: string, files: Files): void {
   removeFile(pathOf(id, "listener", files));
 }

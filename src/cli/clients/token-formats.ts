@@ -4,7 +4,6 @@ import { quotedForPowershell } from "../../platform/shell.js";
 import { posixWord, quote, shellWord } from "../../redact.js";
 import type { TokenFlags } from "../flags/agent.js";
 
-/** The value of `token --format`. */
 export type TokenFormat = NonNullable<TokenFlags["format"]>;
 
 /** What the caller of `token` supports, as far as it changes the output. */
@@ -20,7 +19,6 @@ export interface Asker {
 /** A caller that declares nothing is taken for an up-to-date one. */
 export const UNKNOWN_ASKER: Omit<Asker, "now"> = { authtype: true, apiVersion: "client.authentication.k8s.io/v1" };
 
-/** What the formats need of a token. */
 type Printable = Pick<AccessToken, "value" | "expiresAt" | "scope" | "issuer"> &
   Partial<Pick<AccessToken, "resource">> & { readonly tokenType: string };
 

@@ -16,7 +16,6 @@ export interface EffectiveSetting extends Partial<Sourced> {
   key: "profile" | "store" | keyof Profile;
 }
 
-/** What the effective settings are read from. */
 export interface SettingSources {
   settings: Settings;
   config: Config;

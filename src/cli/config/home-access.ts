@@ -14,7 +14,6 @@ export function accessOf({ uid, mode }: Pick<Stats, "uid" | "mode">): FolderAcce
   return (mode & 0o055) === 0 ? "private" : "readable";
 }
 
-/** The text of each kind of access. */
 export const ACCESS_TEXT: Readonly<Record<FolderAccess, string>> = {
   private: "readable by you alone",
   unchecked: "agentauth doctor shows who can read it",

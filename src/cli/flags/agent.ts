@@ -33,7 +33,6 @@ export function isLoginOption(option: Option): boolean {
   return loginOptions.has(option);
 }
 
-/** Adds the settings of a login that a command has as flags. */
 export function addLoginSettings(command: Command, as: LoginCommand): Command {
   for (const { name, value, about, group, on, values } of loginSettings()) {
     if (!on.includes(as)) continue;
@@ -67,14 +66,12 @@ export const ACCOUNT_HINT = [
   "Account to use, if several are logged in at the server",
 ] as const;
 
-/** The flag `--min-ttl`. */
 export const MIN_TTL: FlagRow = [
   "--min-ttl <seconds>",
   "Minimum remaining lifetime in seconds, at most 90 % of the token's lifetime (default: 60)",
   wholeNumber(0),
 ];
 
-/** The values of `token --format`. */
 export const TOKEN_FORMATS = [
   "raw",
   "header",
@@ -91,7 +88,6 @@ export const TOKEN_FORMATS = [
 /** The hidden command of the process that waits for a callback between the two steps of a login. */
 export const RECEIVE_CALLBACK = "receive-callback";
 
-/** Options of `token`. */
 export interface TokenFlags extends Omit<AgentFlags, "output"> {
   url: string;
   /** The operation that git or bazel appends. */

@@ -18,7 +18,6 @@ function flagNameOf(option: string): string {
   return loginSettings().find(({ client, method }) => client === option || method === option)?.name ?? option;
 }
 
-/** The same as words. */
 export function flagWords(given: string, value?: string): string[] {
   const flag = flagOf(flagNameOf(given));
   return value === undefined ? [flag] : [flag, value];

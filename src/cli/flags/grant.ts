@@ -41,7 +41,6 @@ const FLAGS_OF_GRANT: Readonly<Record<GrantFlag, readonly GrantFlagRow[]>> = {
   ],
 };
 
-/** The values of `--grant`. */
 const GRANT_FLAGS = Object.keys(FLAGS_OF_GRANT) as GrantFlag[];
 
 /** Adds the flags of a machine grant; those of its client are settings of a login. */

@@ -4,7 +4,6 @@ import type { GlobalFlags } from "./global.js";
 import { addOutputFlags, type OutputFlags } from "./output.js";
 import { addFlags } from "./values.js";
 
-/** The flags of a list. */
 export interface ListFlags extends GlobalFlags, OutputFlags, FilterFlags {
   columns?: string;
   header?: boolean;
@@ -19,7 +18,6 @@ export interface ListFlags extends GlobalFlags, OutputFlags, FilterFlags {
   brief?: true;
 }
 
-/** The flags of every list. */
 export function addListFlags(command: Command): Command {
   addFlags(addOutputFlags(command), "Output:", [
     ["--columns <paths>", "Fields to print, such as id,last_seen.city"],
@@ -51,7 +49,6 @@ export function addReadFlags(command: Command): Command {
   ]);
 }
 
-/** The filters of a list of devices. */
 export function addDeviceFilters(command: Command): Command {
   return addFlags(command, FILTERS, [
     ["--session-type <type>", "Filter by session type: browser, api or mcp (client-side)"],

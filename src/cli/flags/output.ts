@@ -2,7 +2,6 @@ import type { Command } from "commander";
 import { FORMATS, type Format } from "../../profile/settings.js";
 import { addFlags, type FlagRow } from "./values.js";
 
-/** The output flags of a command. */
 export interface OutputFlags {
   output?: Format;
   json?: boolean;

@@ -42,7 +42,6 @@ export interface Io {
 
 /** A temporary progress line on the terminal. */
 export interface ProgressText {
-  /** Replaces the text. */
   update(text: string): void;
   /** Removes the line. A stopped progress shows nothing more. */
   stop(): void;
@@ -108,7 +107,6 @@ interface ProgressLine {
   start(columns: () => number): ProgressText;
 }
 
-/** The progress line of a terminal. */
 function progressLine(stream: Writable): ProgressLine {
   let shown = "";
   let drawn = false;

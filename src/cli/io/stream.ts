@@ -71,7 +71,6 @@ export type Colors = ReturnType<typeof picocolors.createColors>;
 
 /** Where output goes. */
 export interface OutStream {
-  /** Whether the stream is a terminal. */
   readonly isTTY: boolean;
   /** The width of the terminal in columns, 20 to 1000; 80 if unknown. */
   readonly columns: number;
@@ -95,7 +94,6 @@ export function fileOf(stream: object): number | undefined {
   return "fd" in stream && typeof stream.fd === "number" ? stream.fd : undefined;
 }
 
-/** Settings of a stream. */
 export interface StreamSettings {
   env: Env;
   /** `false` switches colour off, whatever the environment says. */

@@ -34,7 +34,6 @@ function shortForm(given: ListFlags, { columns }: ColumnSet): ListFlags {
   return { ...given, limit, columns: named };
 }
 
-/** The output flags as a writer's options. */
 function writerOptions(options: ListFlags, { now }: Pick<CommandContext, "now">) {
   const { columns, header, jq, showSecrets, csvRaw } = options;
   return { columnsFlag: columns, noHeader: header === false, jq, showSecrets, csvRaw, now };

@@ -23,7 +23,6 @@ export const SORT_FIELDS: Readonly<Record<ListKind["noun"], readonly string[]>> 
   devices: SHAPES.deviceSorting.properties?.["field"]?.enum ?? [],
 };
 
-/** The columns of each kind of list. */
 export const COLUMNS: Readonly<Record<ListKind["noun"], ColumnSet>> = {
   pools: POOL,
   domains: DOMAIN,

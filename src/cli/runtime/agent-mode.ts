@@ -73,7 +73,6 @@ const SESSION_VARIABLES = [
   ...["COPILOT_AGENT_SESSION_ID", "OPENCODE_SESSION_ID"],
 ];
 const HOUR_MS = 3_600_000;
-/** Sessions that are remembered. */
 const MOST_SESSIONS = 20;
 
 /**

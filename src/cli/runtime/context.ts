@@ -19,9 +19,7 @@ import type { PendingSaves } from "./pending-saves.js";
 
 /** Where a run is. */
 export interface Machine {
-  /** As in `process.platform`. */
   readonly platform: string;
-  /** The working folder. */
   readonly folder: string;
 }
 
@@ -34,7 +32,6 @@ export interface Host extends ProcessLike {
   exit(code: number): never;
   /** Default: that of the machine. */
   readonly clock?: Clock;
-  /** The path of Node. */
   readonly execPath?: string;
   /** The command line of the process: Node, and our program. */
   readonly argv?: readonly string[];
@@ -57,7 +54,6 @@ export interface AcquiredProcess {
   exit(code: number): never;
 }
 
-/** The signals of the process that a run is in. */
 export interface ProcessSignals {
   /** Listens for a signal, beside the run itself. @returns a function that removes the listener */
   on(name: NodeJS.Signals, listener: () => void): () => void;
@@ -135,7 +131,6 @@ export interface CommandContext extends RunContext {
   network(use?: Pick<AgentUse, "idleTimeoutMs">): Promise<Network>;
   /** The kind of store that the profile and the environment choose. @throws `AgentAuthError` `usage` for one that is none */
   storeChoice(): StoreChoice;
-  /** The store of the profile. */
   store(): Promise<GrantStore>;
   /** What writes events into the audit file; undefined if none is set. */
   audit(): ((event: AgentEvent | HttpEvent) => void) | undefined;

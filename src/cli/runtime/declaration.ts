@@ -4,7 +4,7 @@ import type { CommandContext, RunContext } from "./context.js";
 /** The headings of the list of commands, in the order of the help. */
 export const GROUPS = ["Start:", "Tokens:", "Lists:", "Settings:", "Sandbox:", "Help:"] as const;
 
-/** What a `command.ts` exports as `command`. */
+/** What a `command.ts` exports as `command`: where the help lists it, and how it is declared. */
 export interface CommandDeclaration {
   /** The heading that the help lists its commands under. */
   group: (typeof GROUPS)[number];
@@ -27,7 +27,6 @@ type CommandAction = (...args: unknown[]) => Promise<void>;
 
 /** Where commands are declared. */
 export interface Registry {
-  /** The root command. */
   root: Command;
   /** A commander action that runs a command; `positional` names its arguments in order. */
   action<Options>(run: CommandRun<Options>, ...positional: (keyof Options & string)[]): CommandAction;

@@ -120,7 +120,6 @@ function allowHint(remedy: AllowRemedy, context: HintContext): string {
   return `${advice}${isLegacy && command !== "discover" ? "; agentauth discover <mcp_url> shows what was asked" : ""}`;
 }
 
-/** The command that lists the tools of a server. */
 export function listTools(server: string): string {
   return `agentauth mcp tools ${shellWord(server)}`;
 }

@@ -88,7 +88,6 @@ function unseenFlags({ scope = "", resourceMetadata }: UnseenByLogin): string[][
   ];
 }
 
-/** The flags for the options of a remedy. */
 export function optionsOf(remedy: Remedy): string[][] {
   if (remedy.action === "allow") {
     const { option, value = option === "dpop" ? "auto" : undefined, also = [] } = remedy;

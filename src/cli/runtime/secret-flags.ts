@@ -82,7 +82,6 @@ export function hideSecretWords(argv: readonly string[], redactor: Pick<Redactor
   }
 }
 
-/** Masks a callback and the code in it. */
 function hideCode(callback: string, redactor: Pick<Redactor, "add">): void {
   redactor.add(callback);
   redactor.add(new URLSearchParams(callback.slice(callback.indexOf("?") + 1)).get("code") ?? "");

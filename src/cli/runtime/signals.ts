@@ -16,7 +16,6 @@ const ENDINGS = {
 
 type EndingSignal = keyof typeof ENDINGS;
 
-/** What is needed of the process. */
 export type SignalHost = Pick<Host, keyof ProcessLike | "on" | "off" | "exit">;
 
 /** The ending of a run by signals. */

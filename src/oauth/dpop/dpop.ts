@@ -23,7 +23,6 @@ export async function generateProofKey(): Promise<Secret> {
   return new Secret(JSON.stringify(await crypto.subtle.exportKey("jwk", privateKey)));
 }
 
-/** The prover for a key. */
 export function proverOf(key: Secret, nonces: Nonces = new Nonces()): Prover {
   let imported: Promise<KeyPair> | undefined;
   const pair = () => {
@@ -83,7 +82,6 @@ export async function newProofKey(
   return isWanted && isOffered ? generateProofKey() : undefined;
 }
 
-/** Whether a grant meets the policy. */
 export function fitsPolicy(grant: Pick<Grant, "proofKey">, policy: DpopPolicy): boolean {
   return policy === "auto" || (policy === "required") === (grant.proofKey !== undefined);
 }

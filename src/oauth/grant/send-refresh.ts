@@ -16,7 +16,6 @@ export interface SendContext extends Pick<SaveContext, "http" | "privateKey"> {
   timeoutMs: number;
   /** DPoP nonces of the issuers. */
   nonces: Nonces;
-  /** Called with the progress of the refresh. */
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
@@ -131,7 +130,6 @@ async function sendOnce(context: SendContext, current: Grant, lease: Lease, time
   }
 }
 
-/** Reports the progress of a refresh. */
 export function reportRefresh({ onProgress }: SendContext, text: string): void {
   onProgress?.({ about: "refresh", text });
 }

@@ -220,7 +220,6 @@ interface Replay {
   readonly mayFollow: AgentRequestInit["mayFollow"];
   /** The caller's redirect mode. */
   readonly redirect: NonNullable<RequestInit["redirect"]>;
-  /** The headers of the caller. */
   headers(): HttpHeaders;
   /** The arguments for `fetch`, with additional headers, options and another address. */
   next(headers: Record<string, string>, over?: RequestInit, url?: string): [string | URL | Request, RequestInit];

@@ -26,7 +26,6 @@ export interface PendingAuthorization {
   readonly resource: string | undefined;
 }
 
-/** Input of an authorization request. */
 export interface AuthorizationRequest {
   server: ServerMetadata;
   client: ClientRecord;

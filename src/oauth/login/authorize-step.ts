@@ -95,7 +95,6 @@ export function withoutAddedScope({ scope, addedScope }: Pick<PreparedLogin, "sc
   return { scope: scope.filter((one) => !addedScope.includes(one)), addedScope: [] };
 }
 
-/** Reports which scopes are omitted. */
 export function reportReducedScope(
   { onProgress }: Pick<LoginContext, "onProgress">,
   { issuer, addedScope }: Pick<PreparedLogin, "issuer" | "addedScope">,

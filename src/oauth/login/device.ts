@@ -28,7 +28,6 @@ const SLOW_DOWN_S = 5;
 /** Upper bound in seconds for the lifetime of a code. */
 const MAX_LIFE_S = 24 * 3600;
 
-/** Input of a device login. */
 interface DeviceLogin {
   found: Discovered;
   scope: readonly string[];
@@ -40,7 +39,6 @@ interface DeviceLogin {
   signal: AbortSignal;
 }
 
-/** A code that the issuer has issued. */
 interface IssuedCode extends ClientAnswer<oauth.DeviceAuthorizationResponse> {
   scope: readonly string[];
 }
@@ -199,7 +197,6 @@ interface Polling {
   onSlowDown: PreparedDeviceLogin["onSlowDown"];
   /** Seconds until polling stops. */
   seconds: number;
-  /** The error at that time. */
   timeoutError: () => AgentAuthError;
   signal: AbortSignal;
 }

@@ -29,7 +29,6 @@ import type { PreparedDeviceLogin, PreparedLogin } from "./prepared-login.js";
 
 /** What is stored with a login between its two steps. */
 export interface BetweenSteps {
-  /** The profile that it belongs to. */
   profile: string;
   /** Milliseconds from the first step until it expires. Default: that of the command. */
   lifeMs?: number | undefined;

@@ -40,7 +40,6 @@ export interface LoginContext extends DiscoveryContext {
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** Input of one login. */
 export interface LoginRequest {
   mcpUrl: string;
   method: LoginMethod;

@@ -108,12 +108,10 @@ async function runInSession(session: LoginSession, work: () => Promise<Grant>): 
   return grant;
 }
 
-/** The grant key of a login. */
 export function grantKeyFor({ profile, loginHint }: LoginContext, server: string): GrantKey {
   return { profile, server, account: loginHint };
 }
 
-/** What finishes a login. */
 export interface Completion {
   session: LoginSession;
   reservation: Reservation;
@@ -174,7 +172,6 @@ export function observeLogin<T extends Grant | { again: unknown }>(
   });
 }
 
-/** The grant of a login from the answer of the token endpoint. */
 function grantOf(
   context: LoginContext,
   login: Omit<PreparedLogin, "pending" | "account" | "addedScope"> & Partial<Pick<PreparedLogin, "pending">>,

@@ -22,24 +22,20 @@ import type { LoginContext, LoginRequest } from "./login-context.js";
 import { type LoginMethod, timeoutError } from "./login-method.js";
 import type { PreparedLogin } from "./prepared-login.js";
 
-/** What a login is planned from. */
 export interface LoginPlan extends Pick<LoginRequest, "mcpUrl" | "challenge" | "scope" | "previousScope" | "signal"> {
   flow: LoginContext["flow"];
   /** Asks the user; undefined if no user can be asked. */
   method: Pick<LoginMethod, "confirmEndpoints"> | undefined;
 }
 
-/** What a login is prepared from. */
 export interface Preparation {
   /** The result of discovery. */
   found: Discovered;
-  /** The scopes to request. */
   scope: readonly string[];
   /** Those of them that the caller did not request. */
   addedScope: readonly string[];
   /** The `resource` parameter; `none` if none is sent. */
   resource: string;
-  /** Aborts the requests. */
   signal: AbortSignal;
 }
 

@@ -136,7 +136,6 @@ export interface SharedLoginContext {
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** Input of a shared login. */
 export interface SharedLoginRequest {
   key: GrantKey;
   scope?: string | undefined;

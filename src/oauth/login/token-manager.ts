@@ -30,7 +30,6 @@ import {
   type SharedLoginRequest,
 } from "./shared-login.js";
 
-/** What a token manager needs. */
 export interface TokenManagerContext
   extends SharedLoginContext,
     Omit<RefreshContext, "unsaved" | "store" | "clock" | "http" | "pending"> {

@@ -55,7 +55,6 @@ export async function rememberMethod<T>(
   }
 }
 
-/** The client of a login. */
 export interface LoginClient {
   client: ClientRecord;
   /** The redirect form that its registration is stored under. */

@@ -4,7 +4,6 @@ import { quote } from "../../redact.js";
 import type { LoginOptions } from "../grant/grant-requirements.js";
 import type { AccessToken } from "../model/grant.js";
 
-/** Checks the redirect address of a web app. */
 export function checkRedirectUri(redirectUri: string): URL {
   const url = parseUrl(redirectUri);
   const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));

@@ -147,7 +147,6 @@ async function cookieId(state: string): Promise<string> {
   return (await hashOfTexts(state)).slice(0, 16);
 }
 
-/** The `state` of a callback. */
 export function stateOf(parameters: URLSearchParams): string {
   const [state, ...more] = parameters.getAll("state");
   if (state === undefined || state.length > MAX_STATE || more.length > 0) throw stateMismatchError();

@@ -37,7 +37,6 @@ export interface TokenSteps {
   ): Promise<{ assertion: string; scope: string | undefined }>;
 }
 
-/** Whom a grant is for. */
 export interface Proof {
   /** The id token, if it says so. */
   text?: string;
@@ -56,7 +55,6 @@ export interface GrantStrategy<Type extends MachineGrantType = MachineGrantType>
   readonly extension?: string;
   /** Reads whom the grant is for; absent for a grant that only the client's own authentication proves. */
   proof?(grant: MachineGrantOf<Type>): Promise<Proof>;
-  /** Gets the tokens. */
   tokens(steps: TokenSteps, proof: string, grant: MachineGrantOf<Type>): Promise<GrantTokens>;
   /** What helps against an error of the issuer, if that differs from other grants. */
   explain?(code: string, grant: MachineGrantOf<Type>): Advice | undefined;
@@ -110,7 +108,6 @@ export const GRANT_STRATEGIES = {
   },
 } as const satisfies { [Type in MachineGrantType]: GrantStrategy<Type> };
 
-/** A value of `--grant`. */
 export type GrantFlag = (typeof GRANT_STRATEGIES)[MachineGrantType]["flag"];
 
 /** The extension of MCP that a connection uses whose tokens come by the grant; undefined for a login and for other grants. */
@@ -118,12 +115,10 @@ export function extensionOf(grant: string | undefined): string | undefined {
   return Object.values<GrantStrategy>(GRANT_STRATEGIES).find(({ flag }) => flag === grant)?.extension;
 }
 
-/** The strategy of a grant. */
 export function strategyOf({ type }: Pick<MachineGrant, "type">): GrantStrategy & { flag: GrantFlag } {
   return GRANT_STRATEGIES[type];
 }
 
-/** A grant and the client that requested it. */
 export interface RequestingClient {
   grant: MachineGrant;
   client: ClientRecord;
@@ -206,7 +201,6 @@ export async function hashSha256(text: string): Promise<string> {
   return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** The error for an interactive login with a machine grant. */
 export function noInteractiveLoginError({ type }: MachineGrant): AgentAuthError {
   const message = `the grant ${type} has no interactive login`;
   const hint = "token() gets a token";

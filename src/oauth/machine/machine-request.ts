@@ -45,14 +45,12 @@ export interface MachineContext {
   httpTo(address: string): OAuthHttp;
 }
 
-/** The parameters of one request. */
 export interface MachineRequest {
   key: GrantKey;
   /** The id token, if the grant has one. */
   proof: string | undefined;
   /** Scopes, separated by blanks. */
   scope: string | undefined;
-  /** The scopes of the previous request. */
   previousScope: string | undefined;
   /** The challenge that caused the request, if there was one. */
   challenge: BearerChallenge | undefined;

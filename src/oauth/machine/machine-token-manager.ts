@@ -52,7 +52,6 @@ export class MachineTokenManager {
     return this.#context.store.read({ ...key, account });
   }
 
-  /** A grant that meets the options. */
   get(requested: GrantKey, options: GrantOptions): Promise<Grant> {
     return observeToken(this.#context.events, requested, () => this.#serve(requested, options));
   }

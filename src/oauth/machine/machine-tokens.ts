@@ -68,7 +68,6 @@ export async function jwtBearerTokens(
   });
 }
 
-/** The parameters of a request for an ID-JAG. */
 export type IdJagRequest = TokenParameters &
   IdJagSubject & {
     /** The issuer that the assertion is for. */

@@ -105,7 +105,6 @@ export function bearerChallenge(headers: Headers): BearerChallenge | undefined {
   };
 }
 
-/** Every challenge of a response. */
 export function responseChallenges(headers: Headers): Challenge[] {
   // The API Gateway of AWS renames the field of a function behind it.
   return parseChallenges(headers.get("www-authenticate") ?? headers.get("x-amzn-remapped-www-authenticate") ?? "");

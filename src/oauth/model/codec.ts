@@ -249,7 +249,6 @@ export function readOptionalBoolean(members: Members, name: string): boolean | u
   return members[name] === undefined ? undefined : readBoolean(members, name);
 }
 
-/** An object of strings. */
 export function readOptionalTexts(members: Members, name: string): Record<string, string> | undefined {
   if (members[name] === undefined) return undefined;
   const texts = readObject(members, name);

@@ -90,7 +90,6 @@ export function markOf({ renewal }: GrantSummary): ConnectionState | undefined {
   return renewal === "lost" ? "lost_refresh" : "needs_login";
 }
 
-/** Whether a query asks for this connection. */
 export function matchesQuery(connection: Connection, { state, ...filter }: ConnectionQuery): boolean {
   return (state === undefined || state === connection.state) && matchesFilter(connection, filter);
 }
@@ -102,7 +101,6 @@ const SUMMARY: Readers<Omit<GrantSummary, "renewal">> = {
   expiresAt: readNumber,
 };
 
-/** The text of a summary. */
 export function encodeSummary(summary: GrantSummary): string {
   return encode({ kind: "summary", ...summary });
 }

@@ -233,7 +233,6 @@ export function isFresh(grant: Grant, now: number, minTtl: number | undefined): 
   return expiresAt - now > wanted;
 }
 
-/** Whether the granted scopes include all of those in `wanted`. */
 export function coversScope(grant: Grant, wanted: readonly string[] | undefined): boolean {
   if (!wanted || wanted.length === 0) return true;
   const granted = new Set(splitScope(grant.tokens.scope));

@@ -70,7 +70,6 @@ export type MachineGrant = (
 /** The names of the grants. */
 export type MachineGrantType = MachineGrant["type"];
 
-/** The grant of one type. */
 export type MachineGrantOf<Type extends MachineGrantType> = Extract<MachineGrant, { type: Type }>;
 
 const PREFIX = "grant:";

@@ -55,9 +55,7 @@ export function scopesBeyond(requested: string | undefined, granted: string | un
 
 /** Input of {@link chooseScope}. */
 export interface ScopeSources {
-  /** The caller's scopes. */
   explicit: readonly string[] | undefined;
-  /** The scopes of the challenge. */
   challenged: readonly string[] | undefined;
   /** The scopes that the resource lists. */
   resource: readonly string[] | undefined;

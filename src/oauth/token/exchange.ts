@@ -13,7 +13,6 @@ const USABLE = [ACCESS_TOKEN, `${TYPE}jwt`];
 
 /** A token exchange (RFC 8693 section 2.1). Types are the URIs of its section 3. */
 export interface ExchangeRequest {
-  /** The token that identifies the subject. */
   subjectToken: string | Secret;
   /** Default: an access token. */
   subjectTokenType?: string | undefined;

@@ -7,7 +7,6 @@ import { type OAuthHttp, serverFailure } from "../http/http.js";
 import type { Grant } from "../model/grant.js";
 import { readClaims } from "./token-checks.js";
 
-/** What the verification of an id token needs. */
 export interface IdTokenVerification {
   /** Reads the keys of the issuer, which are cached. */
   http: Pick<OAuthHttp, "document" | "forgetDocuments">;

@@ -27,7 +27,6 @@ export interface RemoteLogout {
   error?: unknown;
 }
 
-/** What a revocation needs. */
 export interface RevocationContext {
   http: OAuthHttp;
   events: Events;

@@ -24,7 +24,6 @@ export const ANY_TOKEN_TYPE: NonNullable<oauth.ProcessTokenResponseOptions["reco
 
 /** How the tokens of a request are to be used. */
 export interface WantedTokenType {
-  /** The address of the token endpoint. */
   tokenEndpoint: string;
   /** Whether they are bound to a key (RFC 9449). */
   isBound: boolean;

@@ -25,21 +25,16 @@ import { ANY_TOKEN_TYPE, checkTokenType, readClaims, usableIdToken } from "./tok
 
 /** Input of a request to the token endpoint. */
 export interface TokenCall {
-  /** The HTTP client. */
   http: OAuthHttp;
   /** Dates responses without a `Date` header. */
   clock: Pick<Clock, "epoch">;
-  /** The issuer identifier. */
   issuer: string;
-  /** The address of the token endpoint. */
   tokenEndpoint: string;
-  /** The client that requests the token. */
   client: ClientRecord;
   /** The key of a client of the method `private_key_jwt`. */
   privateKey?: ClientKey | undefined;
   /** Signs the DPoP proofs of the key that the tokens are bound to (RFC 9449); without it they are bearer tokens. */
   prover?: Prover | undefined;
-  /** Aborts the request. */
   signal: AbortSignal | undefined;
   /** Called right before a request is sent; if it throws, nothing is sent. */
   beforeSend?: (() => void) | undefined;

@@ -8,10 +8,8 @@ export const PACKAGES = {
   postgres: ["pg", "postgres"],
 } as const satisfies Readonly<Record<EngineKind, readonly string[]>>;
 
-/** The name of a package that can reach an engine. */
 export type PackageName = (typeof PACKAGES)[EngineKind][number];
 
-/** A package that was found. */
 export interface ClientPackage {
   name: PackageName;
   /** Its exports; what CommonJS exports as a whole is the default one. */

@@ -2,7 +2,6 @@ import { isAgentAuthError } from "../../errors.js";
 import { eachOperation } from "../../store/driver/bounded-driver.js";
 import type { StoreDriver } from "../../store/driver/driver.js";
 
-/** A driver with its connection. */
 export interface ConnectedDriver {
   driver: StoreDriver;
   close(): Promise<void>;

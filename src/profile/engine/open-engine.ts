@@ -17,7 +17,6 @@ export interface EngineStore {
   store: GrantStore;
 }
 
-/** What an engine is opened with. */
 export interface EngineHost {
   /** Receives each secret, so that every output masks it. */
   hide?: ((secret: string) => void) | undefined;

@@ -4,7 +4,6 @@ import { escapeText, quote } from "../../redact.js";
 import type { EngineKind } from "../profile-settings.js";
 import { isReference, referencedSecret, type SecretSetting } from "../secrets.js";
 
-/** The address of an engine. */
 export interface EngineAddress {
   /** With its credentials. */
   url: string;

@@ -5,7 +5,6 @@ import type { SandboxDevice, SandboxDomain, SandboxPool, SandboxSorting } from "
 /** The fields that domains and pools can be sorted by. */
 export const SUMMARY_FIELDS = ["id", "status", "title"] as const;
 
-/** The fields that devices can be sorted by. */
 export const DEVICE_FIELDS = ["id", "last_seen", "status", "title"] as const;
 
 /** An object of a list. */
@@ -77,7 +76,6 @@ const ID_SHARE = 256;
 /** A device to insert, without its parents; the sandbox fills in the missing fields. */
 export type DeviceDraft = Partial<Omit<SandboxDevice, "account_id" | "domain_id" | "pool_id" | "type">>;
 
-/** The devices of one pool. */
 export class PoolDevices extends SortedList<SandboxDevice> {
   readonly #context: DeviceContext;
   #made: number;
@@ -155,7 +153,6 @@ export class PoolDevices extends SortedList<SandboxDevice> {
     return device !== undefined;
   }
 
-  /** Removes up to `count` devices from a position of an order on. */
   deleteAt(order: SandboxSorting, position: number, count: number): void {
     for (const device of this.slice(order, position, position + count)) this.delete(device.id);
   }

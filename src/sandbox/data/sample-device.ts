@@ -12,7 +12,6 @@ const AGENTS = ["coding agent", "Claude Code", "Cursor", "research agent 🤖"];
 
 /** What all devices of a pool share. */
 export interface DeviceContext {
-  /** The seed of the pool. */
   seed: number;
   /** The moment before which all interactions lie, Unix seconds. */
   anchor: number;
@@ -126,7 +125,6 @@ const safari = (system: string, rest: string) =>
   mozilla(system, `AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 ${rest}`);
 const IPHONE = safari("iPhone; CPU iPhone OS 18_5 like Mac OS X", "Mobile/15E148 Safari/604.1");
 
-/** The client programs by session type. */
 export const CLIENTS: Readonly<Record<SessionType, readonly ClientProfile[]>> = {
   browser: [
     { title: "Web console", ja4: "t13d1516h2_8daaf6152771_02713d6af862", agents: [chrome(MAC, 137), chrome(MAC, 138)] },

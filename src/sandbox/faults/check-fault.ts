@@ -5,7 +5,6 @@ import { quote } from "../../redact.js";
 import { parseJson } from "../http/requests.js";
 import { FAULT_ENDPOINTS, FAULT_KINDS, type Fault, type FaultKind } from "./faults.js";
 
-/** What a field of a fault may hold. */
 export interface FaultField {
   /** The expected value, for messages. */
   expects: string;
@@ -149,7 +148,6 @@ function checkField(name: string, value: unknown, { accepts, expects }: FaultFie
   if (!accepts(value)) throw faultError(name, shown, expects, `give ${name} as ${expects}`);
 }
 
-/** The error for a field of a fault. */
 function faultError(name: string, value: unknown, expects: string, hint: string): AgentAuthError {
   const shown = value === undefined ? "it is missing" : `${quote(value)} is not`;
   return usageError(`fault: ${quote(name)} must be ${expects}, ${shown}`, hint);

@@ -53,7 +53,6 @@ export function findFault<K extends FaultKind>(faults: readonly Fault[], kind: K
   return faults.find((fault): fault is FaultOf<K> => fault.kind === kind);
 }
 
-/** Whether a fault replaces the whole response. */
 export function isReplacing(fault: Fault): boolean {
   return REPLACING.has(fault.kind);
 }

@@ -72,7 +72,6 @@ export type Fault = FaultSelector & FaultEffect;
 /** The name of a fault. */
 export type FaultKind = FaultEffect["kind"];
 
-/** The fault of a kind. */
 export type FaultOf<K extends FaultKind> = FaultSelector & Extract<FaultEffect, { kind: K }>;
 
 /** Every kind of fault with a description of one line. */

@@ -21,9 +21,7 @@ export interface RoundTrip {
 
 /** One part of the sandbox, such as the management API or the admin API. */
 export interface SandboxPart {
-  /** Whether a path belongs to it. */
   owns(path: string): boolean;
-  /** Whether faults may strike it. */
   faulty: boolean;
   /** Whether pages of the option `allowOrigins` may use a path of it. Default: no path. */
   allowsPages?(path: string): boolean;

@@ -27,7 +27,6 @@ export interface RequestLog extends ReadonlyArray<LoggedRequest> {
 /** How many requests the log holds. */
 export const MAX_LOGGED = 10_000;
 
-/** A log, and the function that adds to it. */
 export function createRequestLog(): { log: RequestLog; add: (entry: LoggedRequest) => void } {
   const entries: LoggedRequest[] = [];
   let total = 0;
@@ -42,7 +41,6 @@ export function createRequestLog(): { log: RequestLog; add: (entry: LoggedReques
 
 const redactor = new Redactor();
 
-/** A query as the log stores it. */
 export function loggedQuery(query: URLSearchParams): Record<string, string> {
   // The redactor recognises secret parameters by their encoded form, name=value.
   const masked = redactor.redact(query.toString()).replace(/(^|&)(user_code=)[^&]+/g, `$1$2${MASK}`);

@@ -154,13 +154,11 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** A JSON object; undefined for any other text. */
 export function parseJsonObject(text: string): JsonObject | undefined {
   const value = parseJson(text);
   return isJsonObject(value) ? value : undefined;
 }
 
-/** The parameters of a form. */
 export function readForm(body: Buffer | undefined): URLSearchParams {
   return new URLSearchParams(body?.toString("utf8"));
 }

@@ -1,6 +1,5 @@
 import type { ServiceErrorCode } from "../../error-codes.js";
 
-/** A response to send. */
 export interface SandboxResponse {
   status: number;
   headers: Readonly<Record<string, string | readonly string[]>>;
@@ -16,12 +15,10 @@ export interface ErrorEnvelope {
 
 const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" } as const;
 
-/** A response with a JSON body. */
 export function jsonResponse(body: unknown, status = 200): SandboxResponse {
   return { status, headers: JSON_HEADERS, body: JSON.stringify(body) };
 }
 
-/** An error response of the service. */
 export function errorResponse(
   status: number,
   code: ServiceErrorCode,

@@ -22,7 +22,6 @@ const PREFIX = "/api/v1";
 const OFFSET = "pagination[offset]";
 const PAGE_SIZE = "pagination[page_size]";
 
-/** What the management API needs. */
 export interface ManagementSettings {
   data: SandboxData;
   faults: FaultController;
@@ -36,7 +35,6 @@ export interface ManagementSettings {
 interface Resource {
   /** The query parameter with the id of the parent: a domain, an account or a pool. */
   scope: string;
-  /** The prefix of these ids. */
   prefix: string;
   /** The fields that can be sorted by; the first is the default. */
   fields: readonly string[];
@@ -189,7 +187,6 @@ function readOnce(query: URLSearchParams, name: string): string | undefined {
 
 /** A page inside a list. */
 interface PageWindow {
-  /** The requested offset. */
   offset: number;
   /** Items per page. */
   size: number;

@@ -9,7 +9,6 @@ import type { SandboxResponse } from "../http/sandbox-response.js";
 /** The tool that needs a scope. */
 export const REPORTS_TOOL = "admin_report";
 
-/** The scope that it needs. */
 export const REPORTS_SCOPE = "reports:read";
 
 const TOOLS: readonly Tool[] = [
@@ -90,7 +89,6 @@ export function isEventStreamResponse({ headers, body }: Response): boolean {
   return body !== null && headers.get("content-type")?.startsWith("text/event-stream") === true;
 }
 
-/** Sends a response as it arrives. */
 export function sendStream(response: Response, to: ServerResponse): void {
   to.writeHead(response.status, headersOf(response));
   to.flushHeaders();

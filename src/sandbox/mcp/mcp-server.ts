@@ -21,7 +21,6 @@ import {
 } from "./handler.js";
 import { type CreateMcpServer, ownMcp } from "./own-server.js";
 
-/** What the MCP servers need. */
 export interface McpSettings extends Pick<OAuthSettings, "scopesSupported" | "dpop" | "dpopNonces"> {
   origin: string;
   servers: PoolServers;

@@ -5,7 +5,6 @@ import { openJwt, SIGNING_ALG, signJwt } from "./keys.js";
 import type { Machines } from "./machine.js";
 import { type OidcContext, type OidcErrors, type OidcProofs, type OidcProvider, paramOf } from "./oidc.js";
 
-/** The `typ` of an identity assertion (ID-JAG). */
 const ID_JAG_TYP = "oauth-id-jag+jwt";
 
 /** What the grant needs of the authorization server. */
@@ -115,7 +114,6 @@ export function idpClients({ idp }: Machines, { deviceFlow }: Pick<OAuthSettings
 
 /** The authorization servers of the sandbox. */
 export interface IssuerList {
-  /** Whether an address is the issuer of one. */
   isIssuer(issuer: string): boolean;
 }
 

@@ -220,7 +220,6 @@ function namingWorkload({ request, settings }: EndpointCall): EndpointCall["requ
   return { ...request, body: Buffer.from(form.toString()) };
 }
 
-/** Answers a request of a browser. */
 async function answerBrowser({ settings, server, running, request }: EndpointCall): Promise<SandboxResponse> {
   const { oauth } = settings;
   const answer = await autoConsent(running, new URL(server.issuer), oauth.autoApprove, request);

@@ -28,7 +28,6 @@ export const STATIC_SCOPES = ["openid", "offline_access"] as const;
 
 const DAY = 86_400;
 
-/** The input of a configuration. */
 export interface ConfigurationSettings {
   oauth: OAuthSettings;
   clock: MovableClock;

@@ -88,7 +88,6 @@ export function registrationAnswer(answer: SandboxResponse, skew: number): Sandb
   return withBody(answer, pickFields({ ...body, client_id_issued_at }, REGISTERED));
 }
 
-/** A token response without its refresh token. */
 export function withoutRefreshToken(answer: SandboxResponse): SandboxResponse {
   const { refresh_token: _, ...rest } = readJsonBody(answer) ?? {};
   return withBody(answer, rest);

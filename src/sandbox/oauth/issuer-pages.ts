@@ -75,7 +75,6 @@ export function pageHeaders(redirectUri?: string): Record<string, string> {
   };
 }
 
-/** The login page. */
 export function loginPage(users: readonly User[], request: AccessRequest): string {
   const buttons = users.map(
     ({ id, name, email }) =>
@@ -114,7 +113,6 @@ export function errorPage({ error = "error", error_description = "" }: Record<st
   return renderPage("This did not work", `${description}<p><code>${toHtml(error)}</code></p>`);
 }
 
-/** A page with a message. */
 export function messagePage(title: string, text: string): string {
   return renderPage(title, `<p>${toHtml(text)}</p>`);
 }

@@ -10,7 +10,6 @@ export interface User {
   email: string;
 }
 
-/** All users. */
 export const USERS: readonly User[] = [
   { id: "alice", name: "Alice Example", email: "alice@example.com" },
   { id: "bob", name: "Bob Example", email: "bob@example.com" },
@@ -18,7 +17,6 @@ export const USERS: readonly User[] = [
   { id: "dmitri", name: "Дмитрий Пример", email: "dmitri@example.net" },
 ];
 
-/** The user with an id. */
 export function findUser(id: string): User | undefined {
   return USERS.find((user) => user.id === id);
 }
@@ -172,7 +170,6 @@ function readSeconds(preset: number, min: number) {
   return readWholeNumber(preset, min, 315_360_000, "whole seconds");
 }
 
-/** Reads a whole number in a range. */
 export function readWholeNumber(preset: number, min: number, max: number, kind = "an integer") {
   return (value: number | undefined, name: string): number => {
     if (value === undefined) return preset;
@@ -181,7 +178,6 @@ export function readWholeNumber(preset: number, min: number, max: number, kind =
   };
 }
 
-/** The error for an invalid option. */
 export function invalidOption(name: string, value: unknown, expected: string): AgentAuthError {
   // An object of strict JSON has no prototype, and so no text of its own.
   const shown = typeof value === "object" ? JSON.stringify(value) : String(value);

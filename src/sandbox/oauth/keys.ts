@@ -18,7 +18,6 @@ export interface SigningKey {
  */
 export const SIGNING_ALG = "ES256";
 
-/** Generates a key. */
 export function createSigningKey(): SigningKey {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const { crv, kty, x, y, d } = privateKey.export({ format: "jwk" }) as Record<"crv" | "kty" | "x" | "y" | "d", string>;
@@ -27,7 +26,6 @@ export function createSigningKey(): SigningKey {
   return { kid, publicKey, privateKey, jwk: { kid, use: "sig", alg: SIGNING_ALG, crv, kty, x, y, d } };
 }
 
-/** A JWT signed with a key. */
 export function signJwt({ kid, privateKey }: SigningKey, typ: string, claims: JsonObject): string {
   const text = [{ alg: SIGNING_ALG, kid, typ }, claims].map(encodePart).join(".");
   const signature = sign("sha256", Buffer.from(text), { key: privateKey, dsaEncoding: "ieee-p1363" });
@@ -55,7 +53,6 @@ export function openJwt(
 const encodePart = (value: JsonObject) => Buffer.from(JSON.stringify(value)).toString("base64url");
 const decodePart = (part: string) => parseJsonObject(Buffer.from(part, "base64url").toString("utf8"));
 
-/** The facts of an access token. */
 export interface AccessTokenFacts {
   subject: string;
   clientId: string;
@@ -68,7 +65,6 @@ export interface AccessTokenFacts {
   id?: string;
   /** The grant behind it, where it is still known. */
   grantId?: string;
-  /** The thumbprint of the key that it is bound to. */
   boundTo?: string;
 }
 

@@ -131,7 +131,6 @@ export class Machines implements SandboxMachine {
     });
   }
 
-  /** The key of a party. */
   key(party: "client" | "platform" | "idp"): SigningKey {
     const key = this.#keys.get(party) ?? createSigningKey();
     this.#keys.set(party, key);

@@ -10,7 +10,6 @@ interface Entry {
   consumedAt?: number;
 }
 
-/** What a store needs. */
 export interface StoreSettings {
   clock: MovableClock;
   /** Seconds in which a used refresh token does not count as used. */

@@ -44,7 +44,6 @@ export interface OidcProvider {
   ResourceServer: new (identifier: string, info: ResourceServerInfo) => object;
 }
 
-/** A registered client. */
 export interface OidcClient {
   clientId: string;
   clientName?: string;
@@ -130,7 +129,6 @@ interface ClientCredentialsModel {
   find(value: string): Promise<ClientToken | undefined>;
 }
 
-/** A client's own access token. */
 export type ClientToken = Omit<OidcAccessToken, "accountId" | "grantId">;
 
 /** A user at the login and consent pages. */
@@ -146,7 +144,6 @@ export interface Interaction {
   save(ttl: number): Promise<string>;
 }
 
-/** The result of an interaction. */
 export interface InteractionResult {
   login?: { accountId: string };
   consent?: { grantId: string };

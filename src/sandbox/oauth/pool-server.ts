@@ -51,7 +51,6 @@ const MAX_TOKENS = 10_000;
 export class PoolServer {
   /** Where it is mounted: the path of its issuer. */
   readonly path: string;
-  /** Its issuer identifier. */
   readonly issuer: string;
   readonly #settings: PoolServerSettings;
   readonly #key: SigningKey;
@@ -217,7 +216,6 @@ export class PoolServers {
     return server;
   }
 
-  /** Whether a URL is the issuer of a pool. */
   isIssuer(issuer: string): boolean {
     const { origin } = this.#settings;
     return issuer.startsWith(`${origin}/`) && this.find(issuer.slice(origin.length + 1)) !== undefined;

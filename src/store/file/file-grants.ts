@@ -197,7 +197,6 @@ const PROFILE_DIGITS = 20;
 /** A folder may change without a new time for as long as the coarsest clocks of file systems take. */
 const SETTLED_MS = 3000;
 
-/** Where the files of one grant are. */
 export interface GrantPlace {
   /** The identity of the grant, which its sealed text is bound to. */
   readonly id: string;
@@ -216,7 +215,6 @@ class GrantPlaces {
     this.folder = join(home, GRANTS);
   }
 
-  /** The place of a grant. */
   of(key: GrantKey): GrantPlace {
     const [server, id] = [serverName(key.profile, key.server), grantId(key)];
     return { id, below: [server, id], files: new VersionedFiles(join(this.folder, server, id)) };
@@ -248,7 +246,6 @@ class GrantPlaces {
     return checkPrivateFolder(folder) ? idsIn(folder).map((id) => `${server}.${id}`) : [];
   }
 
-  /** What is at a place of this name. */
   named(name: string): Pick<GrantPlace, "id" | "files"> {
     const [server = "", id = ""] = name.split(".");
     return { id, files: new VersionedFiles(`${this.folder}${sep}${server}${sep}${id}`) };

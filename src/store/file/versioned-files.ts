@@ -17,7 +17,6 @@ const LEFTOVER_MS = 10 * 60_000;
 /** A large folder is read in parts, and a file that is replaced during the read may be in none of them. */
 const MAX_LOOKS = 3;
 
-/** A record as it is stored. */
 export interface Stored {
   readonly generation: number;
   readonly text: string;

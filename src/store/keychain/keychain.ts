@@ -127,9 +127,7 @@ function refusal(message: string): AgentAuthError {
   return storeError(`the keychain cannot be used: ${quote(message)}`, undefined, WITHOUT.slice(3));
 }
 
-/** One call to the keychain. */
 interface KeychainRequest {
-  /** The path of the package for the keychain. */
   package: string;
   service: string;
   account: string;
@@ -143,7 +141,6 @@ type KeychainReply =
   | { outcome: "done"; value: string | undefined }
   /** The package is installed and cannot be used: it has no binary for this machine, or is too old. */
   | { outcome: "unusable"; message: string }
-  /** The keychain refused the call. */
   | { outcome: "refused"; message: string }
   /** No reply came in time, or the process exited without one. */
   | { outcome: "timeout" | "died" };

@@ -121,13 +121,11 @@ export class LockFiles {
     return isSame(this.latest(attempt.name, attempt.number), observed) && this.isNewest(attempt);
   }
 
-  /** Whether this attempt is the newest. */
   isNewest({ name, number, id }: Attempt): boolean {
     const latest = this.latest(name);
     return latest?.number === number && latest.record?.id === id;
   }
 
-  /** The recorded end of an attempt. */
   ending({ name, number, id }: Attempt): LeaseOutcome | undefined {
     return parseLeaseOutcome(this.#json(`${name}.${number}.${id}.done`));
   }

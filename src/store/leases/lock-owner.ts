@@ -28,7 +28,6 @@ const START_TOLERANCE_MS = 10_000;
 
 let self: LockOwner | undefined;
 
-/** This process. */
 export function thisProcess(): LockOwner {
   const { pid } = process;
   self ??= { pid, boot: bootOf(), space: readNamespace("pid"), started: startOf(pid)?.started ?? ownStart() };
@@ -142,7 +141,6 @@ export interface LeaseOutcome {
   readonly failure: AgentAuthErrorJson | undefined;
 }
 
-/** A unique id for a lock. */
 export function lockId(): string {
   return randomHex(6);
 }

@@ -80,7 +80,6 @@ function tenantCipher(keys: () => DataKeys): RecordCipher {
   };
 }
 
-/** The data key of one tenant. */
 class DataKeys {
   readonly #options: EnvelopeOptions;
   readonly #place: SealPlace;

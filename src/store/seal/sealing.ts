@@ -98,9 +98,7 @@ export const NONCE_BYTES = 12;
 /** Of the authentication tag, which ends the data. */
 export const TAG_BYTES = 16;
 
-/** The parts of a sealed text. */
 export interface SealedParts<Bytes extends Uint8Array = Uint8Array<ArrayBuffer>> {
-  /** The id of the key. */
   readonly key: string;
   readonly nonce: Bytes;
   /** The ciphertext and the tag behind it. */

@@ -2,7 +2,6 @@ import { addOutputFlags } from "../../flags/output.js";
 import { collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Lists:", order: 3, names: ["api"], declare: declareApi };
 
 /** `api GET <path>`. */

@@ -137,7 +137,6 @@ function splitField(pair: string): [string, string] {
   return [pair.slice(0, at), pair.slice(at + 1)];
 }
 
-/** Options of `api GET`. */
 export interface ApiOptions extends GlobalFlags, OutputFlags {
   method: string;
   path: string;

@@ -1,10 +1,8 @@
 import { collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 8, names: ["broker"], declare: declareBroker };
 
-/** `broker`. */
 function declareBroker(registry: Registry): void {
   registry.root
     .command("broker")

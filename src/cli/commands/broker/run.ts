@@ -14,7 +14,6 @@ import { countText } from "../../output/value.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
-/** Options of `broker`. */
 export interface BrokerFlags extends Omit<AgentFlags, "output" | "grant"> {
   grant?: string[];
   listen?: string;
@@ -103,7 +102,6 @@ function checkReady({ clients }: BrokerPolicy, { readyFile }: BrokerFlags): void
   );
 }
 
-/** Runs the command of `--on-login-required`. */
 function loginCommandRunner({ onLoginRequired: command }: BrokerFlags, { io }: CommandContext) {
   return (name: string, { server }: BrokerGrant, login: string) => {
     if (command === undefined) return;

@@ -3,10 +3,8 @@ import { addOutputFlags } from "../../flags/output.js";
 import { collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Settings:", order: 3, names: ["client"], declare: declareClient };
 
-/** `client document`. */
 function declareClient(registry: Registry): void {
   const group = registry.root.command("client").description("The metadata document of this client");
   const document = group

@@ -13,7 +13,6 @@ import { rowColumns } from "../../output/columns.js";
 import { formatOf, isOutputGiven, printObject, printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 
-/** Options of `client document`. */
 export interface DocumentOptions extends GlobalFlags, OutputFlags {
   clientName?: string;
   redirectUri?: string[];

@@ -3,7 +3,6 @@ import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import type { CommandsOptions } from "./run.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
   group: "Help:",
   order: 2,

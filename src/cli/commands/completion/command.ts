@@ -4,7 +4,6 @@ import type { CompletionOptions } from "./run.js";
 
 const SHELLS: readonly CompletionOptions["shell"][] = ["bash", "zsh", "fish", "powershell"];
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
   group: "Help:",
   order: 4,

@@ -10,7 +10,6 @@ import { OUTPUT_TYPES } from "../../output/output-types.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { OWN_SCRIPTS } from "./scripts.js";
 
-/** Options of `completion`. */
 export interface CompletionOptions {
   shell: "bash" | "zsh" | "fish" | "powershell";
 }

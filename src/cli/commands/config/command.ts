@@ -2,7 +2,6 @@ import { PROFILE_KEYS } from "../../../profile/profile-settings.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Settings:", order: 1, names: ["config"], declare: declareConfig };
 
 const KEY = "Name of the setting (all names: agentauth config --help --all)";

@@ -36,7 +36,6 @@ const SETTINGS = rowColumns([
 
 type ConfigRun = (options: ConfigOptions, context: CommandContext) => Promise<undefined>;
 
-/** The verbs of `config`. */
 export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "path", ConfigRun>> = {
   async list(options, context) {
     await printRows(rowsOf(options, context), SETTINGS, options, context);
@@ -188,7 +187,6 @@ function isSameOrigin(one: string, other: string | undefined): boolean {
   return other !== undefined && new URL(one).origin === new URL(other).origin;
 }
 
-/** Options of the `config` commands. */
 export interface ConfigOptions extends GlobalFlags, OutputFlags {
   key: string;
   value: string;

@@ -1,9 +1,7 @@
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Start:", order: 1, names: ["demo"], declare: declareDemo };
 
-/** `demo`. */
 function declareDemo(registry: Registry): void {
   registry.root
     .command("demo")

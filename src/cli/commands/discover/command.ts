@@ -2,7 +2,6 @@ import { addLoginSettings } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
   group: "Tokens:",
   order: 10,
@@ -10,7 +9,6 @@ export const command: CommandDeclaration = {
   declare: declareDiscover,
 };
 
-/** `discover`. */
 function declareDiscover({ root, run }: Registry): void {
   const discover = root.command("discover").description("Show how the issuer of an MCP server is found, step by step");
   addOutputFlags(addLoginSettings(discover, "discover"))

@@ -3,7 +3,6 @@ import { addDocumentFlags } from "../../flags/output.js";
 import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Settings:", order: 4, names: ["doctor"], declare: declareDoctor };
 
 /** `doctor [mcp_url]`. */

@@ -3,7 +3,6 @@ import { addFlags, collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import type { ExchangeFlags } from "./run.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
   group: "Tokens:",
   order: 9,
@@ -14,7 +13,6 @@ export const command: CommandDeclaration = {
 const EXCHANGE = "Exchange:";
 const FORMATS: NonNullable<ExchangeFlags["format"]>[] = ["raw", "header", "headers-json", "json", "env"];
 
-/** `exchange`. */
 function declareExchange(registry: Registry): void {
   const command = registry.root
     .command("exchange")

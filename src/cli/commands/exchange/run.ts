@@ -8,7 +8,6 @@ import { formatToken, UNKNOWN_ASKER } from "../../clients/token-formats.js";
 import type { AgentFlags } from "../../flags/agent.js";
 import type { CommandContext } from "../../runtime/context.js";
 
-/** Options of `exchange`. */
 export interface ExchangeFlags extends Omit<AgentFlags, "output" | "resource"> {
   url: string;
   audience?: string[];

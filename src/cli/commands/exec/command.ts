@@ -3,7 +3,6 @@ import { addAgentFlags, LOGIN_SWITCH, MIN_TTL } from "../../flags/agent.js";
 import { addFlags, collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 5, names: ["exec"], declare: declareExec };
 
 const HELP = `

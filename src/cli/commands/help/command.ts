@@ -11,7 +11,6 @@ import { globalFlagRows } from "../../runtime/help/page.js";
 import { wrapProse } from "../../runtime/help/text.js";
 import { seeHelp } from "../../runtime/usage-error.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
   group: "Help:",
   order: 1,

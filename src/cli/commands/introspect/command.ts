@@ -2,7 +2,6 @@ import { ACCOUNT_HINT } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
   group: "Tokens:",
   order: 11,
@@ -10,7 +9,6 @@ export const command: CommandDeclaration = {
   declare: declareIntrospect,
 };
 
-/** `introspect`. */
 function declareIntrospect(registry: Registry): void {
   const { root } = registry;
   addOutputFlags(root.command("introspect").description("Ask the issuer about the stored token (RFC 7662)"))

@@ -3,7 +3,6 @@ import type { StoredLoginFlags } from "../../flags/agent.js";
 import { printResult } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 
-/** `introspect`. */
 export async function runIntrospect(options: StoredLoginFlags, context: CommandContext): Promise<undefined> {
   const agent = await context.agent();
   const response = await agent.introspect(parseMcpUrlArgument(options.url ?? ""), { signal: context.signal });

@@ -4,7 +4,6 @@ import { addOutputFlags } from "../../flags/output.js";
 import type { ListKind } from "../../listing/scope.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
   group: "Lists:",
   order: 1,

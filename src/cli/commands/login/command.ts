@@ -3,7 +3,6 @@ import { textOrJson } from "../../flags/output.js";
 import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
   group: "Tokens:",
   order: 1,
@@ -12,7 +11,6 @@ export const command: CommandDeclaration = {
   declare: declareLogin,
 };
 
-/** `login`. */
 function declareLogin({ root, run }: Registry): void {
   const command = root.command("login").description("Log in at an MCP server and store the login");
   // The command itself reports that the server is missing, with those that it knows.

@@ -161,7 +161,6 @@ function openMethod(
   return method.open({ resource: server, issuer: issuer.issuer, preferredRedirectUri: redirectUri, signal });
 }
 
-/** A session that is opened when it is used. */
 function openedLater(redirectUri: string, open: () => Promise<LoginSession>): LoginSession {
   let session: LoginSession | undefined;
   return {

@@ -2,10 +2,8 @@ import { ACCOUNT_HINT } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 4, names: ["logout"], declare: declareLogout };
 
-/** `logout`. */
 function declareLogout(registry: Registry): void {
   const { root } = registry;
   addOutputFlags(root.command("logout").description("Delete a stored login and revoke its tokens, if its issuer can"))

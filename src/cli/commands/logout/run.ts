@@ -65,7 +65,6 @@ interface LogoutResult {
   error: string | null;
 }
 
-/** The columns of logouts. */
 const LOGOUT_COLUMNS = rowColumns(
   [
     { path: "server", header: "SERVER" },

@@ -6,7 +6,6 @@ import { addFlags, collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import { declareHosts } from "./hosts/command.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 7, names: ["mcp"], declare: declareMcp };
 
 /** The commands for an MCP server, and those for the settings of hosts. */

@@ -25,7 +25,6 @@ import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { cliHint } from "../../runtime/hints.js";
 
-/** Options of `mcp proxy`. */
 export interface ProxyFlags extends Omit<AgentFlags, "output">, HeaderFlags {
   url: string;
   allowTool?: string[];

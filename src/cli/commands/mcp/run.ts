@@ -56,7 +56,6 @@ interface PrintedTool {
   [field: string]: unknown;
 }
 
-/** `mcp tools`. */
 export function runTools(options: McpFlags, context: CommandContext): Promise<number> {
   return withSession(options, context, LIST_TIMEOUT_S, async (session) => {
     const tools: PrintedTool[] = withoutSecrets(await session.tools(context.signal), context.redactor);
@@ -111,7 +110,6 @@ async function readArgs({ args }: McpFlags, { io }: CommandContext): Promise<Rec
   return value;
 }
 
-/** Options of `mcp tools` and `mcp call`. */
 interface McpFlags extends AgentFlags, OutputFlags {
   url: string;
   tool: string;

@@ -40,7 +40,6 @@ interface ProfileRow {
 
 type ProfileRun = (options: ProfileOptions, context: CommandContext) => Promise<undefined>;
 
-/** The verbs of `profile`. */
 export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", ProfileRun>> = {
   async list(options, context) {
     const home = context.home();
@@ -106,7 +105,6 @@ function requireProfile(name: string, config: Config, names: readonly string[]):
   throw usageError(`unknown profile ${quote(name)}`, suggestionHint(name, names, `profiles: ${names.join(", ")}`));
 }
 
-/** Options of the `profile` commands. */
 export interface ProfileOptions extends GlobalFlags, OutputFlags {
   name: string;
 }

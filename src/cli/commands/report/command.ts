@@ -3,7 +3,6 @@ import { addDocumentFlags, DOCUMENT_FORMATS } from "../../flags/output.js";
 import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Lists:", order: 2, names: ["devices"], declare: declareReport };
 
 /** `devices report`. */

@@ -2,10 +2,8 @@ import { addStoredLoginFlags } from "../../flags/agent.js";
 import { addFlags, collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 6, names: ["request"], declare: declareRequest };
 
-/** `request`. */
 function declareRequest(registry: Registry): void {
   const request = registry.root
     .command("request")

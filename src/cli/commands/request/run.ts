@@ -139,7 +139,6 @@ export function terminalText(): TerminalText {
   };
 }
 
-/** Options of `request`. */
 export interface RequestFlags extends Omit<AgentFlags, "output"> {
   url: string;
   method?: string;
@@ -222,7 +221,6 @@ async function bodyOf(data: string, { io, signal }: CommandContext): Promise<Uin
   return new TextEncoder().encode(data);
 }
 
-/** Reads a whole stream. */
 async function readAll(stream: Readable, name: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
   const tooLong = () => usageError(`--data: ${name} is longer than ${MAX_BODY_BYTES} bytes`, "send a shorter body");
   try {

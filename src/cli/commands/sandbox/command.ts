@@ -3,7 +3,6 @@ import { textOrJson } from "../../flags/output.js";
 import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Sandbox:", order: 1, names: ["sandbox"], declare: declareSandbox };
 
 /** `sandbox start|status|stop|fault`. */

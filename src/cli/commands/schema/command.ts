@@ -1,7 +1,6 @@
 import { OUTPUT_TYPES } from "../../output/output-types.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Help:", order: 3, names: ["schema"], declare: declareSchema };
 
 /** `schema [type]`: the JSON Schema of what is printed as JSON. */

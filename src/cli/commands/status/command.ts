@@ -2,10 +2,8 @@ import { ACCOUNT_HINT } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 3, names: ["status"], declare: declareStatus };
 
-/** `status`. */
 function declareStatus(registry: Registry): void {
   const { root } = registry;
   addOutputFlags(root.command("status").description("Show the stored logins, their location and their expiry"))

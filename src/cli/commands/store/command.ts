@@ -5,7 +5,6 @@ import { addOutputFlags } from "../../flags/output.js";
 import { addFlags, collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Settings:", order: 5, names: ["store"], declare: declareStore };
 
 /** `store logins|health|reseal|sql|copy|keys|keep-alive`. */

@@ -17,13 +17,11 @@ import { printResult } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
-/** Options of `store copy`. */
 interface CopyOptions extends GlobalFlags, OutputFlags {
   /** The address of the engine, or a reference to it. */
   to?: string;
 }
 
-/** A record that was not copied. */
 interface SkippedRecord {
   /** What it is. */
   record: string;

@@ -8,7 +8,6 @@ import type { CommandContext, ContextFlags } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { checkTenant } from "./logins.js";
 
-/** Options of `store keep-alive`. */
 export interface KeepAliveFlags
   extends ContextFlags,
     OutputFlags,

@@ -10,7 +10,6 @@ import { printPages } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
-/** Flags of `store logins`. */
 export interface LoginsFlags extends OutputFlags {
   profile?: string;
   tenant?: string;

@@ -17,19 +17,16 @@ import type { CommandContext } from "../../runtime/context.js";
 import type { CommandRun } from "../../runtime/declaration.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
-/** Options of the `store` commands. */
 export interface StoreOptions extends GlobalFlags, OutputFlags {
   /** The file to write. */
   path?: string;
 }
 
-/** A command of `store`. */
 export type StoreVerb = "health" | "reseal" | "sql" | "keys";
 
 /** Numbers of records, as `store reseal -o json` prints them. */
 export interface ResealRow extends ResealReport {}
 
-/** The verbs of `store`. */
 export const STORE_RUNS: Readonly<Record<StoreVerb, CommandRun<StoreOptions>>> = {
   async health(options, context) {
     const report = await engineReport(engineOf(context), context.signal);

@@ -2,10 +2,8 @@ import { addAgentFlags, LOGIN_SWITCH, MIN_TTL, TOKEN_FORMATS } from "../../flags
 import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
-/** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 2, names: ["token"], declare: declareToken };
 
-/** `token`. */
 function declareToken(registry: Registry): void {
   const token = registry.root.command("token").description("Print a bearer token for an MCP server");
   addFlags(addAgentFlags(token, "token"), undefined, [

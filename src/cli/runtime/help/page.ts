@@ -64,7 +64,6 @@ export function visibleCommands(command: Command): Command[] {
     .filter((one) => command.commands.includes(one));
 }
 
-/** The global flags. */
 export function globalFlagRows(root: Command): HelpRow[] {
   return root.createHelp().visibleOptions(root).map(flagRow);
 }

@@ -9,7 +9,6 @@ export type HelpRow = readonly [term: string, about: string];
 const INDENT = "  ";
 /** The columns that a description needs beside its term; with fewer it goes below. */
 const LEAST_ABOUT = 30;
-/** The widest term that others are aligned with. */
 const WIDEST_TERM = 28;
 
 /** The text broken at its blanks, its continued lines indented by `hang` columns. A longer word gets its own line. */
@@ -83,7 +82,6 @@ export function commandLine(command: string, width: number): string[] {
   return [...lines, line];
 }
 
-/** How the help is printed. */
 export interface HelpLayout {
   /** The columns of the terminal. */
   width: number;
