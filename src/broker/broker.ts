@@ -1,4 +1,5 @@
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
+import { isPathWithin } from "../http/address.js";
 import { discardBody, isEventStream } from "../http/buffered-response.js";
 import { HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
@@ -251,9 +252,8 @@ async function answer({ request, client, routes, mask, options, seen }: Call): P
 /** Whether a redirect of a grant's server leads to what the grant allows. */
 function isWithin(grant: BrokerGrant, target: string, method: string): boolean {
   const [{ pathname: own }, { pathname }] = [new URL(grant.server), new URL(target)];
-  const folder = own.replace(/\/$/, "");
-  if (pathname !== own && !pathname.startsWith(`${folder}/`)) return false;
-  const rest = pathname.slice(folder.length) || "/";
+  if (!isPathWithin(pathname, own)) return false;
+  const rest = pathname.slice(own.replace(/\/$/, "").length) || "/";
   return isPlain(rest) && refusalOf(grant, { method, rest }) === undefined;
 }
 

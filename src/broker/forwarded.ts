@@ -1,4 +1,5 @@
 /** What of a request and of its response is passed on. */
+import { isPathWithin } from "../http/address.js";
 import { HttpHeaders } from "../http/http-headers.js";
 
 /** The name of a request's grant, and the rest of its path: `/` for the server itself. */
@@ -126,8 +127,7 @@ export function refusalOf(
   { method, rest }: { method: string; rest: string },
 ): "method" | "path" | undefined {
   if (methods !== undefined && !methods.includes(method)) return "method";
-  const isBelow = (path: string) => path === "/" || rest === path || rest.startsWith(path.replace(/\/?$/, "/"));
-  return paths === undefined || paths.some(isBelow) ? undefined : "path";
+  return paths?.every((path) => !isPathWithin(rest, path)) ? "path" : undefined;
 }
 
 /** Whether a grant may have a header passed on that is not one of {@link requestHeaders}. */

@@ -40,6 +40,11 @@ export function isLoopbackHost(hostname: string): boolean {
   );
 }
 
+/** Whether a path is another one, or below it. */
+export function isPathWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.replace(/\/?$/, "/"));
+}
+
 /** A host without the brackets of an IPv6 address. */
 export function withoutBrackets(host: string): string {
   return host.replace(/^\[(.*)\]$/, "$1");

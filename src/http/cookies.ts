@@ -1,3 +1,4 @@
+import { isPathWithin } from "./address.js";
 import { Lru } from "./lru.js";
 
 /** The bounds of a jar (RFC 6265 section 6.1 asks for the length). */
@@ -18,7 +19,7 @@ export class Cookies {
     const { pathname } = new URL(url);
     const names = new Set(own?.split(";").map((pair) => pair.split("=", 1)[0]?.trim()));
     const added = [...this.#cookies].filter(
-      ([name, { path, until }]) => until > Date.now() && !names.has(name) && isBelow(pathname, path),
+      ([name, { path, until }]) => until > Date.now() && !names.has(name) && isPathWithin(pathname, path),
     );
     const pairs = added.map(([name, { value }]) => `${name}=${value}`);
     return [...(own ? [own] : []), ...pairs].join("; ") || undefined;
@@ -45,10 +46,6 @@ function expiryOf(line: string): number {
   if (maxAge !== undefined) return Date.now() + Number(maxAge) * 1000;
   const expires = Date.parse(/;\s*expires=([^;]*)/i.exec(line)?.[1] ?? "");
   return Number.isNaN(expires) ? Number.POSITIVE_INFINITY : expires;
-}
-
-function isBelow(pathname: string, path: string): boolean {
-  return pathname === path || pathname.startsWith(path.replace(/\/?$/, "/"));
 }
 
 /** The cookies of many logins, none of which gets those of another. */

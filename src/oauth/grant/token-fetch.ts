@@ -1,4 +1,5 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { isPathWithin } from "../../http/address.js";
 import { isRepeatable } from "../../http/body-content.js";
 import { discardBody } from "../../http/buffered-response.js";
 import type { Cookies } from "../../http/cookies.js";
@@ -123,9 +124,7 @@ async function orDiscard<T>(response: Response, decide: () => T | Promise<T>): P
 /** The server whose token a request carries. @throws `TypeError` if the address is not below it */
 function serverOf(server: string, url: string): string {
   const [base, target] = [new URL(server), new URL(url)];
-  const folder = base.pathname.replace(/\/?$/, "/");
-  const isBelow = target.pathname === base.pathname || target.pathname.startsWith(folder);
-  if (base.origin === target.origin && isBelow) return server;
+  if (base.origin === target.origin && isPathWithin(target.pathname, base.pathname)) return server;
   throw new TypeError(`the option server is ${quote(server)}, and the address ${quote(url)} is not below it`);
 }
 
