@@ -38,30 +38,41 @@ const loadJqWasm: LoadJq = async () => (loader()("jq-wasm") as typeof import("jq
 
 /**
  * Runs the expression on each item (`each`), on each page where that gives the same, or once on the whole array when the list
- * has ended; never on an aborted array. Strings are printed without quotes, with line breaks and tabs, and other control characters
- * escaped; other values as JSON on one line.
+ * has ended; never on an aborted array, which has no closing bracket where a `map(…)` makes one. Strings are printed without
+ * quotes, with line breaks and tabs, and other control characters escaped; other values as JSON on one line.
  *
  * @throws {@link AgentAuthError} `usage` when jq-wasm is not installed, or with jq's error about the expression; `jq_failed`
  * when jq itself fails, or would for lack of memory
  */
 export function jqWriter(expression: string, each: boolean, { io, paths, reveal }: WriterContext): FormatWriter {
   const filter = jqFilter(expression);
-  const isByPage = !each && isOfItems(expression);
+  const hasHalt = /\bhalt/.test(expression);
+  const isByPage = each || (OF_ITEMS.test(expression) && !hasHalt);
+  const isMap = !isByPage && MAP.test(expression) && !hasHalt;
   const collected: string[] = [];
-  let bytes = 0;
+  let [bytes, open] = [0, "["];
   const style = { reveal, paths };
   return {
     async write(items) {
       if (items.length === 0) return;
       const text = stringifyItems(items, each ? "\n" : ",", style);
-      if (each || isByPage) return printResults(await filter(each ? text : `[${text}]`), io);
+      if (isByPage) return printResults(await filter(each ? text : `[${text}]`), io);
+      if (isMap) {
+        const [array = []] = await filter(`[${text}]`);
+        const mapped = escapeJson(JSON.stringify(array)).slice(1, -1);
+        if (mapped === "") return;
+        await io.stdout.write(`${open}${mapped}`);
+        open = ",";
+        return;
+      }
       bytes += Buffer.byteLength(text);
       if (bytes > MAX_ARRAY_BYTES) throw tooLargeError();
       collected.push(text);
     },
     async end() {
       // An invalid expression is an error for an empty list too.
-      await printResults(await filter(() => (each ? "" : `[${collected.join(",")}]`)), io);
+      const results = await filter(() => (each ? "" : `[${collected.join(",")}]`));
+      await (open === "[" ? printResults(results, io) : io.stdout.write("]\n"));
     },
   };
 }
@@ -71,14 +82,14 @@ const MAX_ARRAY_BYTES = 48 * 1024 * 1024;
 /** A path of each item, alone or before a pipe: what comes after that sees one item. */
 const OF_ITEMS = /^\s*\.\[\](?:\.[A-Za-z_]\w*|\.?"[^"\\]*"|\[(?:\d*|"[^"\\]*")\]|\?)*\s*(?:$|\|(?!=))/;
 
-/** Whether an expression gives the same for the parts of an array as for the whole. */
-function isOfItems(expression: string): boolean {
-  return OF_ITEMS.test(expression) && !/\bhalt/.test(expression);
-}
+const inParentheses = (depth: number): string =>
+  `(?:[^()"#]|"[^"\\\\]*"${depth > 0 ? `|\\(${inParentheses(depth - 1)}\\)` : ""})*`;
+/** One `map(…)`: the arrays that it makes of the parts of an array are the parts of its own. */
+const MAP = new RegExp(`^\\s*map\\(${inParentheses(5)}\\)\\s*$`);
 
 function tooLargeError(): AgentAuthError {
   const message = `--jq: the list is too long for an expression over all of it: more than ${MAX_ARRAY_BYTES / 1024 ** 2} MB`;
-  const hint = "begin the expression with '.[] | …', or use -o ndjson --jq '…': each item by itself";
+  const hint = "make the expression '.[] | …' or one 'map(…)', or use -o ndjson --jq '…': each item by itself";
   return new AgentAuthError("jq_failed", message, { class: "store", hint });
 }
 

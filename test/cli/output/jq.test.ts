@@ -127,8 +127,23 @@ describe("a list in pages", () => {
     expect(before).not.toBe("");
   });
 
+  it.each(["map(.a)", ' map(select(.a != 2) | {a, b: (.b // ")")}) ', "map(.a, [.a, (.a | tostring)])", "map(empty)"])(
+    "is one array by %s, page by page",
+    async (expression) => {
+      const pages = [[{ a: 1 }, { a: 2 }], [{ a: 2 }], [{ a: 3 }]];
+      const [before = "", after] = await printed(expression, ...pages);
+      expect(before + after).toBe((await printed(`(${expression})`, ...pages))[1]);
+      expect(before).toBe(expression.includes("empty") ? "" : before);
+      expect(after).toBe(before === "" ? "[]\n" : "]\n");
+    },
+  );
+
   it.each([
     "length",
+    "map(.a) | add",
+    "map(.a) + (1 | [.])",
+    "map(halt)",
+    'map("\\(.a)")',
     ".[] |= .a",
     ".[].a, length",
     ".[] as $x | length",
