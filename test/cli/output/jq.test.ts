@@ -133,8 +133,7 @@ describe("a list in pages", () => {
       const pages = [[{ a: 1 }, { a: 2 }], [{ a: 2 }], [{ a: 3 }]];
       const [before = "", after] = await printed(expression, ...pages);
       expect(before + after).toBe((await printed(`(${expression})`, ...pages))[1]);
-      expect(before).toBe(expression.includes("empty") ? "" : before);
-      expect(after).toBe(before === "" ? "[]\n" : "]\n");
+      expect(after).toBe(expression.includes("empty") ? "[]\n" : "]\n");
     },
   );
 
@@ -161,6 +160,7 @@ describe("a list in pages", () => {
       ...{ code: "jq_failed", message: expect.stringContaining("48 MB"), hint: expect.stringContaining(".[] | …") },
     });
     expect((await printed(".[] | .a | length", page, page))[0]).toBe("1048576\n".repeat(50));
+    expect((await printed("map(.a | length)", page, page))[0]).toBe(`[${Array(50).fill(1048576)}`);
   });
 });
 
