@@ -108,7 +108,8 @@ async function request(
   try {
     return await service.get(path, query, { signal: context.signal });
   } catch (cause) {
-    if (cause instanceof TypeError)
+    // Another one is a bug, or what a package throws.
+    if (cause instanceof TypeError && cause.message.startsWith("path "))
       throw usageError(cause.message, "give only the path; pass parameters with -f name=value", cause);
     if (isAgentAuthError(cause) && cause.status === 404 && !path.startsWith("/api/")) {
       throw withHint(cause, "paths start with /api/v1, such as /api/v1/device");

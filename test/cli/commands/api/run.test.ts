@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
-import { describe, expect } from "vitest";
+import { describe, expect, vi } from "vitest";
+import { ManagementClient } from "../../../../src/api/client.js";
 import type { Fault } from "../../../../src/sandbox/index.js";
 import { benchTest } from "../../../helpers/bench-test.js";
 import { allIds, linesOf, runCli } from "../../../helpers/cli.js";
@@ -9,6 +10,12 @@ import { sendJson, startServer } from "../../../helpers/server.js";
 const it = benchTest({ devices: 12 });
 
 describe("api", () => {
+  it("takes no TypeError of a package for a mistake of the user", async ({ bench }) => {
+    vi.spyOn(ManagementClient.prototype, "get").mockRejectedValueOnce(new TypeError("fetch failed"));
+    const { code, stderr } = await bench.run(["api", "GET", "/api/v1/pool"]);
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining("TypeError: fetch failed") });
+  });
+
   it("gives an answer as the service gave it", async ({ bench }) => {
     const { ids } = bench.sandbox;
     const query = ["-f", `pool_id=${ids.pool}`, "-f", "pagination[offset]=3", "-f", "pagination[page_size]=2"];
