@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { SandboxClock } from "../../src/sandbox/http/clock.js";
-import { clientCredentials, doubleAuthentication, parseJsonObject } from "../../src/sandbox/http/requests.js";
+import { doubleAuthentication, parseJsonObject } from "../../src/sandbox/http/requests.js";
 import { jsonResponse, type SandboxResponse } from "../../src/sandbox/http/sandbox-response.js";
 import { type ServerShape, SHAPE_CLIENT, type ShapeRefusal } from "./shape.js";
 
@@ -261,4 +261,13 @@ function randomToken(): string {
 function unsignedJwt(claims: object): string {
   const parts = [{ alg: "RS256", typ: "JWT" }, claims].map((part) => Buffer.from(JSON.stringify(part)));
   return [...parts, randomBytes(256)].map((part) => part.toString("base64url")).join(".");
+}
+
+/** The client of a token request, by HTTP Basic or else by the form (RFC 6749, section 2.3.1). */
+function clientCredentials(form: URLSearchParams, authorization = ""): { id: string; secret: string | undefined } {
+  const [, encoded] = /^basic (\S+)$/i.exec(authorization) ?? [];
+  if (encoded === undefined) return { id: form.get("client_id") ?? "", secret: form.get("client_secret") ?? undefined };
+  const pair = Buffer.from(encoded, "base64").toString().split(":");
+  const [id = "", secret] = pair.map((part) => new URLSearchParams(`part=${part}`).get("part") ?? "");
+  return { id, secret };
 }

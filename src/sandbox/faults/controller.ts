@@ -41,7 +41,6 @@ const DELIVERY: ReadonlySet<FaultKind> = new Set([
 /** The only operation that a kind fits. */
 const OPERATIONS: { [K in FaultKind]?: string } = {
   "refuse-refresh": "refresh_token",
-  "omit-refresh-token": "refresh_token",
   "step-up": "tools/call",
 };
 const OF_DEVICES: ReadonlySet<FaultKind> = new Set(["insert", "delete"]);
@@ -132,7 +131,6 @@ function matchesTarget(fault: Fault, target: FaultTarget): boolean {
   const named = selector === undefined || selector === resource || selector === endpoint;
   if (!named && !(selector.startsWith("/") && path.startsWith(selector))) return false;
   if (fault.kind in OPERATIONS) return operation === OPERATIONS[fault.kind];
-  if (fault.kind === "prune-clients") return selector !== undefined || endpoint === "authorize" || endpoint === "token";
   if (isReplacing(fault) || DELIVERY.has(fault.kind))
     return fault.offset === undefined || isOffset(target, fault.offset);
   if (resource === undefined || (OF_DEVICES.has(fault.kind) && resource !== "device")) return false;

@@ -61,9 +61,7 @@ export type FaultEffect =
   | { kind: "redirect"; location: string; status?: number }
   | { kind: "empty-page"; pages?: number }
   | { kind: "hostile-text"; text?: string }
-  | { kind: "prune-clients" }
   | { kind: "refuse-refresh" }
-  | { kind: "omit-refresh-token" }
   | { kind: "step-up"; scope: string };
 
 /** A fault that the sandbox injects: plain data that survives JSON. */
@@ -99,8 +97,6 @@ export const FAULT_KINDS: Readonly<Record<FaultKind, string>> = {
   "empty-page":
     "put empty pages into the middle of a list (pages=1, offset= where; times=0 never ends); no item is lost",
   "hostile-text": "put control characters, escape sequences and bidi controls into titles (text= your own)",
-  "prune-clients": "forget every registered client, at an authorization or token request",
   "refuse-refresh": "refuse a refresh as invalid_grant; the refresh token stays good",
-  "omit-refresh-token": "answer a refresh without a refresh token; the old one stays good",
   "step-up": "refuse MCP tool calls whose token lacks a scope (scope=reports:read)",
 };

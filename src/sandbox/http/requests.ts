@@ -72,18 +72,6 @@ export function tokenGuard(token: string): (request: IncomingMessage) => void {
   };
 }
 
-/** The client of a token request, by HTTP Basic or else by the form (RFC 6749, section 2.3.1). */
-export function clientCredentials(
-  form: URLSearchParams,
-  authorization = "",
-): { id: string; secret: string | undefined } {
-  const [, encoded] = /^basic (\S+)$/i.exec(authorization) ?? [];
-  if (encoded === undefined) return { id: form.get("client_id") ?? "", secret: form.get("client_secret") ?? undefined };
-  const pair = Buffer.from(encoded, "base64").toString().split(":");
-  const [id = "", secret] = pair.map((part) => new URLSearchParams(`part=${part}`).get("part") ?? "");
-  return { id, secret };
-}
-
 /**
  * The refusal of a request with more than one authentication method (RFC 6749, section 2.3). Beside HTTP Basic, `client_id` in
  * the form counts as another one, as at Cloudflare's provider.

@@ -98,7 +98,7 @@ function localIssuer(server: PoolServer): Issuer {
     issuer: server.issuer,
     async keys() {
       const { answer } = await server.run();
-      const { body } = await answer({ method: "GET", url: "/jwks", headers: {}, body: Buffer.alloc(0), faults: [] });
+      const { body } = await answer({ method: "GET", url: "/jwks", headers: {}, body: Buffer.alloc(0) });
       return JSON.parse(body.toString()) as Record<string, unknown>;
     },
     async introspect(token) {

@@ -12,7 +12,6 @@ import {
   metadataAnswer,
   registrationAnswer,
   withoutIssuer,
-  withoutRefreshToken,
 } from "./documented-responses.js";
 import { type ForwardedRequest, inProcessRequest } from "./in-process-request.js";
 import { autoConsent, handleInteraction } from "./interaction.js";
@@ -66,9 +65,9 @@ const forwardToProvider = ({ running, request }: EndpointCall) => running.answer
 function answerOnce(answer: Endpoint["answer"]): Endpoint["answer"] {
   const made = new WeakMap<RunningServer, SandboxResponse>();
   return async (call) => {
-    const { running, request } = call;
-    const { method, url, body, faults } = request;
-    const isPlain = method === "GET" && !url.includes("?") && body.length === 0 && faults.length === 0;
+    const { running, request, roundTrip } = call;
+    const { method, url, body } = request;
+    const isPlain = method === "GET" && !url.includes("?") && body.length === 0 && roundTrip.faults.length === 0;
     if (!isPlain) return answer(call);
     const found = made.get(running) ?? (await answer(call));
     if (found.status === 200) made.set(running, found);
@@ -150,7 +149,6 @@ export function authorizationPart(settings: AuthorizationSettings): SandboxPart 
       const refused = endpoint.authenticates && doubleAuthentication(readForm(roundTrip.body), authorization);
       if (refused) return refused;
       const running = await server.run();
-      if (findFault(roundTrip.faults, "prune-clients")) running.store.forgetClients();
       return endpoint.answer({ settings, server, running, roundTrip, request: forwardedRequest(roundTrip) });
     },
   };
@@ -177,21 +175,14 @@ function splitPath(path: string): { poolId: string; rest: string } {
   return end < 0 ? { poolId: path.slice(1), rest: "" } : { poolId: path.slice(1, end), rest: path.slice(end) };
 }
 
-function forwardedRequest({
-  method,
-  path,
-  request,
-  body = Buffer.alloc(0),
-  faults,
-}: RoundTrip): EndpointCall["request"] {
+function forwardedRequest({ method, path, request, body = Buffer.alloc(0) }: RoundTrip): EndpointCall["request"] {
   // Without the origin: the router answers for the sandbox which pages may read a response.
   const { "transfer-encoding": _, "content-length": __, origin: ___, ...headers } = request.headers;
   const search = /\?.*$/s.exec(request.url ?? "")?.[0] ?? "";
-  return { method, url: splitPath(path).rest + search, headers: headers as Record<string, string>, body, faults };
+  return { method, url: splitPath(path).rest + search, headers: headers as Record<string, string>, body };
 }
 
 async function answerToken(call: EndpointCall): Promise<SandboxResponse> {
-  const { faults } = call.roundTrip;
   // Before any grant: a request without a proof must not use up a code.
   const isIdp = isOfIdp(call.roundTrip.path);
   if (call.settings.oauth.dpop === "required" && !isIdp && call.request.headers["dpop"] === undefined) {
@@ -200,13 +191,12 @@ async function answerToken(call: EndpointCall): Promise<SandboxResponse> {
       400,
     );
   }
-  if (findFault(faults, "refuse-refresh")) {
+  if (findFault(call.roundTrip.faults, "refuse-refresh")) {
     return jsonResponse({ error: "invalid_grant", error_description: "a fault of the sandbox: refresh refused" }, 400);
   }
   const forwarded = await forwardToProvider({ ...call, request: namingWorkload(call) });
   const { machines } = call.settings;
-  const answer = isIdp && machines ? idTokenAnswer(forwarded, machines) : forwarded;
-  return findFault(faults, "omit-refresh-token") && answer.status === 200 ? withoutRefreshToken(answer) : answer;
+  return isIdp && machines ? idTokenAnswer(forwarded, machines) : forwarded;
 }
 
 /** The request; a workload that names no client (RFC 7523 section 2.1) is the sandbox's own, since oidc-provider wants one. */

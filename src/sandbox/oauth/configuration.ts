@@ -2,9 +2,7 @@ import { randomBytes } from "node:crypto";
 import { isLoopbackHost } from "../../http/address.js";
 import type { JsonObject } from "../../http/strict-json.js";
 import { splitScope } from "../../oauth/model/scope.js";
-import { findFault } from "../faults/controller.js";
 import type { MovableClock } from "../http/clock.js";
-import { faultsOf } from "./in-process-request.js";
 import { devicePages, errorPage, logoutPage, messagePage } from "./issuer-pages.js";
 import { findUser, type OAuthSettings } from "./issuer-settings.js";
 import { SIGNING_ALG, type SigningKey } from "./keys.js";
@@ -110,7 +108,7 @@ function policiesOf({ oauth, clock, loginDevices, path }: ConfigurationSettings)
     expiresWithSession: () => false,
     issueRefreshToken: (_ctx: OidcContext, client: OidcClient, source: { scopes: Set<string> }) =>
       client.grantTypeAllowed("refresh_token") && (!oauth.requireOfflineAccess || source.scopes.has("offline_access")),
-    rotateRefreshToken: (ctx: OidcContext) => !findFault(faultsOf(ctx.req), "omit-refresh-token"),
+    rotateRefreshToken: true,
     renderError: (ctx: OidcContext, error: Record<string, string>) => showPage(ctx, errorPage(error)),
   };
 }

@@ -88,11 +88,6 @@ export function registrationAnswer(answer: SandboxResponse, skew: number): Sandb
   return withBody(answer, pickFields({ ...body, client_id_issued_at }, REGISTERED));
 }
 
-export function withoutRefreshToken(answer: SandboxResponse): SandboxResponse {
-  const { refresh_token: _, ...rest } = readJsonBody(answer) ?? {};
-  return withBody(answer, rest);
-}
-
 /**
  * An introspection response in the sandbox's time, also for JWTs, which oidc-provider does not introspect.
  *

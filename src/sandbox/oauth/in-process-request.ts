@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
-import type { Fault } from "../faults/faults.js";
 import type { SandboxResponse } from "../http/sandbox-response.js";
 
 /** A request that is answered inside the process. */
@@ -12,19 +11,13 @@ export interface ForwardedRequest {
   originalUrl: string;
   headers: Readonly<Record<string, string>>;
   body: Buffer;
-  /** The faults that strike it; hooks of the handler read them with {@link faultsOf}. */
-  faults: readonly Fault[];
 }
 
-/** The faults of the requests that are answered now. */
-const FAULTS = new WeakMap<IncomingMessage, readonly Fault[]>();
-
-function createRequest({ method, url, originalUrl, headers, body, faults }: ForwardedRequest): IncomingMessage {
+function createRequest({ method, url, originalUrl, headers, body }: ForwardedRequest): IncomingMessage {
   const { IncomingMessage } = process.getBuiltinModule("node:http");
   const length = body.length > 0 ? { "content-length": String(body.length) } : {};
   const request = new IncomingMessage(new Socket());
   Object.assign(request, { method, url, originalUrl, headers: { ...headers, ...length }, httpVersion: "1.1" });
-  FAULTS.set(request, faults);
   if (body.length > 0) request.push(body);
   request.push(null);
   return request;
@@ -65,9 +58,4 @@ export function inProcessRequest(
     const answered = handler(request, createResponse(request, resolve));
     Promise.resolve(answered).catch(reject);
   });
-}
-
-/** The faults that strike a request which {@link inProcessRequest} made. */
-export function faultsOf(request: IncomingMessage): readonly Fault[] {
-  return FAULTS.get(request) ?? [];
 }

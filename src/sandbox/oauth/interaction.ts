@@ -124,7 +124,7 @@ export async function autoConsent(
     if (target.origin !== issuer.origin || !target.pathname.startsWith(`${issuer.pathname}/`)) break;
     const headers = { ...request.headers, "content-type": "application/x-www-form-urlencoded" };
     const url = target.pathname.slice(issuer.pathname.length) + target.search;
-    answer = await go({ method, url, headers, body: Buffer.from(body), faults: request.faults });
+    answer = await go({ method, url, headers, body: Buffer.from(body) });
   }
   const { "set-cookie": _, ...headers } = answer.headers;
   if (account !== undefined) return { ...answer, headers };

@@ -64,11 +64,6 @@ export class OAuthStore {
     };
   }
 
-  /** Deletes every registered client. */
-  forgetClients(): void {
-    this.#entries("Client").clear();
-  }
-
   /** Whether a grant exists and was not revoked. */
   hasGrant(id: string): boolean {
     return this.#entries("Grant").has(id);

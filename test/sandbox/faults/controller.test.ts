@@ -36,10 +36,7 @@ describe("FaultController", () => {
     const hits = (fault: Fault) =>
       [refresh, code, call, jwks, DEVICE].map((target) => strikes(fault, 2, target).length);
     expect(hits({ kind: "refuse-refresh" })).toEqual([1, 0, 0, 0, 0]);
-    expect(hits({ kind: "omit-refresh-token", times: 0 })).toEqual([2, 0, 0, 0, 0]);
     expect(hits({ kind: "step-up", scope: "x" })).toEqual([0, 0, 2, 0, 0]);
-    expect(hits({ kind: "prune-clients" })).toEqual([1, 1, 0, 0, 0]);
-    expect(hits({ kind: "prune-clients", path: "jwks" })).toEqual([0, 0, 0, 1, 0]);
     expect(hits({ kind: "reset-after", path: "token" })).toEqual([1, 1, 0, 0, 0]);
     expect(hits({ kind: "html" })).toEqual([1, 1, 1, 1, 1]);
   });

@@ -1,17 +1,6 @@
 import { describe, expect } from "vitest";
 import { type Fault, type FaultEndpoint, parseFault, type Sandbox } from "../../../src/sandbox/index.js";
-import {
-  begin,
-  callTool,
-  discover,
-  type LoggedIn,
-  logIn,
-  post,
-  refresh,
-  refreshed,
-  register,
-  rpc,
-} from "../oauth/support.js";
+import { begin, callTool, type LoggedIn, logIn, post, refresh, refreshed, rpc } from "../oauth/support.js";
 import { it as base } from "../support.js";
 
 const it = base.extend({ options: { devices: 5, autoApprove: true } });
@@ -95,34 +84,6 @@ describe("at the token endpoint", () => {
     const refused = await refresh(session);
     expect([refused.status, await refused.json()]).toMatchObject([400, { error: "invalid_grant" }]);
     expect((await refresh(session)).status).toBe(200);
-  });
-
-  it("omit-refresh-token: the answer has none, and the old one stays good", async ({ sandbox }) => {
-    sandbox.faults.add({ kind: "omit-refresh-token" });
-    const session = await logIn(sandbox);
-    const first = await refreshed(session);
-    expect(first).not.toHaveProperty("refresh_token");
-    expect((await callTool(sandbox.mcpUrl, first.access_token, "whoami")).status).toBe(200);
-    expect(await refreshed(session)).toMatchObject({ refresh_token: expect.any(String) });
-  });
-});
-
-describe("prune-clients", () => {
-  it("forgets every client at a token request", async ({ sandbox }) => {
-    const session = await logIn(sandbox);
-    sandbox.faults.add({ kind: "prune-clients", path: "token" });
-    const refused = await refresh(session);
-    expect([refused.status, await refused.json()]).toMatchObject([401, { error: "invalid_client" }]);
-    expect((await refresh(session)).status).toBe(401);
-    expect((await logIn(sandbox)).tokens.access_token).toBeDefined();
-  });
-
-  it("forgets them at an authorization request too, and not before", async ({ sandbox }) => {
-    sandbox.faults.add({ kind: "prune-clients" });
-    const as = await discover(sandbox);
-    const client = await register(as);
-    const response = await fetch((await begin(as, client)).url, { redirect: "manual" });
-    expect([response.status, await response.text()]).toEqual([400, expect.stringContaining("invalid_client")]);
   });
 });
 
