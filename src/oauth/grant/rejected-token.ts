@@ -72,9 +72,34 @@ export async function saysTokenRejected(
   if (TO_LOGIN.has(status)) return method !== "GET" && method !== "HEAD" && leavesOrigin(response, url);
   if (status !== 400) return false;
   if (bearerChallenge(headers)?.error === "invalid_token") return true;
-  if (!saysJson(headers) || !(Number(headers.get("content-length") ?? Number.NaN) <= MAX_BODY)) return false;
+  if (!saysJson(headers) || !isShort(headers)) return false;
   const body = parseIfJson(await response.clone().text());
   return isJsonObject(body) && body["error"] === "invalid_token";
+}
+
+function isShort(headers: Headers): boolean {
+  return Number(headers.get("content-length") ?? Number.NaN) <= MAX_BODY;
+}
+
+/** A shorter one fits into every header. */
+const LARGE_TOKEN = 2048;
+/** What nginx, Apache and others say with 400 or 413, where RFC 6585 has 431. */
+const HEADERS_TOO_LARGE = /\bheaders?\b[^.]*\b(?:too (?:large|long|big)|exceeds?)\b/i;
+
+/** The error for a token that is too large for the headers that a server, or a proxy in front of it, accepts. */
+export async function tokenTooLarge(
+  response: Response,
+  { server, tokens }: Grant,
+): Promise<AgentAuthError | undefined> {
+  const { status, headers } = response;
+  const { length } = tokens.accessToken.reveal();
+  if (length < LARGE_TOKEN || ![400, 413, 431].includes(status)) return undefined;
+  const isSaid = status === 431 || (isShort(headers) && HEADERS_TOO_LARGE.test(await response.clone().text()));
+  if (!isSaid) return undefined;
+  const message = `${quote(server)}, or a proxy in front of it, refuses headers of this size (HTTP ${status}): the token alone has ${length} characters`;
+  const hint =
+    "request fewer scopes, have the issuer put fewer claims into the token, or raise the limit for headers there";
+  return new AgentAuthError("http_error", message, { class: "remote", status, hint });
 }
 
 /** The error for a server that redirects requests with a token to a login page. */

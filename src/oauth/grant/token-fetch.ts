@@ -20,6 +20,7 @@ import {
   redirectedToLogin,
   type ServerTokens,
   saysTokenRejected,
+  tokenTooLarge,
 } from "./rejected-token.js";
 
 /** What `AgentClient.fetch` takes beside the options of `fetch`. */
@@ -70,6 +71,9 @@ export async function fetchWithToken(
     // The response of another server after a redirect says nothing about this server's token.
     if (response.redirected && new URL(response.url).origin !== new URL(url).origin) return response;
     if (response.status === 401 && (await isSessionUnknown(response, replay.headers()))) return response;
+    const tooLarge = await tokenTooLarge(response, grant);
+    if (tooLarge !== undefined) await discardBody(response);
+    if (tooLarge !== undefined) throw tooLarge;
     const challenge = bearerChallenge(response.headers);
     const isRejected = await saysTokenRejected(response, replay);
     const rejection = { status: isRejected ? 401 : response.status, challenge, grant, tried };

@@ -46,6 +46,28 @@ describe("sending a token", () => {
     expect(mcp.requests.at(-1)?.headers.accept).toBe("text/plain");
   });
 
+  it.each<[number, string, boolean]>([
+    [431, "", true],
+    [400, "<center>Request Header Or Cookie Too Large</center>", true],
+    [400, "Size of a request header field exceeds server limit.", true],
+    [413, "request headers are too large", true],
+    [413, "the body is too large", false],
+    [400, "no tools", false],
+  ])("names the size of a token that is too large for the headers: HTTP %i with %j", async (status, text, isNamed) => {
+    for (const access_token of ["t".repeat(9000), "t".repeat(900)]) {
+      const { agent, mcp } = await loggedIn({ access_token });
+      const headers = { "content-type": "text/html", "content-length": String(text.length) };
+      mcp.routes["/mcp"] = { status, headers, text };
+      const outcome = await agent()
+        .fetch(mcp.url)
+        .catch((error: unknown) => error);
+      const message = expect.stringContaining(`(HTTP ${status}): the token alone has 9000 characters`);
+      const isLarge = access_token.length === 9000;
+      expect(outcome).toMatchObject(isNamed && isLarge ? { code: "http_error", class: "remote", message } : { status });
+      if (outcome instanceof Response) expect(await outcome.text()).toBe(text);
+    }
+  });
+
   it("replaces an Authorization header that was there", async () => {
     const { agent, mcp } = await loggedIn();
     await agent().fetch(mcp.url, { headers: { Authorization: "Basic abc" } });
