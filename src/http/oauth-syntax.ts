@@ -21,7 +21,8 @@ export function serverMetadataAddresses(issuer: string): string[][] {
     `${origin}/.well-known/openid-configuration${path}`,
     `${origin}${path}/.well-known/openid-configuration`,
   ];
-  return [[...new Set(oauth)], [...new Set(openid)]];
+  // Where there are two in all, one round trip reads them.
+  return path === "" ? [[...new Set([...oauth, ...openid])]] : [oauth, openid];
 }
 
 const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/;

@@ -44,13 +44,14 @@ const FIRST_LOGIN = [
   "mcp POST /mcp 401",
   `mcp GET ${PRM} 200`,
   `issuer GET ${METADATA} 200`,
+  "issuer GET /.well-known/openid-configuration 404",
   "issuer POST /register 201",
   "issuer GET /authorize 302",
   "issuer POST /token 200",
 ];
 
 describe("the library at an authorization server of another implementation", () => {
-  it("gets a token in six requests, by metadata at the root and an issuer that ends in a slash", async ({
+  it("gets a token in seven requests, by metadata at the root and an issuer that ends in a slash", async ({
     agentWith,
     demo,
     pages,
@@ -181,7 +182,7 @@ describe("the library at an authorization server of another implementation", () 
 });
 
 describe("the command line there", () => {
-  it("prints a token that the server accepts, after six requests and one login", async ({ demo, run }) => {
+  it("prints a token that the server accepts, after seven requests and one login", async ({ demo, run }) => {
     const { code, stdout } = await run("token", demo.mcpUrl, ...LOGIN_FLAGS);
     expect(code).toBe(0);
     expect(demo.requests.map(summary)).toEqual(FIRST_LOGIN);

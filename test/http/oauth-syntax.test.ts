@@ -16,8 +16,8 @@ describe("the address of metadata", () => {
   ])("of the resource %s is %s", (resource, address) => expect(resourceMetadataAddress(resource)).toBe(address));
 
   it.each<[string, string[][]]>([
-    ["https://a.example", [[`https://a.example${AS}`], [`https://a.example${OIDC}`]]],
-    ["https://a.example/", [[`https://a.example${AS}`], [`https://a.example${OIDC}`]]],
+    ["https://a.example", [[`https://a.example${AS}`, `https://a.example${OIDC}`]]],
+    ["https://a.example/", [[`https://a.example${AS}`, `https://a.example${OIDC}`]]],
     ...["https://a.example/b", "https://a.example/b/", "https://a.example/b//"].map((issuer): [string, string[][]] => [
       issuer,
       [

@@ -1,4 +1,5 @@
 import { AgentAuthError, isAgentAuthError, messageOf } from "../../errors.js";
+import { followSignal, settledWithin } from "../../http/deadline.js";
 import { serverMetadataAddresses } from "../../http/oauth-syntax.js";
 import { quote } from "../../redact.js";
 import { serverFailure } from "../http/http.js";
@@ -30,6 +31,9 @@ export function findIssuerMetadata(discovery: ServerDiscovery): Promise<IssuerMe
   return findMetadata(discovery, checkIssuerMetadata);
 }
 
+/** Milliseconds that a usable document waits for one that it takes precedence over. */
+const SPARE_MS = 250;
+
 type CheckMetadata<T extends IssuerMetadata> = (
   document: MetadataDocument,
   url: string,
@@ -39,7 +43,16 @@ type CheckMetadata<T extends IssuerMetadata> = (
 async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery, check: CheckMetadata<T>): Promise<T> {
   const failures: unknown[] = [];
   for (const group of serverMetadataAddresses(discovery.foreign?.at ?? discovery.issuer)) {
-    const answers = await Promise.allSettled(group.map((url) => readServerDocument(url, discovery, check)));
+    const call = followSignal(discovery.signal);
+    const reads = group.map((url) => readServerDocument(url, { ...discovery, signal: call.signal }, check));
+    const reading = Promise.allSettled(reads);
+    // What another address answers is then for the trace alone: one that hangs delays no login.
+    if (await reads[0]?.catch(() => undefined)) {
+      await settledWithin(reading, SPARE_MS);
+      call.abort(undefined);
+    }
+    const answers = await reading;
+    call.release();
     for (const [index, answer] of answers.entries()) {
       if (answer.status === "rejected") failures.push(answer.reason);
       else if (answer.value) {

@@ -13,6 +13,7 @@ import type { Kit } from "../kit/kit.js";
 
 const OWN = "/pool/.well-known/oauth-authorization-server";
 const ROOT = "/.well-known/oauth-authorization-server";
+const ROOT_OPENID = "/.well-known/openid-configuration";
 const INSERTED = "/.well-known/oauth-authorization-server/pool";
 const OPENID = "/pool/.well-known/openid-configuration";
 
@@ -147,7 +148,14 @@ const issuers: HostileCase[] = [
       as.routes[ROOT] = { json: { ...metadata, issuer: as.origin } };
       as.callback["iss"] = as.origin;
     },
-    { requests: [...UP_TO_RESOURCE, `as GET ${ROOT}`, ...WHOLE_LOGIN.slice(UP_TO_ISSUER.length)] },
+    {
+      requests: [
+        ...UP_TO_RESOURCE,
+        `as GET ${ROOT}`,
+        `as GET ${ROOT_OPENID}`,
+        ...WHOLE_LOGIN.slice(UP_TO_ISSUER.length),
+      ],
+    },
   ),
   refused(
     "M3f",
@@ -161,7 +169,12 @@ const issuers: HostileCase[] = [
     {
       code: "iss_mismatch",
       store: "logins",
-      requests: [...UP_TO_RESOURCE, `as GET ${ROOT}`, ...UP_TO_AUTHORIZATION.slice(UP_TO_ISSUER.length)],
+      requests: [
+        ...UP_TO_RESOURCE,
+        `as GET ${ROOT}`,
+        `as GET ${ROOT_OPENID}`,
+        ...UP_TO_AUTHORIZATION.slice(UP_TO_ISSUER.length),
+      ],
     },
   ),
   wrongIssuer("M3a", "an issuer with a slash appended", (own) => `${own}/`, "they differ by a slash at the end"),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FLOW_PARAMETERS } from "../../../src/oauth/model/authorization-params.js";
 import { type Reply, type Scene, startScene, type TestIssuer } from "../../helpers/issuer.js";
+import { until } from "../../helpers/server.js";
 import { heldError, holdTrace } from "../../helpers/told.js";
 
 type AgentOptions = Parameters<Scene["agent"]>[0];
@@ -52,6 +53,20 @@ it.each([null, "", []])(
 );
 
 describe("where an issuer's metadata is looked for", () => {
+  it("asks both addresses of an issuer without a path at once, and waits for none that hangs", async () => {
+    const scene = await startScene({ issuerPath: "" });
+    const [oauth, openid] = ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"];
+    moveTo(scene.issuer, openid);
+    scene.issuer.routes[oauth] = async () => {
+      await until(() => scene.issuer.to(openid).length > 0);
+      return { status: 404, text: "" };
+    };
+    expect((await outcome(scene)).found?.url).toBe(scene.issuer.origin + openid);
+    moveTo(scene.issuer, oauth);
+    scene.issuer.routes[openid] = () => new Promise(() => undefined);
+    expect((await outcome(scene)).found?.url).toBe(scene.issuer.origin + oauth);
+  });
+
   it.each([
     "/pool/.well-known/oauth-authorization-server",
     "/.well-known/oauth-authorization-server/pool",
