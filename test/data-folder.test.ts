@@ -15,7 +15,7 @@ const PACKAGES = /^(?:conf|configstore|fs-extra|graceful-fs|cosmiconfig|rc)$/;
 const ELSEWHERE: Readonly<Record<string, string>> = {
   "store/private/private-file.ts": "the files of the data folder",
   "store/leases/lock-owner.ts": "/proc",
-  "broker/socket-path.ts": "/proc",
+  "broker/listen.ts": "/proc",
   "profile/audit.ts": "nothing: opens the audit file for appending, with the checks of store/private/",
   "profile/connection-settings.ts": "certificates",
   "cli/main.ts": "the help beside the program",

@@ -1,5 +1,4 @@
 import type { AbortSource } from "./deadline.js";
-import { serializeForm } from "./multipart.js";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -256,4 +255,28 @@ const NOTHING = { content: new BodyContent(null), type: null };
 
 function isArriving(source: object | string): source is ArrivingBody {
   return typeof source === "object" && "destroy" in source && Symbol.asyncIterator in source;
+}
+
+/** A form as a body of the type `multipart/form-data` (HTML Standard, multipart/form-data encoding algorithm). */
+function serializeForm(form: FormData): { source: Blob; type: string } {
+  const boundary = `----form-${crypto.randomUUID()}`;
+  const parts: (string | Blob)[] = [];
+  for (const [name, value] of form) {
+    const head = `--${boundary}\r\nContent-Disposition: form-data; name="${escapeQuoted(withCrlf(name))}"`;
+    if (typeof value === "string") {
+      parts.push(`${head}\r\n\r\n${withCrlf(value)}\r\n`);
+    } else {
+      const type = value.type || "application/octet-stream";
+      parts.push(`${head}; filename="${escapeQuoted(value.name)}"\r\nContent-Type: ${type}\r\n\r\n`, value, "\r\n");
+    }
+  }
+  return { source: new Blob([...parts, `--${boundary}--\r\n`]), type: `multipart/form-data; boundary=${boundary}` };
+}
+
+function withCrlf(text: string): string {
+  return text.replace(/\r\n?|\n/g, "\r\n");
+}
+
+function escapeQuoted(text: string): string {
+  return text.replace(/["\r\n]/g, encodeURIComponent);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Clocks, decideTakeover, isLockOver, type Observation } from "../../../src/store/leases/takeover.js";
+import { type Clocks, decideTakeover, isLockOver, type Observation } from "../../../src/store/leases/file-leases.js";
 
 const SIGHTS: Observation[] = [true, false].flatMap((done) =>
   (["alive", "dead", "unknown"] as const).flatMap((owner) =>
