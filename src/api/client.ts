@@ -90,7 +90,6 @@ interface PageCall<Sorting> {
   init: { parseAs: "stream"; fetch: (request: Request) => Promise<Response>; headers: Record<string, string> };
 }
 
-/** A list as it is requested. */
 interface ListRequest<Sorting extends OpenSorting> {
   kind: ListedKind;
   /** The parameter that names what the list belongs to, and its value. */

@@ -77,7 +77,6 @@ function envelopeIn(text: string): unknown {
   return isJsonObject(body) && (Array.isArray(body["summaries"]) || body["status"] === "error") ? body : undefined;
 }
 
-/** What is listed. */
 export type ListedKind = "pool" | "domain" | "device";
 
 /** The documented responses, by what they list. */
@@ -185,7 +184,6 @@ function kindOf(value: unknown): string {
       : `the ${typeof value} ${quote(value, 60)}`;
 }
 
-/** Sends one request and returns the whole response. */
 type SendOperation = (request: Request) => Promise<BufferedResponse>;
 
 /** The `fetch` option of a call of openapi-fetch. */

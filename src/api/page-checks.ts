@@ -158,7 +158,6 @@ function isSameText(direction: string | null | undefined, other: string): boolea
   return direction?.toLowerCase() === other.toLowerCase();
 }
 
-/** An order as `--sort` has it. */
 export function orderText(sorting: OpenSorting | Sorting | undefined): string {
   if (sorting === undefined || (sorting.field ?? sorting.direction) == null) return "no order";
   const { field, direction } = sorting;

@@ -82,7 +82,6 @@ export interface ListOptions<Order extends OpenSorting = DeviceSorting> extends 
   onEnd?: ((summary: ListingSummary) => void) | undefined;
 }
 
-/** The options of a listing as it is read. */
 export interface ReadOptions extends Omit<ListOptions<OpenSorting>, "strict" | "sort"> {
   /** The order in parts. */
   sort?: OpenSorting | undefined;

@@ -8,7 +8,6 @@ export type FetchPage<T> = (offset: number | undefined, signal: AbortSource) => 
 export interface Pace {
   /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** The pages in flight. */
   inFlight: number;
 }
 

@@ -116,7 +116,6 @@ async function finish(thrown: unknown, { argv, io, redactor, signals, printed, a
   return exitCode ?? exitCodeOf(shown.class);
 }
 
-/** The commands in which the sandbox runs. */
 const RUN_SANDBOX: readonly string[] = ["demo", "start"];
 
 /**

@@ -55,11 +55,9 @@ const MAX_DEPTH = 8;
 
 /** What {@link toRpcError} adds to an error. */
 export interface RpcErrorContext {
-  /** URL of the server. */
   url: string;
   /** Whether the request belonged to a session. */
   hasSession: boolean;
-  /** Masks secrets in a text. */
   mask(text: string): string;
 }
 

@@ -52,7 +52,6 @@ export interface HttpChannelOptions {
   maxBytes: number;
   /** Masks secrets in a text of the server. */
   mask(text: string): string;
-  /** Called with each warning. */
   onWarning(text: string): void;
   /** Called with a log line for each message and each broken connection, without content. */
   onLog(text: string): void;
@@ -61,13 +60,11 @@ export interface HttpChannelOptions {
 /** Takes a message of the server. */
 export type Receive = (message: RpcMessage) => void;
 
-/** How a request is sent. */
 export interface ChannelRequest {
   /** Ends the request. */
   abort: AbortController;
   /** Whether the host has not asked for it. */
   isUnattended?: boolean;
-  /** More headers. */
   headers?: Record<string, string>;
   /** Takes each message that the response carries. */
   receive: Receive;
@@ -75,7 +72,6 @@ export interface ChannelRequest {
   onAccepted?(): void;
 }
 
-/** What one stream is read for. */
 interface StreamReader {
   abort: AbortController;
   receive: Receive;

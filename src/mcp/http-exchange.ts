@@ -9,7 +9,6 @@ const MAX_ERROR_BYTES = 256 * 1024;
 /** A body that says that it is shorter than this is read at once, without a stream. */
 const SHORT_BYTES = 256 * 1024;
 
-/** The headers of a message that is posted. */
 export const POST_HEADERS = {
   "content-type": "application/json",
   accept: "application/json, text/event-stream",
@@ -21,7 +20,6 @@ export interface SessionState {
   readonly revision: string | undefined;
 }
 
-/** The headers of a request in a session. */
 export function sessionHeaders({ sessionId, revision }: SessionState): Record<string, string> {
   return {
     ...(sessionId !== undefined && { "mcp-session-id": sessionId }),
@@ -35,7 +33,6 @@ export type SendRequest = (url: string, init: HttpRequestInit) => Promise<Respon
 /** Resolves when the reader of a body accepts more of it. */
 export type Ready = () => Promise<void> | undefined;
 
-/** Whether a response is JSON. */
 export function isJsonResponse({ headers }: Response): boolean {
   return /^application\/json\b/i.test(headers.get("content-type") ?? "");
 }
@@ -81,7 +78,6 @@ export async function readResponseBody(response: Response, maxBytes: number, rea
   return text.startsWith("\u{feff}") ? text.slice(1) : text;
 }
 
-/** The error for what is longer than a limit. */
 export function tooLong(what: string, maxBytes: number): AgentAuthError {
   return new AgentAuthError("body_too_large", `${what} of the MCP server is longer than ${maxBytes} bytes`, {
     class: "refused",
@@ -93,7 +89,6 @@ export function isTooLong(error: unknown): boolean {
   return error instanceof AgentAuthError && error.code === "body_too_large";
 }
 
-/** An event of a stream. */
 export interface StreamEvent {
   /** Where a broken stream is resumed; undefined if the stream has named no event. */
   id: string | undefined;

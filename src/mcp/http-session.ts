@@ -52,12 +52,10 @@ export interface HttpSessionOptions {
   extension?: string | undefined;
 }
 
-/** Limits of one request. */
 export interface RequestLimits {
   signal: AbortSignal;
   /** Milliseconds until the response, or after the last notification of progress. */
   timeout: number;
-  /** More headers. */
   headers?: Record<string, string>;
 }
 

@@ -29,7 +29,6 @@ export interface RpcNotification {
   params?: unknown;
 }
 
-/** The response to a request. */
 export interface RpcResponse {
   jsonrpc: "2.0";
   /** Absent or null if the request could not be parsed. */
@@ -63,12 +62,10 @@ export const CANCELLED = "notifications/cancelled";
 /** A request whose response arrives only when the subscription ends. */
 export const SUBSCRIPTION = "subscriptions/listen";
 
-/** Whether a message is a request. */
 export function isRpcRequest(message: RpcMessage): message is RpcRequest {
   return message.method !== undefined && message.id !== undefined;
 }
 
-/** Whether a message is a response. */
 export function isRpcResponse(message: RpcMessage): message is RpcResponse {
   return message.method === undefined;
 }
@@ -83,7 +80,6 @@ export function rpcIdOf({ id }: { readonly id?: unknown }): RpcId | null {
   return typeof id === "string" || typeof id === "number" || typeof id === "bigint" ? id : null;
 }
 
-/** A response with an error. */
 export function rpcErrorResponse(id: RpcId | null, error: RpcError): RpcResponse {
   return { jsonrpc: "2.0", id, error };
 }

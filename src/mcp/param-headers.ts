@@ -7,7 +7,6 @@ interface Mirrored {
   readonly name: string;
 }
 
-/** What a request asks for. */
 type RequestContent = Pick<RpcRequest, "method" | "params">;
 
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/;
@@ -39,7 +38,6 @@ export class ParamHeaders {
     return { ...this.of(request), ...sessionlessHeaders(request, revision) };
   }
 
-  /** The headers of a request. */
   of(request: RequestContent): Record<string, string> {
     if (request.method !== "tools/call") return {};
     const [tool, args] = [readParam(request, "name"), readParam(request, "arguments")];

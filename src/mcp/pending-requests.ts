@@ -60,7 +60,6 @@ export class PendingRequests {
     return found.pending;
   }
 
-  /** The pending request with this id. */
   get(id: unknown): PendingRequest | undefined {
     return this.#requests.get(id as RpcId)?.pending;
   }
@@ -70,7 +69,6 @@ export class PendingRequests {
     return this.get(pending.request.id) === pending;
   }
 
-  /** All pending requests. */
   all(): PendingRequest[] {
     return [...this.#requests.values()].map(({ pending }) => pending);
   }
@@ -143,13 +141,11 @@ export class UnsentMessages {
     return this.#sizes.size === 0;
   }
 
-  /** Adds a message of a size. */
   add(message: RpcMessage, bytes: number): void {
     this.#sizes.set(message, bytes);
     this.#bytes += bytes;
   }
 
-  /** Removes a message, if it is there. */
   remove(message: RpcMessage): void {
     this.#bytes -= this.#sizes.get(message) ?? 0;
     this.#sizes.delete(message);
@@ -175,12 +171,10 @@ export class ProxyOutcome {
     return this.#error;
   }
 
-  /** A request had its response. */
   onResponse(): void {
     if (this.#state !== "failed") this.#become("working", undefined);
   }
 
-  /** A request failed. */
   onFailure(error: AgentAuthError): void {
     if (this.#state === "starting") this.#become("failing", error);
   }

@@ -67,7 +67,6 @@ export class McpProxy {
     return this.#session.terminate();
   }
 
-  /** Closes all connections. */
   close(): void {
     this.#session.close();
   }

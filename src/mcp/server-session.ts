@@ -32,7 +32,6 @@ export class ServerSession {
   readonly #unrelated = new Set<string>();
   /** The channel of the session that is being replaced, or was. */
   #lost: HttpChannel | undefined;
-  /** The requests of the server. */
   readonly requests = new ServerRequests();
 
   constructor(options: ServerSessionOptions) {
@@ -41,7 +40,6 @@ export class ServerSession {
     this.#http = this.#connect();
   }
 
-  /** The channel of the current session. */
   get http(): HttpChannel {
     return this.#http;
   }
@@ -70,18 +68,15 @@ export class ServerSession {
     }
   }
 
-  /** Ends the session at the server. */
   terminate(): Promise<void> {
     return this.#http.terminate();
   }
 
-  /** Closes all connections. */
   close(): void {
     this.#http.close();
     this.#next?.close();
   }
 
-  /** Called with each response of the server. */
   onResponse(request: RpcRequest, response: RpcResponse): void {
     const protocolVersion = this.#recovery.observe(request, response);
     if (protocolVersion !== undefined) this.#http.revision = protocolVersion;
@@ -172,7 +167,6 @@ export class ServerRequests {
   readonly #lost = new Set<RpcId>();
   #renamed = 0;
 
-  /** A message of the server as the host gets it. */
   toHost(message: RpcMessage): RpcMessage {
     if (isRpcRequest(message)) {
       const id = this.#lost.has(message.id) ? `agentauth-${++this.#renamed}` : message.id;

@@ -24,7 +24,6 @@ interface Agreement {
 /** What {@link SessionRecovery} reports to. */
 export interface SessionRecoveryOptions {
   url: string;
-  /** Called with each warning. */
   onWarning(text: string): void;
 }
 

@@ -13,7 +13,6 @@ export interface McpTool {
   [field: string]: unknown;
 }
 
-/** A session with an MCP server. */
 export interface McpSession {
   /** All tools, from every page. */
   tools(signal: AbortSignal): Promise<McpTool[]>;
@@ -58,7 +57,6 @@ const MAX_PAGES = 64;
 /** The error of a server that needs arguments in headers as well (SEP-2243). */
 const HEADER_MISMATCH = -32_020;
 
-/** A session and what it was opened with. */
 interface OpenedSession {
   readonly session: HttpSession;
   /** The newest revision that was offered; undefined for the newest of all. */

@@ -20,7 +20,6 @@ export interface StdioProxyOptions
   input: Readable;
   /** Writes to the host; resolves when the host has read the text, rejects when the pipe is closed. */
   write(text: string): Promise<void>;
-  /** Ends the proxy. */
   signal: AbortSignal;
   /** The longest message that is forwarded, in bytes. Default {@link MAX_MESSAGE_BYTES}. */
   maxBytes?: number | undefined;

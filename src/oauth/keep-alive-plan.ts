@@ -23,7 +23,6 @@ export interface Due {
   tenant: string | undefined;
   key: GrantKey;
   issuer: string;
-  /** When its tokens were issued. */
   issuedAt: number;
   /** When it should be refreshed. */
   due: number;

@@ -17,7 +17,6 @@ export interface ErrorReport {
   };
 }
 
-/** The style of error reports. */
 export interface ErrorStyle {
   /** One line of JSON instead of text. */
   json: boolean;

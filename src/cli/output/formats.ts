@@ -3,7 +3,6 @@
 import type { Format } from "../../profile/settings.js";
 import type { FormatWriter, ObjectPrinter, WriterContext } from "./writer-types.js";
 
-/** One value of `--output`. */
 export interface OutputFormat {
   /** What it looks like, for the help and the README. */
   about: string;
@@ -11,7 +10,6 @@ export interface OutputFormat {
   columns: "main" | "all";
   /** What an expression of `--jq` sees: the whole list, each item, or nothing, since the format refuses it. */
   jq: "list" | "item" | "refused";
-  /** Loads the writer of lists. */
   list(context: WriterContext): Promise<FormatWriter>;
   /** Loads what prints a single object. */
   object(): Promise<ObjectPrinter>;

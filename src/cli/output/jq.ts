@@ -14,7 +14,6 @@ export interface Jq {
   json(input: string, expression: string): unknown[];
 }
 
-/** Loads jq. */
 export type LoadJq = () => Promise<Jq>;
 
 // The release is named because the registry's default one takes quadratic time.
@@ -127,7 +126,6 @@ export function refuseJqWith(format: Format): void {
   );
 }
 
-/** Prints the outputs of jq. */
 export async function printResults(results: readonly unknown[], io: Io): Promise<void> {
   const lines = results.map((value) =>
     typeof value === "string" ? showText(value) : escapeJson(JSON.stringify(value)),

@@ -18,12 +18,10 @@ export function plainObject(_value: object, { fields, reveal }: ObjectContext): 
     .join("");
 }
 
-/** One id per line. */
 export function idWriter({ io, reveal }: WriterContext): FormatWriter {
   return lineWriter(io, (items) => items.map((item) => idText(item, reveal)).join("\n"));
 }
 
-/** The id of one object. */
 export function idObject(value: object, { reveal }: ObjectContext): string {
   return `${idText(value, reveal)}\n`;
 }
@@ -32,12 +30,10 @@ function idText(item: object, reveal: boolean): string {
   return escapeText(cellText(item, { path: "id", header: "ID" }, { reveal }));
 }
 
-/** One item per line. */
 export function ndjsonWriter({ io, paths, reveal }: WriterContext): FormatWriter {
   return lineWriter(io, (items) => stringifyItems(items, "\n", { reveal, paths }));
 }
 
-/** One object on one line. */
 export function ndjsonObject(value: object, { reveal }: ObjectContext): string {
   return `${stringifyItems([value], "", { reveal })}\n`;
 }

@@ -1,6 +1,5 @@
 /** The JSON outputs of the commands, by the type names of `agentauth schema`. */
 
-/** One type of output. */
 export interface OutputType {
   /** Its description, and the command that prints it. */
   about: string;
@@ -45,5 +44,4 @@ export const OUTPUT_TYPES = {
   error: { about: "a failure, on stderr: every command", version: 1 },
 } as const satisfies Readonly<Record<string, OutputType>>;
 
-/** The name of a type. */
 export type OutputTypeName = keyof typeof OUTPUT_TYPES;

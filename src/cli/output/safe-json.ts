@@ -4,7 +4,6 @@ import { writeExactJson } from "../../mcp/exact-json.js";
 import { MASK } from "../../redact.js";
 import { project, toPlain } from "./value.js";
 
-/** The style of JSON. */
 export interface JsonStyle {
   /** Prints a `client_secret` unmasked. */
   reveal: boolean;

@@ -6,11 +6,9 @@ import { MASK } from "../../redact.js";
 /** How a column's values are shown: `time` is Unix seconds or RFC 3339, `name` a text that must not be cut. */
 export type ColumnKind = "text" | "name" | "time" | "number" | "bool" | "list";
 
-/** One column of a list. */
 export interface Column {
   /** Where the value is in an item; a dot goes one object deeper: `last_seen.at`. */
   path: string;
-  /** The heading of tables. */
   header: string;
   /** Default: `text`. */
   kind?: ColumnKind;
@@ -20,7 +18,6 @@ export interface Column {
   least?: number;
 }
 
-/** The style of a cell. */
 export interface CellStyle {
   /** Prints a `client_secret` unmasked. */
   reveal: boolean;

@@ -21,10 +21,8 @@ export interface Writer {
 /** The writer of a format; one without `end` or `abort` has nothing to do there. */
 export type FormatWriter = Pick<Writer, "write"> & Partial<Writer>;
 
-/** What a writer knows. */
 export interface WriterContext {
   io: Io;
-  /** The columns to show. */
   columns: readonly Column[];
   /** The columns of a terminal, the most important first, if some may be left out. */
   screenColumns?: readonly Column[] | undefined;
@@ -49,7 +47,6 @@ export interface ObjectContext extends Pick<WriterContext, "io" | "reveal" | "no
   fields(style: CellStyle): ObjectField[];
 }
 
-/** One field of a single object. */
 export interface ObjectField {
   path: string;
   text: string;

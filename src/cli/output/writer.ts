@@ -19,11 +19,9 @@ export type { Writer } from "./writer-types.js";
 export interface OutputOptions extends ColumnSet {
   /** `--columns`: paths into the items, separated by commas. */
   columnsFlag?: string | undefined;
-  /** `--no-header`. */
   noHeader?: boolean | undefined;
   /** `--jq`. With `table`, `wide` and `plain` it works as with `json`. */
   jq?: string | undefined;
-  /** `--show-secrets`. */
   showSecrets?: boolean | undefined;
   /** `--csv-raw`: leaves cells that a spreadsheet takes for a formula as they are. */
   csvRaw?: boolean | undefined;

@@ -8,12 +8,10 @@ import type { OAuthHttp } from "../http/http.js";
 import { errorCodeOf, readWords, serverWords } from "../http/oauth-error.js";
 import { bearerChallenge } from "../model/challenge.js";
 
-/** A registration that an issuer refused. */
 export interface RefusedRegistration {
   response: Response;
   /** The body of the response. */
   text: string;
-  /** The registration endpoint. */
   url: string;
   /** The redirect address that was sent. */
   redirectUri: string;

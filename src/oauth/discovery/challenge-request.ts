@@ -14,7 +14,6 @@ import { type BearerChallenge, bearerChallenge, responseChallenges } from "../mo
 export interface ChallengeRequestContext {
   /** The `fetch` for the MCP server. */
   fetch: typeof globalThis.fetch;
-  /** The `User-Agent` of requests to it. */
   userAgent: string;
   timeoutMs: number;
   trace: (entry: TraceEntry) => void;
@@ -24,7 +23,6 @@ export interface ChallengeRequestContext {
 export interface UnauthenticatedResponse {
   /** Its challenge; undefined if it has none. */
   challenge: BearerChallenge | undefined;
-  /** Its HTTP status. */
   status: number;
   /** Why a redirect in it was not followed. */
   refused?: AgentAuthError | undefined;

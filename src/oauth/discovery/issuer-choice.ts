@@ -6,7 +6,6 @@ import type { Remedy } from "../../remedy.js";
 import type { Grant } from "../model/grant.js";
 import { isSameIssuer } from "../model/metadata.js";
 
-/** What the choice of an issuer depends on. */
 export interface IssuerExpectation {
   /** The issuer that the user names for a login, also where the server names another one; never that of a machine. */
   chosenIssuer?: string | undefined;
@@ -20,7 +19,6 @@ export interface IssuerExpectation {
   boundIssuer?: (() => Promise<string | undefined>) | undefined;
 }
 
-/** An issuer that may be used. */
 export interface IssuerCandidate {
   /** What its metadata must name. */
   issuer: string;

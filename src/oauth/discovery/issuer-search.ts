@@ -13,7 +13,6 @@ import { overridesFor, trustedNames } from "./overrides.js";
 import { namesNoIssuer, noResourceMetadata } from "./resource-metadata.js";
 import type { DiscoveryContext, ExaminedServer } from "./server-examination.js";
 
-/** Reads the metadata of one issuer. */
 export type ReadMetadata<T> = (discovery: ServerDiscovery) => Promise<T>;
 
 /** The metadata of the first usable issuer: one that the server names, else the origin of a legacy server. */

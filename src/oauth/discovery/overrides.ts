@@ -145,7 +145,6 @@ export interface LoginFlowOptions {
 
 /** The endpoint that a login begins at. */
 export interface FirstEndpoint {
-  /** Its field in the metadata. */
   field: string;
   address: string;
   /** What makes another origin harmless; to be read after the rule. */

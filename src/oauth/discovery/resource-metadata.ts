@@ -37,7 +37,6 @@ export interface ResourceDiscovery {
 
 const AT_LEAST_ONE = "must name at least one authorization server (RFC 9728 section 2)";
 const MAX_ISSUERS = 16;
-/** Each resource metadata document has one of these. */
 const MEMBERS = ["resource", "authorization_servers"];
 /** More addresses than this in one challenge are an attempt to make us send many requests. */
 const MAX_NAMED = 8;

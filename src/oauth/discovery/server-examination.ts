@@ -18,7 +18,6 @@ import type { LoginFlowOptions } from "./overrides.js";
 import { chosenResource, hasOverride, type OverrideContext } from "./overrides.js";
 import { findResourceMetadata, rememberedMetadata } from "./resource-metadata.js";
 
-/** What discovery depends on. */
 export interface DiscoveryContext extends ServerConnection, OverrideContext, IssuerExpectation, LoginFlowOptions {
   timeoutMs: number;
   /** The option `resourceMetadata`: replaces the address that the server names. */
@@ -47,7 +46,6 @@ export interface ExaminedServer {
   server: string;
   /** Its challenge to a request without a token. */
   challenge: BearerChallenge | undefined;
-  /** Its response to that request. */
   response: Pick<UnauthenticatedResponse, "status" | "challenge" | "refused">;
   /** Its metadata; undefined for a server that has none. */
   resource: ResourceMetadata | undefined;

@@ -23,7 +23,6 @@ import { refreshDurationMs, reportRefresh, type SendContext, sendRefresh } from 
 /** The pause before a refresh that its issuer refused for the client is confirmed. */
 const CONFIRM_AFTER_MS = 500;
 
-/** What a refresh needs. */
 export interface RefreshContext extends SaveContext, SendContext {
   clock: Pick<Clock, "epoch" | "sleep">;
   /** The token type that the caller accepts beside the one that is stored with the grant. */
@@ -198,7 +197,6 @@ async function saveHeld(context: RefreshContext, current: Grant): Promise<Grant 
   return held && withReservation(context.store, current, (room) => saveNext(context, room, current, held));
 }
 
-/** The stored grant, if it has newer tokens. */
 async function readNewerTokens(store: GrantStore, seen: Grant): Promise<Grant | undefined> {
   return selectNewer(await store.read(seen), seen);
 }

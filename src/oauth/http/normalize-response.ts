@@ -75,7 +75,6 @@ function statusOf({ ok, status }: Response, members: Record<string, unknown>): n
   return status === 201 && hasToken ? 200 : status;
 }
 
-/** The secrets of a response. */
 const ANSWERED = ["access_token", "refresh_token", "client_secret", "registration_access_token"];
 
 /** Masks a secret that a server repeats as the token type, which errors show in lower case. */

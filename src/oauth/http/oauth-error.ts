@@ -35,7 +35,6 @@ const RESERVED_CODES = new Set([
 /** What a code looks like; a sentence in its place is none. */
 const CODE = /^[\w.:/-]{1,64}$/;
 
-/** The error code for an issuer's code. */
 export function errorCodeOf(code: string): string {
   return !CODE.test(code) || RESERVED_CODES.has(code) ? "http_error" : code;
 }

@@ -17,7 +17,6 @@ import { OAuthHttp, type OAuthHttpOptions } from "./http.js";
 export interface ServerConnection {
   /** The HTTP client for issuer and metadata requests. */
   readonly http: OAuthHttp;
-  /** The `fetch` for the server itself. */
   readonly fetch: typeof globalThis.fetch;
   /** The `User-Agent` of requests to the server that have none. */
   readonly userAgent: string;
@@ -39,7 +38,6 @@ export interface Remembered
   readonly endpoints: Partial<GrantEndpoints>;
 }
 
-/** Options of a connection pool. */
 export interface ConnectionOptions extends OAuthHttpOptions {
   /** Classifies addresses after DNS resolution. */
   network?: Network | undefined;

@@ -2,7 +2,6 @@ import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js"
 import { followSignal, untilAborted } from "../../http/deadline.js";
 import type { DriverCallOptions, StoreDriver } from "./driver.js";
 
-/** The operations that every driver has. */
 type Operations = Pick<StoreDriver, "get" | "put" | "delete" | "scan" | "claim" | "extend" | "release">;
 
 /** Carries out an operation with a driver and a signal that it chooses. */
@@ -41,7 +40,6 @@ export function boundedDriver(driver: StoreDriver, timeoutMs: number): StoreDriv
   };
 }
 
-/** The limits of a call. */
 export interface CallLimit {
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs: number;

@@ -95,7 +95,6 @@ export function watchBy(
   };
 }
 
-/** Resolves when a signal fires. */
 export function untilFired(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }

@@ -106,7 +106,6 @@ export function openGrantStore(
 interface Engine {
   driver: StoreDriver;
   sealing: Sealing;
-  /** The records that all tenants share. */
   shared: TenantRecords;
   clock: StoreClock;
   engineClock: EngineClock;

@@ -20,7 +20,6 @@ import {
 import { readUsable } from "../../oauth/model/grant-summary.js";
 import type { TenantRecords } from "./tenant-records.js";
 
-/** The clients that all tenants share. */
 export function clientRecords(records: TenantRecords): Pick<GrantStore, "readClient" | "saveClient"> {
   return {
     readClient: async (issuer, form) =>

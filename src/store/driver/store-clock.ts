@@ -88,7 +88,6 @@ export function onClock(grant: Grant, aheadMs: number): Grant {
   return { ...grant, usedAt, tokens: { ...grant.tokens, ...timesOnClock(grant.tokens, aheadMs) } };
 }
 
-/** The times of a token on that clock. */
 export function timesOnClock({ obtainedAt, expiresAt }: TokenTimes, aheadMs: number): TokenTimes {
   return { obtainedAt: obtainedAt + aheadMs, expiresAt: expiresAt === undefined ? undefined : expiresAt + aheadMs };
 }

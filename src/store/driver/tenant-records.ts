@@ -9,7 +9,6 @@ import { KeyDeletedError, type RecordCipher, type Sealing, type SealPlace } from
 import { isUnanswered } from "./bounded-driver.js";
 import type { PutOptions, RecordKey, RecordKind, ScanFilter, ScanPage, StoreDriver, StoredRecord } from "./driver.js";
 
-/** How a record is written. */
 export interface WriteOptions extends PutOptions {
   /** A text beside the record's own, sealed by itself, so that it can be read without opening the record. */
   readonly summary?: string | undefined;
@@ -54,7 +53,6 @@ export class TenantRecords {
     return nameIn(this.#sealing, (await this.#place).partition, parts);
   }
 
-  /** The key of the record of a kind that its parts identify. */
   async key(kind: RecordKind, ...parts: readonly (string | undefined)[]): Promise<RecordKey> {
     const id = await this.name(kind, ...parts);
     return { kind, partition: (await this.#place).partition, id };
@@ -156,7 +154,6 @@ export class TenantRecords {
     }
   }
 
-  /** Every record of a kind with these tags. */
   async scan(kind: RecordKind, tags?: Readonly<Record<string, string>>): Promise<StoredRecord[]> {
     const found: StoredRecord[] = [];
     for await (const { items } of this.pages(kind, { tags })) found.push(...items);

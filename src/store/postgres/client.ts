@@ -42,7 +42,6 @@ interface Pool {
   query(statement: { text: string; values?: Parameter[]; query_timeout: number }): Promise<QueryResult>;
   readonly idleCount: number;
   readonly waitingCount: number;
-  /** The class of its connections. */
   readonly Client: new (
     options: unknown,
   ) => Connection;

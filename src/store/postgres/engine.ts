@@ -58,7 +58,6 @@ function codeOf(error: unknown): string {
   return /^\w{1,40}$/.exec(thrownTexts(error).code)?.[0] ?? "";
 }
 
-/** Runs one statement. */
 export type RunStatement = (text: string, values: readonly Parameter[]) => Promise<readonly Row[]>;
 
 /** How often a statement is tried again that another transaction was in the way of, and the longest pause before that. */

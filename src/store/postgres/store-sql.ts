@@ -9,7 +9,6 @@ const DEFAULT_TABLE = "agentauth_record";
 const MAX_NAME = 55;
 const PART = /^[A-Za-z_][\w$-]*$/;
 
-/** What the store has in the database. */
 export type TableNames = ReturnType<typeof tableNames>;
 
 /**

@@ -195,7 +195,6 @@ function createSubscription(client: Client, { duplicate, takesListener }: Shape)
   };
 }
 
-/** Ends the connection of a client. */
 function close(client: Client): void {
   try {
     if (client.destroy) client.destroy();

@@ -3,7 +3,6 @@ import { healthReport } from "../driver/engine.js";
 
 /** What the engine says of itself; undefined where the user of the client must not read it. */
 export interface EngineState {
-  /** The reply of `INFO`. */
   readonly info: string | undefined;
   /** The setting of the append-only file. */
   readonly appendfsync: Appendfsync | undefined;

@@ -41,7 +41,6 @@ export function decodeKey(text: string): RecordKey | undefined {
 /** The names of keys. All keys of a partition have the same hash tag, so that a cluster puts them into one slot. */
 export type Names = ReturnType<typeof namesWith>;
 
-/** The names that begin with a prefix. */
 export function namesWith(prefix: string) {
   const base = (partition: string) => `${prefix}:{${encodeName(partition)}}`;
   /** What the keys of the records of a kind begin with; their encoded ids follow. */
@@ -69,7 +68,6 @@ export function namesWith(prefix: string) {
     partitions: (kind: RecordKind) => `${prefix}:p:${kind}`,
     /** A key that exists for the moment of a look at the engine. */
     probe: `${prefix}:probe`,
-    /** The channel of changes. */
     channel: `${prefix}:ch`,
   };
 }

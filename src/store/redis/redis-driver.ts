@@ -73,7 +73,6 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
   const [call, leaseCall] = [scriptCalls(link, timeoutMs), leaseScriptCalls(link, timeoutMs)];
   const channel = isCluster ? "" : names.channel;
   const failure = (thrown: unknown) => redisError(thrown, location);
-  /** A call of one script. */
   const runOne = (options: DriverCallOptions | undefined, ...script: Parameters<Run>) =>
     call(options, ({ run }) => run(...script));
   return {

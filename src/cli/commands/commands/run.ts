@@ -68,7 +68,6 @@ function formatOperand({ name, required, variadic }: ArgumentInfo): string {
   return required ? `<${word}>` : `[${word}]`;
 }
 
-/** Options of `commands`. */
 export interface CommandsOptions {
   /** The words of one command. */
   path?: readonly string[];

@@ -27,7 +27,6 @@ export interface CheckFinding {
   hint?: string;
 }
 
-/** A finding with the name of its check. */
 export interface CheckResult extends CheckFinding {
   /** What was checked. */
   name: string;
@@ -107,7 +106,6 @@ async function attempt(
   }
 }
 
-/** Options of `doctor`. */
 export interface DoctorFlags extends AgentFlags, OutputFlags {
   url?: string;
   online?: boolean;

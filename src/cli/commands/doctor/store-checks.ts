@@ -158,7 +158,6 @@ export function checkWriting(home: string): CheckFinding {
   }
 }
 
-/** The number of logins of a profile, and of the others. */
 function loginCount(own: number, all: number, profile: string): string {
   const other = all === own ? "" : `, ${all - own} of other profiles`;
   return `${countText(own, "login")} of profile ${quote(profile)}${other}`;

@@ -24,13 +24,11 @@ type ChildContext = Pick<CommandContext, "io" | "redactor" | "signal" | "signals
 
 /** What a command gets beside our environment. */
 export interface Handover {
-  /** Its variable, with the value. */
   readonly variable: readonly [name: string, value: string];
   /** Masked in each output that is not a terminal; undefined if the command gets no secret. */
   readonly secrets?: readonly Buffer[];
 }
 
-/** The result of a run. */
 export interface ChildResult {
   exitCode: number;
   /** Why an output could not be passed on completely; undefined if it was, or if its reader has closed it. */
@@ -243,9 +241,7 @@ function signalExitCode(signal: NodeJS.Signals): number {
 
 /** A pipe of the operating system. */
 interface OutputPipe {
-  /** The end that the child writes to. */
   readonly writeEnd: number;
-  /** The end to read from. */
   readonly readEnd: Readable;
 }
 

@@ -30,7 +30,6 @@ Examples:
   $ agentauth exec https://mcp.example/mcp --as MCP_TOKEN -- make test
   $ agentauth exec --broker crm=https://crm.example/mcp,tools=read_* -- ./sandboxed-agent`;
 
-/** `exec`. */
 function declareExec(registry: Registry): void {
   const { root, context } = registry;
   const broker = "Server that the command reaches by a broker, with a policy (repeatable)";

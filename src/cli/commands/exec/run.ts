@@ -13,7 +13,6 @@ import type { CommandContext } from "../../runtime/context.js";
 import { runCommand } from "./child.js";
 import { encodingsOf } from "./masker.js";
 
-/** Options of `exec`. */
 export interface ExecFlags extends Omit<AgentFlags, "output"> {
   /** The first operand: a word of the command if there is a broker. */
   url?: string;

@@ -5,7 +5,6 @@ import type { CommandDeclaration, Registry } from "../../runtime/declaration.js"
 
 export const command: CommandDeclaration = { group: "Lists:", order: 2, names: ["devices"], declare: declareReport };
 
-/** `devices report`. */
 function declareReport({ root, run }: Registry): void {
   const group = root.commands.find((command) => command.name() === "devices");
   if (group === undefined) throw new TypeError("declareLists comes before declareReport");

@@ -175,7 +175,6 @@ function textsOf(value: unknown): readonly string[] | undefined {
   return texts.length === 0 && value.length > 0 ? undefined : texts;
 }
 
-/** The length of a day. */
 export const DAY_SECONDS = 86_400;
 
 /** The date, in UTC, of a time in Unix seconds. */

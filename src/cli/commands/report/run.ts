@@ -25,12 +25,10 @@ import { type Chart, chartsOf, factsOf, restOf, shareText } from "./charts.js";
 import { createFindings, DAY_SECONDS, type Facts, notJudgedText, readFacts } from "./findings.js";
 import type { Finding, Report, Tally } from "./model.js";
 
-/** Options of `devices report`. */
 interface ReportFlags extends ListFlags {
   html?: string;
 }
 
-/** How a pool was read. */
 interface Reading extends ListEnding {
   /** Devices in the pool, as the service reports. */
   total: number | null;
@@ -38,7 +36,6 @@ interface Reading extends ListEnding {
   failure: AgentAuthError | undefined;
 }
 
-/** `devices report`. */
 export async function runReport(options: ReportFlags, context: CommandContext): Promise<undefined> {
   const { io, now } = context;
   const settings = context.settings();
@@ -242,7 +239,6 @@ export function createCounter(mostDistinct = MOST_DISTINCT) {
   };
 }
 
-/** The stream that the text is for. */
 type Target = Pick<OutStream, "colors" | "columns" | "isTTY">;
 
 const NARROWEST = 40;

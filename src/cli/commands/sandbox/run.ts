@@ -30,7 +30,6 @@ const OPTIONS = [
   "machineGrants",
 ] as const satisfies readonly (keyof SandboxOptions)[];
 
-/** Options of the `sandbox` commands. */
 export interface SandboxCommandOptions
   extends Omit<GlobalFlags, "output">,
     Pick<SandboxOptions, (typeof OPTIONS)[number]> {
@@ -82,7 +81,6 @@ interface MachineCredentials {
   id_token: string;
 }
 
-/** The verbs of `sandbox`. */
 export const SANDBOX_RUNS: Readonly<
   Record<"start" | "status" | "stop" | "fault" | "clock" | "machine", CommandRun<SandboxCommandOptions>>
 > = {

@@ -53,7 +53,6 @@ function idOf(name: string, version: number): string {
   return `urn:agentauth:schema:${name}:${version}`;
 }
 
-/** The options of `schema`. */
 export interface SchemaOptions {
   type?: string;
 }
