@@ -72,6 +72,8 @@ export interface ConfigureRemedy {
   value?: string | undefined;
   /** Another option that helps instead, or that can be wrong too. */
   also?: "clientMetadataUrl" | "clientName" | "idp" | "privateKey" | undefined;
+  /** The issuer to register a client with by hand. */
+  clientIssuer?: string | undefined;
   /** The client that the option belongs to. */
   clientId?: string | undefined;
   /** The profile that the option belongs to. Default: `default`. */
@@ -90,6 +92,8 @@ export interface AllowRemedy {
   value?: string | undefined;
   /** Options for further checks that refuse the same server. */
   also?: readonly PolicyOption[] | undefined;
+  /** The issuer to register a client with by hand, where the login needs that as well. */
+  clientIssuer?: string | undefined;
   /** What the login needs as well. */
   login?: UnseenByLogin | undefined;
 }

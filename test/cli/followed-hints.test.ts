@@ -80,6 +80,25 @@ async function tokenAtIssuer(error: string): Promise<string[]> {
   return ["token", `${origin}/mcp`, ...client];
 }
 
+/** Logs in at a server whose issuer registers no clients and lists no PKCE methods; with what its refusal says it works. */
+async function loginAtClosedIssuer(): Promise<string[]> {
+  const { origin } = await startServer((response, { url, headers: { host } }) => {
+    const issuer = `http://${host}`;
+    const { pathname, searchParams } = new URL(url, issuer);
+    if (pathname === "/.well-known/oauth-protected-resource/mcp")
+      return sendJson(response, { resource: `${issuer}/mcp`, authorization_servers: [issuer] });
+    if (pathname === "/.well-known/openid-configuration") {
+      const endpoints = { authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token` };
+      return sendJson(response, { issuer, ...endpoints, response_types_supported: ["code"] });
+    }
+    if (pathname === "/token") return sendJson(response, { access_token: "t", token_type: "Bearer" });
+    if (pathname !== "/authorize") return response.writeHead(pathname === "/mcp" ? 401 : 404).end();
+    const state = searchParams.get("state");
+    return response.writeHead(302, { location: `${searchParams.get("redirect_uri")}?code=c&state=${state}` }).end();
+  });
+  return ["login", `${origin}/mcp`];
+}
+
 /** What a server of Redis answers to our scripts that takes every record and has none afterwards. */
 const FORGETFUL: Readonly<Record<string, readonly string[]>> = {
   [scripts.CLAIM]: ["1", "1", "0"],
@@ -467,6 +486,7 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
   "a password as a flag": withoutService("login", "URL", "--password", "x"),
   "a setting of a login at another command": withoutService("mcp", "tools", "URL", "--redirect-port", "3000"),
   "an MCP host that gets an entry": withoutService("mcp", "add", "cursor", "URL"),
+  "an issuer without registration and PKCE": { args: loginAtClosedIssuer },
   "an MCP host that has the name": {
     args: args("mcp", "add", "cursor", "http://127.0.0.1:9/mcp", "--name", "x"),
     arrange: ({ run, url }) => run(["mcp", "add", "cursor", url, "--name", "x"]),

@@ -7,12 +7,14 @@ import { quote, shellWord } from "../../redact.js";
 import type { AllowRemedy, ConfigureOption, ConfigureRemedy, LoginRemedy, Remedy } from "../../remedy.js";
 import { flagText } from "../flags/flag-name.js";
 import {
+  ANY_SERVER,
   isWhole,
   type LoginCommandContext,
   loginCommand,
   loginCommandWith,
   operandToPaste,
   optionsOf,
+  redirectToRegister,
   urlToPaste,
   wordOf,
 } from "./pasted-commands.js";
@@ -111,13 +113,21 @@ function allowHint(remedy: AllowRemedy, context: HintContext): string {
   const trust = `if you trust this server, ${flags.join(" and ")} ${also.length > 0 ? "disable these checks" : "disables this check"} for it`;
   const parent = `the token may be valid for every server below ${quote(remedy.value)}: if you trust all of them, ${flags[0]} accepts that`;
   const isLegacy = option === "legacyDiscovery" && also.length === 0;
-  const advice = isLegacy
+  const known = isLegacy
     ? "a server of the MCP revision 2025-03-26 is reached with --legacy-discovery"
     : option === "resource"
       ? parent
       : trust;
+  const advice = remedy.clientIssuer === undefined ? known : `${known}; ${registerByHand(context)}`;
   if (server !== undefined && isWhole(remedy)) return `${advice}: ${loginCommandWith(server, [remedy], context)}`;
   return `${advice}${isLegacy && command !== "discover" ? "; agentauth discover <mcp_url> shows what was asked" : ""}`;
+}
+
+/** How to register a client where the issuer registers none. */
+function registerByHand(context: HintContext): string {
+  const { address } = redirectToRegister(context);
+  const fixed = "--redirect-host, --redirect-port and --redirect-path set another";
+  return `register a client with the issuer by hand, with the redirect address ${address} (${fixed}), and log in with it (its secret in AGENTAUTH_CLIENT_SECRET)`;
 }
 
 export function listTools(server: string): string {
@@ -145,14 +155,16 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
   browser: () => "pass --browser a program and its arguments; the address is added as the last one",
   ca: () =>
     "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does; --use-system-ca trusts those of this system (Node 22.15 or later)",
-  client: (_error, remedy) => {
+  client: (_error, remedy, context) => {
     if (remedy.value !== undefined)
       return `name it: agentauth token <mcp_url> ${optionsOf(remedy).flat().map(wordOf).join(" ")}`;
     const more: Readonly<Record<string, string>> = {
-      clientMetadataUrl: ", or --client-metadata-url <url>",
+      clientMetadataUrl: "; or log in with --client-metadata-url <url>",
       clientName: "; where the issuer registers only clients with certain names, --client-name <name>",
     };
-    return `register a client with the issuer by hand, and give it with --client-id (secret in AGENTAUTH_CLIENT_SECRET)${more[remedy.also ?? ""] ?? ""}`;
+    const { server = ANY_SERVER } = context;
+    const login = loginCommandWith(server, [remedy], context);
+    return `${registerByHand(context)}: ${login}${more[remedy.also ?? ""] ?? ""}`;
   },
   clientCertificate: () =>
     "--client-cert <file> gives a client certificate, --client-key <file> its key where that is in another file",

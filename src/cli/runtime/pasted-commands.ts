@@ -9,9 +9,12 @@ const CLIENT_ID = "<client_id>";
 /** Placeholder for a URL, which the user replaces. */
 const ANY_URL = "<url>";
 
+/** Placeholder for the MCP server, where it is not known. */
+export const ANY_SERVER = "<mcp_url>";
+
 /** A word for the shell; a placeholder stays readable. */
 export function wordOf(word: string): string {
-  return word === CLIENT_ID || word === ANY_URL ? word : shellWord(word);
+  return [CLIENT_ID, ANY_URL, ANY_SERVER].includes(word) ? word : shellWord(word);
 }
 
 /** A positional argument for the shell: the parser takes one that begins with a dash for a flag, unless it comes after `--`. */
@@ -77,7 +80,8 @@ function isHarmless(scope: string): boolean {
 /** The flags for everything that a remedy names, each with its value. */
 function flagsOf(remedy: Remedy): string[][] {
   const login = "login" in remedy ? remedy.login : undefined;
-  return [...optionsOf(remedy), ...(login === undefined ? [] : unseenFlags(login))];
+  const client = remedy.action === "allow" && remedy.clientIssuer ? clientFlags(remedy.clientIssuer) : [];
+  return [...client, ...optionsOf(remedy), ...(login === undefined ? [] : unseenFlags(login))];
 }
 
 /** The flags for what a login cannot find out. */
@@ -96,9 +100,25 @@ export function optionsOf(remedy: Remedy): string[][] {
   }
   if (remedy.action !== "configure") return [];
   const { option, value } = remedy;
-  if (option === "client")
-    return [["--client-id", CLIENT_ID], ...(value === undefined ? [] : [["--issuer", urlToPaste(value)]])];
+  if (option === "client") return clientFlags(remedy.clientIssuer ?? value);
   return value === undefined ? [] : [[flagText(option), valueToPaste(option, value)]];
+}
+
+/** The flags for a client that the user registers by hand. */
+function clientFlags(issuer: string | undefined): string[][] {
+  return [["--client-id", CLIENT_ID], ...(issuer === undefined ? [] : [["--issuer", urlToPaste(issuer)]])];
+}
+
+/** The port of the redirect address of a client that is registered by hand, where the user names none. */
+const REDIRECT_PORT = "28461";
+
+/** The redirect address to register a client with, by the flags of its login, and the flags that fix it beside those. */
+export function redirectToRegister({ flags = [] }: LoginCommandContext): { address: string; flags: string[][] } {
+  const given = (name: string) => flags.find(([flag]) => flag === name)?.[1];
+  const port = given("--redirect-port");
+  const host = given("--redirect-host") ?? "127.0.0.1";
+  const address = `http://${host}:${port ?? REDIRECT_PORT}${given("--redirect-path") ?? "/callback"}`;
+  return { address, flags: port === undefined ? [["--redirect-port", REDIRECT_PORT]] : [] };
 }
 
 /** Whether a command with the flags of a remedy can be pasted as it is. */
@@ -112,7 +132,8 @@ export function loginCommandWith(
   remedies: readonly Remedy[],
   context: LoginCommandContext = {},
 ): string {
-  const added = remedies.flatMap(flagsOf);
+  const needsClient = remedies.some((remedy) => "clientIssuer" in remedy && remedy.clientIssuer !== undefined);
+  const added = [...remedies.flatMap(flagsOf), ...(needsClient ? redirectToRegister(context).flags : [])];
   const given = (context.flags ?? []).filter(([flag]) => !added.some(([one]) => one === flag));
   const flags = [...given, ...added];
   return loginCommand({ action: "login", server }, { ...context, flags });

@@ -7,6 +7,7 @@ import type { Remedy } from "../../remedy.js";
 import type { OAuthHttp } from "../http/http.js";
 import { errorCodeOf, readWords, serverWords } from "../http/oauth-error.js";
 import { bearerChallenge } from "../model/challenge.js";
+import type { ServerMetadata } from "../model/metadata.js";
 
 export interface RefusedRegistration {
   response: Response;
@@ -15,9 +16,11 @@ export interface RefusedRegistration {
   url: string;
   /** The redirect address that was sent. */
   redirectUri: string;
-  /** Whether a client id may be the address of a metadata document. */
-  takesClientIdDocuments: boolean;
+  server: NonRegistering;
 }
+
+/** The issuer that registers no client. */
+type NonRegistering = Pick<ServerMetadata, "issuer" | "takesClientIdDocuments">;
 
 const CODE = /^[\w.-]{1,64}$/;
 
@@ -46,7 +49,7 @@ export function registrationRefused(error: AgentAuthError, refused: RefusedRegis
 function adviceFor(
   code: string | undefined,
   words: string,
-  { response, redirectUri, takesClientIdDocuments }: RefusedRegistration,
+  { response, redirectUri, server }: RefusedRegistration,
 ): Advice {
   const host = findOtherHost(code, words, redirectUri);
   if (host !== undefined) {
@@ -58,14 +61,17 @@ function adviceFor(
     return { hint, remedy: { action: "configure", option: "clientName" } };
   }
   const isBare = (response.status === 401 || response.status === 403) && words.length < 40;
-  return adviseWithoutRegistration(takesClientIdDocuments, isBare);
+  return adviseWithoutRegistration(server, isBare);
 }
 
 /** What helps where an issuer registers no clients, or refuses to register this one. */
-export function adviseWithoutRegistration(takesClientIdDocuments: boolean, mayWantName = false): Advice {
+export function adviseWithoutRegistration(
+  { issuer: clientIssuer, takesClientIdDocuments }: NonRegistering,
+  mayWantName = false,
+): Advice {
   const hint = "give the client it knows as client";
   const also = takesClientIdDocuments ? "clientMetadataUrl" : mayWantName ? "clientName" : undefined;
-  const remedy: Remedy = { action: "configure", option: "client", ...(also && { also }) };
+  const remedy: Remedy = { action: "configure", option: "client", clientIssuer, ...(also && { also }) };
   return { hint: also === undefined ? hint : `${hint}, or ${also}`, remedy };
 }
 

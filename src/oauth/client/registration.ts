@@ -187,8 +187,9 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
   const { http, server, redirectUri, clientName = DEFAULT_NAME, scope, moreGrants = [], trace, signal } = registration;
   const url = server.registrationEndpoint;
   if (url === undefined) {
-    const message = `the authorization server ${quote(server.issuer)} has no registration_endpoint, so this client must be registered beforehand`;
-    const advice = adviseWithoutRegistration(server.takesClientIdDocuments);
+    const where = redirectUri.startsWith("https:") ? `, with the redirect address ${redirectUri}` : "";
+    const message = `the authorization server ${quote(server.issuer)} has no registration_endpoint, so this client must be registered beforehand${where}`;
+    const advice = adviseWithoutRegistration(server);
     throw new AgentAuthError("no_registration", message, { class: "auth", ...advice });
   }
   const metadata = {
@@ -226,11 +227,8 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
   } catch (thrown) {
     const failure = withWait(oauthError(thrown, url));
     const isDecision = isAgentAuthError(failure) && (failure.class === "remote" || failure.class === "auth");
-    const { takesClientIdDocuments } = server;
     const error =
-      response && isDecision
-        ? registrationRefused(failure, { response, text, url, redirectUri, takesClientIdDocuments })
-        : failure;
+      response && isDecision ? registrationRefused(failure, { response, text, url, redirectUri, server }) : failure;
     trace({ ...entry, status, used: false, why: messageOf(error) });
     throw error;
   }

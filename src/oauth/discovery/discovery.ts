@@ -15,7 +15,7 @@ import {
 } from "./challenge-request.js";
 import { findIssuer, isWithoutMetadata, type ReadMetadata } from "./issuer-search.js";
 import { readOnce, traceOnce, withEveryOption } from "./look-ahead.js";
-import { hasOverride, loginOption } from "./overrides.js";
+import { hasOverride, loginNeeds } from "./overrides.js";
 import { withUnseen } from "./resource-metadata.js";
 import { type DiscoveryContext, examineServer, type Search } from "./server-examination.js";
 import { findIssuerMetadata, findServerMetadata } from "./server-metadata.js";
@@ -148,6 +148,6 @@ async function searchIssuer<T extends IssuerMetadata>(
   throw await withEveryOption(refusal, async (more) => {
     const overrides = { ...context.overrides, ...more };
     const issuer = await findIssuer({ ...context, overrides, trace: traceUnused }, examined, read);
-    return loginOption(issuer, context);
+    return loginNeeds(issuer, context);
   });
 }

@@ -12,27 +12,46 @@ const TRIED = ["allowMissingPkceMetadata", "legacyDiscovery"] as const satisfies
 
 type Tried = (typeof TRIED)[number];
 
+/** What a login needs beside what is set. */
+export interface LoginNeeds {
+  /** An option that disables a check. */
+  option: PolicyOption | undefined;
+  /** The issuer to register a client with by hand. */
+  clientIssuer?: string | undefined;
+}
+
 /**
- * The error with every option that the user has to set, where more than one check refuses a server.
+ * The error with all that the user has to set, where more than one check refuses a server, or its issuer registers no
+ * clients.
  *
- * @param attempt repeats what failed with these options as well; its result is an option that the login itself needs
+ * @param attempt repeats what failed with these options as well; its result is what the login itself needs
  */
 export async function withEveryOption(
   error: unknown,
-  attempt: (more: Partial<Record<Tried, true>>) => Promise<PolicyOption | undefined>,
+  attempt: (more: Partial<Record<Tried, true>>) => Promise<LoginNeeds>,
 ): Promise<unknown> {
   const needed: PolicyOption[] = [];
-  let next = refusedOption(error);
-  while (next !== undefined && !needed.includes(next)) {
-    needed.push(next);
-    if (!isTried(next)) break;
-    next = await attempt(Object.fromEntries(needed.filter(isTried).map((name) => [name, true]))).catch(refusedOption);
+  let next: LoginNeeds = { option: refusedOption(error) };
+  while (next.option !== undefined && !needed.includes(next.option)) {
+    needed.push(next.option);
+    if (!isTried(next.option)) break;
+    const more = Object.fromEntries(needed.filter(isTried).map((name) => [name, true]));
+    next = await attempt(more).catch((refusal: unknown) => ({ option: refusedOption(refusal) }));
   }
+  const { clientIssuer } = next;
   const [option, ...also] = needed;
-  if (!isAgentAuthError(error) || option === undefined || also.length === 0) return error;
+  if (!isAgentAuthError(error) || option === undefined || (also.length === 0 && clientIssuer === undefined))
+    return error;
   const { code, message, class: kind, status, url, cause } = error;
-  const remedy: AllowRemedy = { action: "allow", option, also };
-  const hint = `if you trust this server, ${needed.map(optionPath).join(" and ")} disable these checks for it`;
+  const remedy: AllowRemedy = {
+    action: "allow",
+    option,
+    ...(also.length > 0 && { also }),
+    ...(clientIssuer !== undefined && { clientIssuer }),
+  };
+  const checks = also.length > 0 ? "disable these checks" : "disables this check";
+  const client = clientIssuer === undefined ? "" : "; and give the client that its issuer knows as client";
+  const hint = `if you trust this server, ${needed.map(optionPath).join(" and ")} ${checks} for it${client}`;
   return new AgentAuthError(code, message, { class: kind, status, url, cause, hint, remedy });
 }
 

@@ -1,6 +1,5 @@
 import { refusalError } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
-import type { PolicyOption } from "../../remedy.js";
 import type { Remembered } from "../http/server-connection.js";
 import type { AuthorizationParams } from "../model/authorization-params.js";
 import {
@@ -11,6 +10,7 @@ import {
   type ServerMetadata,
 } from "../model/metadata.js";
 import { type IssuerCandidate, isRemembered } from "./issuer-choice.js";
+import type { LoginNeeds } from "./look-ahead.js";
 import { isUnprovenParent } from "./resource-metadata.js";
 
 /** Security checks that the user may disable or tighten for a server, each by a flag of `login` with the same name. */
@@ -141,6 +141,10 @@ export interface LoginFlowOptions {
   flow?: "browser" | "device" | undefined;
   /** Whether the user is asked about endpoints of different origins. */
   confirmsEndpoints?: boolean | undefined;
+  /** The client that the user names. */
+  preRegistered?: object | undefined;
+  /** The address of our client id metadata document, if we publish one. */
+  clientMetadataUrl?: string | undefined;
 }
 
 /** The endpoint that a login begins at. */
@@ -173,12 +177,20 @@ function firstEndpoint(issuer: ServerMetadata, flow: "browser" | "device" | unde
   return { field: "authorization_endpoint", address: issuer.authorizationEndpoint, unless };
 }
 
-/** The option without which a login at an issuer is refused before it begins. */
-export function loginOption(
+/** What a login at an issuer needs, so that it is not refused before it begins. */
+export function loginNeeds(
   issuer: IssuerMetadata | ServerMetadata,
   context: OverrideContext & LoginFlowOptions,
-): PolicyOption | undefined {
-  if (!("authorizationEndpoint" in issuer) || !foreignFirstEndpoint(issuer, context.flow)) return undefined;
+): LoginNeeds {
+  if (!("authorizationEndpoint" in issuer)) return { option: undefined };
+  const { preRegistered, clientMetadataUrl, flow, confirmsEndpoints } = context;
+  const hasDocument = issuer.takesClientIdDocuments && clientMetadataUrl !== undefined;
+  const hasClient = issuer.registrationEndpoint !== undefined || preRegistered !== undefined || hasDocument;
   const option = "allowCrossOriginEndpoints";
-  return context.confirmsEndpoints || overridesFor(issuer, context).includes(option) ? undefined : option;
+  const isForeign = foreignFirstEndpoint(issuer, flow) !== undefined;
+  const isAllowed = confirmsEndpoints || overridesFor(issuer, context).includes(option);
+  return {
+    option: isForeign && !isAllowed ? option : undefined,
+    clientIssuer: hasClient ? undefined : issuer.issuer,
+  };
 }

@@ -87,7 +87,8 @@ export async function withClientRefusal<T>(
     const { registeredAt = [] } = client;
     // This client replaces one that was rejected: another would lead in a circle, unless the issuer forgets its clients.
     const isRejectedAgain = registeredAt.length > 1 && clock.epoch() - (registeredAt.at(-1) ?? 0) < NEW_CLIENT_MS;
-    const { hint, remedy } = isRejectedAgain ? adviseWithoutRegistration(false) : { hint: REGISTERS_AGAIN };
+    const issuer = { issuer: client.issuer, takesClientIdDocuments: false };
+    const { hint, remedy } = isRejectedAgain ? adviseWithoutRegistration(issuer) : { hint: REGISTERS_AGAIN };
     throw withHint(error, hint, remedy);
   }
 }

@@ -41,8 +41,17 @@ const GIVE = "set AGENTAUTH_API_TOKEN, or store a token: agentauth config set ap
 
 type Case = Given & {
   expected: string;
-  about?: { value?: string; clientId?: string; also?: ConfigureRemedy["also"]; profile?: string };
+  about?: {
+    value?: string;
+    clientId?: string;
+    clientIssuer?: string;
+    also?: ConfigureRemedy["also"];
+    profile?: string;
+  };
 };
+
+const BY_HAND =
+  "register a client with the issuer by hand, with the redirect address http://127.0.0.1:28461/callback (--redirect-host, --redirect-port and --redirect-path set another), and log in with it (its secret in AGENTAUTH_CLIENT_SECRET): agentauth login <mcp_url> --client-id <client_id>";
 
 /** Each option in each of its uses; the compiler misses an option that has none. */
 const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
@@ -70,22 +79,21 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
     },
   ],
   client: [
+    { code: "no_registration", expected: BY_HAND },
     {
       code: "no_registration",
-      expected:
-        "register a client with the issuer by hand, and give it with --client-id (secret in AGENTAUTH_CLIENT_SECRET)",
+      about: { clientIssuer: "https://as.example" },
+      expected: `${BY_HAND} --issuer https://as.example --redirect-port 28461`,
     },
     {
       code: "invalid_client",
       about: { also: "clientMetadataUrl" },
-      expected:
-        "register a client with the issuer by hand, and give it with --client-id (secret in AGENTAUTH_CLIENT_SECRET), or --client-metadata-url <url>",
+      expected: `${BY_HAND}; or log in with --client-metadata-url <url>`,
     },
     {
       code: "http_error",
       about: { also: "clientName" },
-      expected:
-        "register a client with the issuer by hand, and give it with --client-id (secret in AGENTAUTH_CLIENT_SECRET); where the issuer registers only clients with certain names, --client-name <name>",
+      expected: `${BY_HAND}; where the issuer registers only clients with certain names, --client-name <name>`,
     },
   ],
   clientCertificate: [
@@ -427,6 +435,27 @@ describe("the command that disables checks", () => {
     expect(hintOf({ action: "allow", option: "legacyDiscovery" }, {}, { server })).toBe(
       `a server of the MCP revision 2025-03-26 is reached with --legacy-discovery: ${LOGIN} --legacy-discovery`,
     );
+  });
+
+  it("has the client that is registered by hand, with its redirect address", () => {
+    const remedy = {
+      action: "allow",
+      option: "allowMissingPkceMetadata",
+      clientIssuer: "https://as.example",
+    } as const;
+    const own = [
+      ["--redirect-host", "localhost"],
+      ["--redirect-path", "/oauth/cb"],
+    ];
+    const hint = (flags: string[][]) => hintOf(remedy, {}, { server, flags }) ?? "";
+    expect(hint([])).toBe(
+      `${trusting("--allow-missing-pkce-metadata")}; ${BY_HAND.replace("<mcp_url>", server)} --issuer https://as.example --allow-missing-pkce-metadata --redirect-port 28461`,
+    );
+    expect(hint(own)).toContain("address http://localhost:28461/oauth/cb (");
+    const fixed = hint([["--redirect-port", "3000"]]);
+    expect(fixed).toContain("address http://127.0.0.1:3000/callback (");
+    expect(fixed).toContain("--redirect-port 3000 --client-id <client_id>");
+    expect(fixed).not.toContain("28461");
   });
 
   it("names each flag where no user logs in", () => {

@@ -14,7 +14,7 @@ const LOOPBACK = "http://127.0.0.1:49152/callback";
 const LOCALHOST = "http://localhost:49152/callback";
 
 const BY_HAND =
-  "register a client with the issuer by hand, and give it with --client-id (secret in AGENTAUTH_CLIENT_SECRET)";
+  "register a client with the issuer by hand, with the redirect address http://127.0.0.1:28461/callback (--redirect-host, --redirect-port and --redirect-path set another), and log in with it (its secret in AGENTAUTH_CLIENT_SECRET): agentauth login <mcp_url> --client-id <client_id> --issuer https://as.example --redirect-port 28461";
 const NAMED = `${BY_HAND}; where the issuer registers only clients with certain names, --client-name <name>`;
 const hostHint = (host: string) =>
   `the issuer may accept another redirect host: agentauth login <mcp_url> --redirect-host ${host}`;
@@ -202,7 +202,7 @@ describe("the way out of a refused registration", () => {
   it("is also a metadata document where the issuer accepts those", async () => {
     const { server } = registration();
     const error = await refusal(403, "", { server: { ...server, takesClientIdDocuments: true } });
-    expect(error.remedy).toEqual(asHint(`${BY_HAND}, or --client-metadata-url <url>`));
+    expect(error.remedy).toEqual(asHint(`${BY_HAND}; or log in with --client-metadata-url <url>`));
   });
 
   it("is named without a metadata document where the issuer registers nothing and accepts none", async () => {

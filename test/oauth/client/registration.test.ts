@@ -62,7 +62,12 @@ describe("which client is used", () => {
       code: "no_registration",
       class: "auth",
       message: expect.stringContaining(issuer.issuer),
-      remedy: remedy({ action: "configure", option: "client", also: "clientMetadataUrl" }),
+      remedy: remedy({
+        action: "configure",
+        option: "client",
+        clientIssuer: issuer.issuer,
+        also: "clientMetadataUrl",
+      }),
     });
   });
 

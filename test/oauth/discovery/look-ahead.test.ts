@@ -103,6 +103,25 @@ describe("a server that several checks refuse", () => {
     },
   );
 
+  it("is refused with the client that its issuer wants registered by hand, unless there is one", async () => {
+    const scene = await startScene();
+    const { mcp, issuer } = scene;
+    Object.assign(issuer.metadata, { code_challenge_methods_supported: undefined, registration_endpoint: undefined });
+    const alone = { action: "allow", option: "allowMissingPkceMetadata" };
+    const { error } = await outcome(scene);
+    expect(error).toMatchObject({
+      code: "pkce_unsupported",
+      remedy: remedy({ ...alone, clientIssuer: issuer.issuer } as never),
+      hint: "if you trust this server, policy.allowMissingPkceMetadata disables this check for it; and give the client that its issuer knows as client",
+    });
+    const client = { clientId: "known", issuer: issuer.issuer };
+    expect((await outcome(scene, { client })).error?.remedy).toEqual(alone);
+    issuer.metadata["client_id_metadata_document_supported"] = true;
+    const clientMetadataUrl = "https://client.example/agentauth.json";
+    expect((await outcome(scene, { clientMetadataUrl })).error?.remedy).toEqual(alone);
+    await scene.agent({ client, policy: { allowMissingPkceMetadata: true } }).login(mcp.url);
+  });
+
   it("keeps the first refusal where the second has no option", async () => {
     const scene = await startOwnIssuer({ token_endpoint: undefined });
     const { error } = await outcome(scene);

@@ -5,7 +5,7 @@ import {
   acceptedTypeFor,
   foreignFirstEndpoint,
   hasOverride,
-  loginOption,
+  loginNeeds,
   type OverrideContext,
   overridesFor,
   requestParamsFor,
@@ -158,15 +158,16 @@ describe("the endpoint that a login begins at", () => {
 
   it("needs an option where no user confirms it, and no earlier login allowed it", () => {
     const issuer = serverMetadata({ tokenEndpoint: elsewhere });
-    expect(loginOption(issuer, contextOf())).toBe("allowCrossOriginEndpoints");
-    expect(loginOption(issuer, { ...contextOf(), confirmsEndpoints: true })).toBeUndefined();
+    const optionOf = (...call: Parameters<typeof loginNeeds>) => loginNeeds(...call).option;
+    expect(optionOf(issuer, contextOf())).toBe("allowCrossOriginEndpoints");
+    expect(optionOf(issuer, { ...contextOf(), confirmsEndpoints: true })).toBeUndefined();
     const overrides = { allowCrossOriginEndpoints: true };
-    expect(loginOption(issuer, contextOf({ overrides }))).toBeUndefined();
+    expect(optionOf(issuer, contextOf({ overrides }))).toBeUndefined();
     const allowed = { ...remembered, overrides: ["allowCrossOriginEndpoints"] };
-    expect(loginOption(issuer, contextOf({ remembered: allowed }))).toBeUndefined();
-    expect(loginOption(serverMetadata(), contextOf())).toBeUndefined();
+    expect(optionOf(issuer, contextOf({ remembered: allowed }))).toBeUndefined();
+    expect(optionOf(serverMetadata(), contextOf())).toBeUndefined();
     const { authorizationEndpoint: _, ...machine } = issuer;
-    expect(loginOption(machine, contextOf())).toBeUndefined();
+    expect(optionOf(machine, contextOf())).toBeUndefined();
   });
 });
 

@@ -69,7 +69,11 @@ export async function runDiscover(
 /** The command that logs in at what was found. A flag that disables a check is the user's to add. */
 function loginCommandFor({ server, issuer }: Discovered, { hintContext }: CommandContext): string {
   const needsClient = issuer.registrationEndpoint === undefined;
-  return loginCommandWith(server, needsClient ? [{ action: "configure", option: "client" }] : [], hintContext);
+  return loginCommandWith(
+    server,
+    needsClient ? [{ action: "configure", option: "client", clientIssuer: issuer.issuer }] : [],
+    hintContext,
+  );
 }
 
 /** What a login is refused for where the code is sent to another origin; on a terminal the login itself asks. */
