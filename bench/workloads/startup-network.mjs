@@ -28,13 +28,13 @@ export async function measure({ quick }) {
       const devices = ["devices", "list", "--pool", pool, "--base-url", baseUrl, "--limit", "5"];
       const sides = [
         starts("node -e 0", ["-e", "0"], env),
-        side("devices list --limit 5", devices, 2.2, 90),
+        side("devices list --limit 5", devices, 2.2, 63),
         side("devices list --limit 5 --jq", [...devices, "--jq", ".[].id"], 3.8, 170),
         side("request", ["request", mcpUrl, "--no-login", "-d", CALL], 2.4, 110),
-        side("token, with a refresh", ["token", mcpUrl, "--no-login", "--force-refresh"], 2.9, 140),
+        side("token, with a refresh", ["token", mcpUrl, "--no-login", "--force-refresh"], 2.9, 97),
         side("discover", ["discover", mcpUrl], 2.9, 140),
         side("doctor", ["doctor"], 2.9, 140),
-        side("mcp tools", ["mcp", "tools", mcpUrl, "--no-login"], 2.9, 140),
+        side("mcp tools", ["mcp", "tools", mcpUrl, "--no-login"], 2.9, 86),
         side("mcp call", ["mcp", "call", mcpUrl, "whoami", "--no-login"], 2.9, 140),
       ];
       return [startsTable(sides, await compare(sides, rounds), rounds)];

@@ -11,13 +11,13 @@ export const shows =
 
 /** Without a login and without a network. */
 const COMMANDS = [
-  { words: ["--version"], ratio: 1.3, more: 10 },
-  { words: ["--help"], ratio: 1.3, more: 10 },
-  { words: ["devices", "list", "--help"], ratio: 1.9, more: 50 },
+  { words: ["--version"], ratio: 1.3, more: 5.5 },
+  { words: ["--help"], ratio: 1.3, more: 5.5 },
+  { words: ["devices", "list", "--help"], ratio: 1.9, more: 35 },
   { words: ["devices", "list", "--unknown"], codes: [2], ratio: 1.9, more: 50 },
   { words: ["wrong-word"], codes: [2], ratio: 1.9, more: 50 },
   { words: ["config", "list"], ratio: 1.9, more: 50 },
-  { words: ["status", "--json"], codes: [0, 4], ratio: 2.2, more: 80 },
+  { words: ["status", "--json"], codes: [0, 4], ratio: 2.2, more: 57 },
 ];
 
 const EMPTY = new URL("../sides/empty.mjs", import.meta.url).href;

@@ -21,10 +21,10 @@ export async function measure({ quick }) {
     const token = [CLI, "token", url, "--no-login"];
     const sides = [
       starts("node -e 0", ["-e", "0"], env),
-      starts("agentauth token", token, env, { ratio: 1.3, more: 30 }),
+      starts("agentauth token", token, env, { ratio: 1.3, more: 22 }),
       starts("agentauth token --format json", [...token, "--format", "json"], env, { ratio: 1.3, more: 30 }),
       starts("agentauth token --verbose", [...token, "--verbose"], env),
-      starts("agentauth exec … -- true", [CLI, "exec", url, "--no-login", "--", "true"], env, { ratio: 2.2, more: 80 }),
+      starts("agentauth exec … -- true", [CLI, "exec", url, "--no-login", "--", "true"], env, { ratio: 2.2, more: 38 }),
     ];
     return [startsTable(sides, await compare(sides, rounds), rounds)];
   });
