@@ -42,9 +42,7 @@ interface Pool {
   query(statement: { text: string; values?: Parameter[]; query_timeout: number }): Promise<QueryResult>;
   readonly idleCount: number;
   readonly waitingCount: number;
-  readonly Client: new (
-    options: unknown,
-  ) => Connection;
+  readonly Client: new (options: unknown) => Connection;
   readonly options: unknown;
 }
 
