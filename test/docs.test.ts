@@ -131,6 +131,30 @@ describe.each(["README.md", "docs/index.md"])("the conformance that %s quotes", 
   });
 });
 
+describe("what the comparison says of agentauth", () => {
+  it("has the packages that an installation gets on one system", () => {
+    type Locked = { dev?: true; optional?: true; os?: string[] };
+    const { packages } = JSON.parse(read("package-lock.json")) as { packages: Record<string, Locked> };
+    const installed = Object.values(packages).filter(({ dev }) => dev !== true);
+    const required = installed.filter(({ optional }) => optional !== true);
+    const optional = installed.filter(({ optional, os }) => optional === true && os === undefined);
+    const binaries = installed.some(({ os }) => os !== undefined) ? 1 : 0;
+    const all = required.length + optional.length + binaries;
+    const [, cell] = /^\| packages installed \| ([^|]+) \|/m.exec(read("docs/comparison.md")) ?? [];
+    expect(cell).toBe(`${required.length}, or ${all} with the optional ones`);
+  });
+
+  it("names flags of a login or of the proxy for those of mcp-remote", () => {
+    const cells = [...read("docs/moving.md").matchAll(/^\| `--[^|]+\|([^|]+)\|$/gm)].map(([, cell]) => cell ?? "");
+    const named = cells
+      .flatMap((cell) => cell.match(/--[a-z][a-z-]+/g) ?? [])
+      .filter((flag) => flag !== "--dns-result-order");
+    expect(named.length).toBeGreaterThan(15);
+    const isThere = (flag: string) => ["login", "mcp proxy"].some((one) => problemWith(`${one} ${flag}`) === undefined);
+    expect(named.filter((flag) => !isThere(flag))).toEqual([]);
+  });
+});
+
 describe("the README in the npm package", () => {
   it("links only to files that are packed", () => {
     const packed = read("scripts/package-files.txt").split("\n");
