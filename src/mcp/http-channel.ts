@@ -284,9 +284,7 @@ export class HttpChannel {
     const init = { method: "POST", headers, body };
     const response = await this.#fetch(init, abort, isUnattended);
     const token = this.#options.token?.();
-    const lacksScope = /insufficient_scope/.test(response.headers.get("www-authenticate") ?? "");
-    const hasNewToken = this.sessionId !== undefined && token !== this.#token && !lacksScope;
-    if (!response.ok) throw await httpFailure(response, hasNewToken);
+    if (!response.ok) throw await httpFailure(response, this.sessionId !== undefined && token !== this.#token);
     if (begins) this.sessionId = response.headers.get("mcp-session-id") || undefined;
     if (begins) this.#token = token;
     return response;

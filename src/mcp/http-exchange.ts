@@ -39,7 +39,9 @@ export function isJsonResponse({ headers }: Response): boolean {
 
 /** An HTTP error with its body. @param hasNewToken whether the session began with another token than the request had */
 export async function httpFailure(response: Response, hasNewToken = false): Promise<HttpFailure> {
-  return new HttpFailure(response.status, await readResponseBody(response, MAX_ERROR_BYTES), hasNewToken);
+  const lacksScope = /insufficient_scope/.test(response.headers.get("www-authenticate") ?? "");
+  const text = await readResponseBody(response, MAX_ERROR_BYTES);
+  return new HttpFailure(response.status, text, hasNewToken && !lacksScope);
 }
 
 /** The parts of a body, read no faster than the reader accepts them. */

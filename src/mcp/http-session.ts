@@ -44,6 +44,8 @@ const META = "io.modelcontextprotocol/";
 /** What an {@link HttpSession} sends requests with. */
 export interface HttpSessionOptions {
   fetch: SendRequest;
+  /** What tells the token that was sent last from others. */
+  token?: (() => unknown) | undefined;
   /** The name of the client. */
   name: string;
   /** The version of the client. */
@@ -65,6 +67,8 @@ export class HttpSession {
   readonly #options: HttpSessionOptions;
   readonly #closing = new AbortController();
   #nextId = 0;
+  /** The token that the session began with. */
+  #token: unknown;
   /** The id of the session; undefined before it began, and at servers without sessions. */
   sessionId: string | undefined;
   /** The revision that both sides agreed on. */
@@ -231,7 +235,9 @@ export class HttpSession {
     const headers = { ...sessionHeaders(this), ...more, ...POST_HEADERS };
     const body = writeExactJson(declareExtension(this.#options.extension, message));
     const response = await this.#fetch({ method: "POST", headers, body, signal });
-    if (!response.ok) throw await httpFailure(response);
+    const token = this.#options.token?.();
+    if (!response.ok) throw await httpFailure(response, this.sessionId !== undefined && token !== this.#token);
+    if (message.method === INITIALIZE) this.#token = token;
     return response;
   }
 

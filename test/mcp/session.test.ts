@@ -313,6 +313,34 @@ it("sends nothing more into a session that the server has lost", async () => {
   expect(answers.map((one) => one?.aborted)).toEqual([true, true]);
 });
 
+it("begins a new session after a 403 to another token than it began with, and after no other", async () => {
+  let [token, sessions] = ["one", 0];
+  let scope = "";
+  const fetch: typeof globalThis.fetch = async (_url, init) => {
+    const { id, method } = JSON.parse(String(init?.body));
+    const result = (value: object, headers = {}) => Response.json({ jsonrpc: "2.0", id, result: value }, { headers });
+    if (method === "initialize") {
+      sessions++;
+      return result({ protocolVersion: REVISIONS[0] }, { "mcp-session-id": token });
+    }
+    if (method !== "tools/call") return new Response(null, { status: method === "server/discover" ? 404 : 202 });
+    const isOwn = new Headers(init?.headers).get("mcp-session-id") === token;
+    const headers = { "www-authenticate": scope };
+    return isOwn && scope === "" ? result({ content: [] }) : new Response(null, { status: 403, headers });
+  };
+  const options = { fetch, token: () => token, name: "test", version: "1", signal };
+  const session = await openMcp("https://mcp.example/mcp", options);
+  token = "two";
+  await session.call("build", {}, signal);
+  expect(sessions).toBe(2);
+  scope = 'Bearer error="insufficient_scope"';
+  for (const next of ["two", "three"]) {
+    token = next;
+    await expect(session.call("build", {}, signal)).rejects.toThrow("HTTP 403");
+  }
+  expect(sessions).toBe(2);
+});
+
 it("cancels a call at the server when its signal fires", async () => {
   const abort = new AbortController();
   const { call, server } = await opened(() => abort.abort(new Error("enough")));

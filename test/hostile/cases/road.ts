@@ -211,4 +211,45 @@ const otherErrors: HostileCase[] = (
   })),
 );
 
-export const road: readonly HostileCase[] = [...redirects, ...balancers, ...firewalls, ...gateways, ...otherErrors];
+const sessions: HostileCase[] = [
+  {
+    id: "V6",
+    input: "a session that the server holds to the token that it began with, refused with 403 after a refresh",
+    result: "a new session, once",
+    outcome: "ok",
+    cliOnly: true,
+    store: "any",
+    async arrange(kit) {
+      await kit.saveLogin();
+      let expired: string | undefined;
+      let owner: string | undefined;
+      serve(kit, (request) => {
+        const { authorization } = request.headers;
+        if (request.body.includes('"initialize"')) {
+          owner = authorization;
+          return resultOf(request, { "mcp-session-id": "session-1" });
+        }
+        if (request.body.includes("tools/list")) expired ??= authorization;
+        if (authorization === expired) return kit.mcp.refusal();
+        const isOwn = request.headers["mcp-session-id"] === undefined || authorization === owner;
+        return isOwn ? resultOf(request) : { status: 403, text: "not of this session" };
+      });
+    },
+    command: listTools,
+    times: { [`as POST ${TOKEN}`]: 1 },
+    check: ({ mcp }, run) =>
+      unless({
+        ...wasToldTools(run),
+        "two sessions began": mcp.to(MCP).filter(({ body }) => body.includes('"initialize"')).length === 2,
+      }),
+  },
+];
+
+export const road: readonly HostileCase[] = [
+  ...redirects,
+  ...balancers,
+  ...firewalls,
+  ...gateways,
+  ...sessions,
+  ...otherErrors,
+];

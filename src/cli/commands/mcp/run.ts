@@ -10,7 +10,7 @@ import { type McpOptions, type McpSession, openMcp } from "../../../mcp/session.
 import type { AgentClient } from "../../../oauth/agent.js";
 import { saysTokenRejected } from "../../../oauth/grant/rejected-token.js";
 import { extensionOf } from "../../../oauth/machine/grant-strategies.js";
-import { escapeText, quote, shellWord } from "../../../redact.js";
+import { escapeText, quote, type Secret, shellWord } from "../../../redact.js";
 import { lateError, limitOf, responseError } from "../../clients/http-error.js";
 import { loginFirst } from "../../clients/login-first.js";
 import { textOf } from "../../clients/mcp-content.js";
@@ -147,7 +147,7 @@ async function withSession<T>(
     });
   const client = { name: "agentauth", version: VERSION, extension: extensionOf(grant) };
   const session = await withCliError(
-    openMcp(url, { ...client, fetch: limited.fetch, timeoutMs: limit * 1000, signal }),
+    openMcp(url, { ...client, fetch: limited.fetch, token: limited.token, timeoutMs: limit * 1000, signal }),
   );
   try {
     return await work({
@@ -162,6 +162,10 @@ async function withSession<T>(
 /** A fetch with the token and the time limit that remembers the last error response. */
 function createLimitedFetch(agent: AgentClient, url: string, limit: number) {
   let failed: FailedResponse | undefined;
+  let token: string | undefined;
+  const onToken = (sent: Secret) => {
+    token = sent.reveal();
+  };
   const fetch: McpOptions["fetch"] = async (address, { signal, ...init }) => {
     const request = new HttpRequest(address, init);
     // The stream for server-initiated messages has no time limit.
@@ -170,7 +174,7 @@ function createLimitedFetch(agent: AgentClient, url: string, limit: number) {
     // A notification, such as the one that ends the handshake, has no other time limit.
     const timer = setTimeout(() => call.abort(lateError(url, limit)), limit * 1000);
     try {
-      const response = await agent.fetch(request, { signal: call.signal });
+      const response = await agent.fetch(request, { signal: call.signal, onToken });
       failed =
         response.status >= 400
           ? { response, isRejected: await saysTokenRejected(response, { method: init.method, url }) }
@@ -182,7 +186,7 @@ function createLimitedFetch(agent: AgentClient, url: string, limit: number) {
       clearTimeout(timer);
     }
   };
-  return { fetch, failed: () => failed };
+  return { fetch, token: () => token, failed: () => failed };
 }
 
 /** The last response with an error, and whether it says that the token was rejected. */
