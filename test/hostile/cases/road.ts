@@ -221,6 +221,7 @@ const sessions: HostileCase[] = [
     store: "any",
     async arrange(kit) {
       await kit.saveLogin();
+      kit.as.routes[TOKEN] = { json: { access_token: "refreshed-token", token_type: "Bearer", expires_in: 3600 } };
       let expired: string | undefined;
       let owner: string | undefined;
       serve(kit, (request) => {
