@@ -99,9 +99,9 @@ async function explainedByServer(error: unknown, discovery: ResourceDiscovery): 
 
 type TokenlessResponse = Pick<UnauthenticatedResponse, "status" | "challenge" | "refused">;
 
-/** Only a server that requires a token can be one of 2025-03-26 with an issuer. */
-function requiresToken({ status, challenge }: TokenlessResponse): boolean {
-  return status === 401 || challenge !== undefined;
+/** Only a server that requires a token can be one of 2025-03-26 with an issuer; some redirect to their login page. */
+function requiresToken({ status, challenge, refused }: TokenlessResponse): boolean {
+  return status === 401 || challenge !== undefined || refused !== undefined;
 }
 
 /** The refusal of metadata that name no issuer. */
@@ -122,9 +122,10 @@ export function noResourceMetadata(mcpUrl: string, response: TokenlessResponse):
         remedy: { action: "allow", option: "legacyDiscovery" },
       }
     : {
-        hint: `check the address: ${response.refused?.message ?? `it answered a request without a token with HTTP ${response.status}`}`,
+        hint: `check the address: it answered a request without a token with HTTP ${response.status}`,
       };
-  const message = `${quote(mcpUrl)} names no authorization server (RFC 9728)`;
+  const why = response.refused === undefined ? "" : `; ${response.refused.message}`;
+  const message = `${quote(mcpUrl)} names no authorization server (RFC 9728)${why}`;
   return new AgentAuthError("no_resource_metadata", message, { class: "refused", ...advice });
 }
 

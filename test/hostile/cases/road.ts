@@ -85,6 +85,25 @@ const redirects: HostileCase[] = [
     },
     says: ({ elsewhere }) => [`to "${elsewhere.origin}"`],
   },
+  {
+    id: "V1d",
+    input: "302 to a login page of another host, from a server of 2025-03-26 that is its own issuer",
+    result: "a refusal that says where to and names --legacy-discovery, with which the login works",
+    outcome: "ok",
+    cliOnly: true,
+    arrange({ mcp, as, elsewhere }) {
+      delete mcp.routes[mcp.wellKnown];
+      mcp.routes["/.well-known/oauth-authorization-server"] = () => ({ json: { ...as.metadata, issuer: mcp.origin } });
+      as.callback["iss"] = mcp.origin;
+      const page = { status: 302, headers: { location: `${elsewhere.origin}/sso` }, text: "" };
+      mcp.routes[MCP] = (request) => (request.headers.authorization ? resultOf(request) : page);
+    },
+    async drive(kit) {
+      const { stderr } = await login(kit);
+      const isNamed = stderr.includes(`to "${kit.elsewhere.origin}"`) && stderr.includes("--legacy-discovery");
+      return isNamed ? kit.run(["login", kit.mcp.url, "--browser", "none", "--legacy-discovery"]) : login(kit);
+    },
+  },
 ];
 
 /** Two nodes behind a balancer with a cookie: a session is known to one of them alone. */
