@@ -1,9 +1,11 @@
+import { execFileSync } from "node:child_process";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { RecordKey, StoreDriver } from "../../../src/store/driver/driver.js";
 import { type PostgresDriverOptions, postgresDriver } from "../../../src/store/postgres/postgres-driver.js";
 import { statementsFor } from "../../../src/store/postgres/statements.js";
 import { storeSql, tableNames } from "../../../src/store/postgres/store-sql.js";
+import { runCli, temporaryFolder } from "../../helpers/cli.js";
 import { startNetwork } from "../../helpers/forgetful-network.js";
 import { CLIENTS } from "./clients.js";
 import { migrate } from "./migrate.js";
@@ -58,6 +60,22 @@ describe.skipIf(MISSING_SERVER)(`a server with a driver${MISSING_SERVER}`, () =>
     }
     // What was sent before may happen, as a whole.
     expect(["before", "late"]).toContain((await patient.get(KEY))?.value);
+  });
+
+  it("without the tables is given them by what the hint of the command line says", async () => {
+    await run("CREATE DATABASE hinted");
+    const url = `postgres://postgres@localhost/hinted?host=${server.options.host}`;
+    const store = { AGENTAUTH_STORE: "postgres", AGENTAUTH_STORE_URL: url, AGENTAUTH_STORE_KEYS: "none" };
+    const env = { AGENTAUTH_HOME: temporaryFolder(), ...store };
+    const before = await runCli(["status"], { env });
+    expect(before).toMatchObject({ code: 8, stdout: "" });
+    const [, hint = ""] = /^hint: run the SQL that (.+) prints on this database$/m.exec(before.stderr) ?? [];
+    const { stdout: input } = await runCli(hint.split(" ").slice(1), { env });
+    execFileSync("psql", ["-v", "ON_ERROR_STOP=1", "-q", url], { input, stdio: ["pipe", "ignore", "inherit"] });
+    expect(await runCli(["status"], { env })).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining("Not logged in"),
+    });
   });
 
   it("reports changes only if the driver notifies", async () => {
