@@ -157,12 +157,9 @@ export class HttpSession {
         class: "remote",
       });
     }
-    const parsed = parseServerJson(text);
-    for (const one of Array.isArray(parsed) ? parsed : [parsed]) {
-      const result = this.#receive(one, message, onProgress);
-      if (result !== undefined) return result;
-    }
-    throw noResponse(message);
+    const result = this.#receive(text, message, onProgress);
+    if (result === undefined) throw noResponse(message);
+    return result;
   }
 
   /** Reads a stream up to the response, and resumes it where it breaks. */
@@ -182,7 +179,7 @@ export class HttpSession {
           lastEventId = event.id ?? lastEventId;
           wait = Math.min(event.retry ?? wait, MAX_RESUME_AFTER_MS);
           if (event.data === "" || (event.type ?? "message") !== "message") continue;
-          const result = this.#receive(parseServerJson(event.data), message, onProgress);
+          const result = this.#receive(event.data, message, onProgress);
           if (result !== undefined) return result;
         }
       } catch (error) {
@@ -199,23 +196,29 @@ export class HttpSession {
     }
   }
 
-  /** The result, if the message is the response to the request; answers or notes any other message. */
-  #receive(received: unknown, { id, method }: RpcRequest, onProgress: () => void): Record<string, unknown> | undefined {
+  /**
+   * The result, with its numbers as they are written, if one of the messages is the response to the request; answers or
+   * notes any other message.
+   */
+  #receive(text: string, request: RpcRequest, onProgress: () => void): Record<string, unknown> | undefined {
+    const written = [parseServerJson(text, true)].flat();
+    for (const [at, one] of [parseServerJson(text)].flat().entries())
+      if (this.#isResult(one, request, onProgress)) return resultOf(written[at], request);
+    return undefined;
+  }
+
+  #isResult(received: unknown, { id }: RpcRequest, onProgress: () => void): boolean {
     if (!isJsonObject(received)) throw new SyntaxError("a message of the MCP server is not a JSON object");
     const message = received as unknown as RpcMessage;
     if (!isRpcResponse(message)) {
       if (message.method === "notifications/progress") onProgress();
       else if (isRpcRequest(message) && !this.isSessionless) this.#answer(message);
-      return undefined;
+      return false;
     }
-    if (message.id !== undefined && message.id !== null && message.id !== id) return undefined;
-    const { error, result } = message;
+    if (message.id !== undefined && message.id !== null && message.id !== id) return false;
+    const { error } = message;
     if (isJsonObject(error)) throw new RpcFailure({ ...error, message: String(error.message) });
-    if (!isJsonObject(result)) throw new SyntaxError(`the result of ${method} is not a JSON object`);
-    const { resultType, ...rest } = result;
-    if (resultType === undefined || resultType === "complete") return rest;
-    const text = `the MCP server answers ${method} only after a dialogue, which this command cannot have`;
-    throw new AgentAuthError("mcp_failed", text, { class: "remote" });
+    return true;
   }
 
   /** Answers a request of the server: it has no other that this client could serve. */
@@ -248,6 +251,15 @@ export class HttpSession {
 
 function tooLongEvent(): AgentAuthError {
   return tooLong("an event", MAX_RESPONSE_LENGTH);
+}
+
+function resultOf(response: unknown, { method }: RpcRequest): Record<string, unknown> {
+  const { result } = response as { result?: unknown };
+  if (!isJsonObject(result)) throw new SyntaxError(`the result of ${method} is not a JSON object`);
+  const { resultType, ...rest } = result;
+  if (resultType === undefined || resultType === "complete") return rest;
+  const text = `the MCP server answers ${method} only after a dialogue, which this command cannot have`;
+  throw new AgentAuthError("mcp_failed", text, { class: "remote" });
 }
 
 function noResponse({ method }: RpcRequest): AgentAuthError {

@@ -49,16 +49,19 @@ async function loggedInAt(answer: PlainAnswer, options?: PlainOptions) {
   return { url, run, call: (...flags: string[]) => run(["mcp", "call", url, "tool", ...flags]) };
 }
 
-it("keeps the digits of numbers in arguments and results", async () => {
+it("keeps numbers in arguments and results as they are written", async () => {
   const { url, requests } = await startPlainServer(({ id }, response) => {
-    const result = '{"content":[],"structuredContent":{"n":[12345678901234567890,0.12345678901234567890]}}';
+    const result = '{"content":[],"structuredContent":{"n":[12345678901234567890,0.12345678901234567890,1.0]}}';
     response.writeHead(200, { "content-type": "application/json" });
-    response.end(`{"jsonrpc":"2.0","id":${id},"result":${result}}`);
+    response.end(`{"jsonrpc":"2.0","id":${id}.0,"result":${result}}`);
   });
   const env = { AGENTAUTH_HOME: temporaryFolder() };
   const args = ["--args", '{"n":98765432109876543210}', "--json", "--no-login"];
   const { code, stdout } = await runCli(["mcp", "call", url, "tool", ...args], { env });
-  expect([code, stdout]).toEqual([0, expect.stringContaining('{"n":[12345678901234567890,0.12345678901234567890]}')]);
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringContaining('{"n":[12345678901234567890,0.12345678901234567890,1.0]}'),
+  ]);
   expect(requests.at(-1)?.body).toContain('"arguments":{"n":98765432109876543210}');
 });
 
