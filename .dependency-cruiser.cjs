@@ -7,14 +7,14 @@ const HTTP = "^src/http/";
 /** Events: the API of OpenTelemetry is for what is built on them. */
 const TELEMETRY = "^src/telemetry/";
 const FEATURES = "^src/(api|oauth|resource-server)/";
-const RUNTIME = "^src/(profile|sandbox|mcp|broker|login|node|transport|store)/";
+const RUNTIME = "^src/((profile|sandbox|mcp|broker|login|transport|store)/|node\\.ts$)";
 /** What differs between operating systems. */
 const PLATFORM = "^src/platform/";
 /** The packages that are bundled as they were published, each in a file of its own, reached by `#packages/*`. */
 const BUNDLED = "^src/packages/";
 /** What needs Node. */
 const OF_NODE = [
-  "^src/(profile|sandbox|mcp|broker|login|node|transport|platform|packages|cli)/",
+  "^src/((profile|sandbox|mcp|broker|login|transport|platform|packages|cli)/|node\\.ts$)",
   "^src/store/(private|leases|file|keychain)/",
 ];
 
@@ -117,7 +117,7 @@ module.exports = {
     ),
     forbid(
       "runtime-below-cli",
-      "profile/, sandbox/, mcp/, broker/, login/, node/ and store/ never import the command line",
+      "profile/, sandbox/, mcp/, broker/, login/, node.ts and store/ never import the command line",
       { path: RUNTIME },
       { path: "^(src/cli|bin|dist)/" },
     ),
@@ -215,7 +215,7 @@ module.exports = {
     ),
     forbid(
       "node-modules-of-node",
-      "the library runs on web-standard interfaces: node:* is for profile/, sandbox/, mcp/, login/, node/, store/ and cli/",
+      "the library runs on web-standard interfaces: node:* is for profile/, sandbox/, mcp/, login/, node.ts, store/ and cli/",
       { path: "^src/", pathNot: OF_NODE },
       { dependencyTypes: ["core"] },
     ),

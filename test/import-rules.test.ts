@@ -153,11 +153,14 @@ const CASES: readonly Case[] = [
   },
   {
     rule: "runtime-below-cli",
-    broken: ["profile", "sandbox", "mcp", "login", "node", "store"].map((folder) => ({
-      [`src/${folder}/a.ts`]: ["../cli/b.js"],
-      "src/cli/b.ts": [],
-    })),
-    fine: { "src/node/a.ts": ["../api/b.js", "../login/c.js"], "src/api/b.ts": [], "src/login/c.ts": [] },
+    broken: [
+      ...["profile", "sandbox", "mcp", "login", "store"].map((folder) => ({
+        [`src/${folder}/a.ts`]: ["../cli/b.js"],
+        "src/cli/b.ts": [],
+      })),
+      { "src/node.ts": ["./cli/b.js"], "src/cli/b.ts": [] },
+    ],
+    fine: { "src/node.ts": ["./api/b.js", "./login/c.js"], "src/api/b.ts": [], "src/login/c.ts": [] },
   },
   {
     rule: "packages-hold-packages",

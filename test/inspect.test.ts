@@ -1,7 +1,7 @@
 import { format, inspect } from "node:util";
 import { describe, expect } from "vitest";
 import { AgentAuthError, AgentClient, ManagementClient } from "../src/index.js";
-import { fileStore, keyringStore, terminalLogin } from "../src/node/index.js";
+import { fileStore, keyringStore, terminalLogin } from "../src/node.js";
 import { Secret } from "../src/redact.js";
 import type { Sandbox } from "../src/sandbox/index.js";
 import { memoryStore } from "../src/store/index.js";

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AgentClient } from "../../dist/index.js";
-import { fileStore } from "../../dist/node/index.js";
+import { fileStore } from "../../dist/node.js";
 import { memoryStore } from "../../dist/store/index.js";
 import { median } from "../lib/compare.mjs";
 

@@ -8,7 +8,7 @@ const [address, tool, options] = process.argv.slice(2);
 const { client: preRegistered, redirectPort, policy, usesOwnFetch } = JSON.parse(options);
 const dist = new URL("../../dist/", import.meta.url);
 const { AgentClient } = await import(new URL("index.js", dist));
-const { createAgentClient, fileStore, terminalLogin } = await import(new URL("node/index.js", dist));
+const { createAgentClient, fileStore, terminalLogin } = await import(new URL("node.js", dist));
 
 const step = (name, result) => console.log(JSON.stringify({ step: name, result }));
 const login = terminalLogin({ say: (text) => console.error(text), env: process.env, redirectPort });

@@ -11,7 +11,7 @@ if (!existsSync(fileURLToPath(new URL("index.js", folder)))) {
 const load = (file) => import(new URL(file, folder));
 
 export const { AgentClient, isAgentAuthError } = await load("index.js");
-export const { fileStore } = await load("node/index.js");
+export const { fileStore } = await load("node.js");
 export const { grantStore, keyRing } = await load("store/index.js");
 export const { redisDriver } = await load("store/redis/index.js");
 export const { postgresDriver, storeSql } = await load("store/postgres/index.js");

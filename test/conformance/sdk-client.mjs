@@ -1,7 +1,7 @@
 // The client under test: @modelcontextprotocol/client 2.x, which gets its tokens from our provider.
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { AgentClient } from "../../dist/index.js";
-import { readPrivateKey } from "../../dist/node/index.js";
+import { readPrivateKey } from "../../dist/node.js";
 import { memoryStore } from "../../dist/store/index.js";
 
 import { namesNoIssuer } from "./trusted.mjs";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { expect } from "vitest";
-import { fileStore } from "../../src/node/index.js";
+import { fileStore } from "../../src/node.js";
 import { until } from "../helpers/cli.js";
 import { flowTest } from "./support.js";
 

@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { bindMethods } from "../../src/http/public-class.js";
 import { AgentClient, ManagementClient } from "../../src/index.js";
-import { createAgentClient, createManagementClient } from "../../src/node/index.js";
+import { createAgentClient, createManagementClient } from "../../src/node.js";
 import { startSandbox } from "../../src/sandbox/index.js";
 import { memoryStore } from "../../src/store/index.js";
 

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { it as base, describe, expect, onTestFinished, vi } from "vitest";
-import { workloadFrom } from "../../src/node/index.js";
+import { workloadFrom } from "../../src/node.js";
 import { type AssertionSourceOptions, openSource } from "../../src/profile/assertion-sources.js";
 import { withoutSecretVariables } from "../../src/profile/secrets.js";
 import { unsignedJwt } from "../helpers/client-keys.js";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, vi } from "vitest";
-import { createAgentClient, createManagementClient } from "../../src/node/index.js";
+import { createAgentClient, createManagementClient } from "../../src/node.js";
 import { proxiedTest, TOKEN } from "../cli/clients/proxied-service.js";
 import { hasOpenssl } from "../helpers/certificates.js";
 import { temporaryFolder } from "../helpers/folder.js";

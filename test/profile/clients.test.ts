@@ -1,7 +1,7 @@
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, vi } from "vitest";
-import { createAgentClient, createManagementClient, defaultStore } from "../../src/node/index.js";
+import { createAgentClient, createManagementClient, defaultStore } from "../../src/node.js";
 import { memoryStore } from "../../src/store/memory.js";
 import { flowTest, type User } from "../flow/support.js";
 import { temporaryFolder } from "../helpers/folder.js";

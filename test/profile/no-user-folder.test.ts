@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, vi } from "vitest";
 import { enableCompileCache } from "../../src/cli/fast-path/compile-cache.js";
-import { createAgentClient } from "../../src/node/index.js";
+import { createAgentClient } from "../../src/node.js";
 import { findHome, homeFolder, userFolder } from "../../src/profile/settings.js";
 import { memoryStore } from "../../src/store/memory.js";
 import { benchTest } from "../helpers/bench-test.js";

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { createAgentClient, createManagementClient, defaultStore } from "../../src/node/index.js";
+import { createAgentClient, createManagementClient, defaultStore } from "../../src/node.js";
 import { runCli, temporaryFolder } from "../helpers/cli.js";
 import { sendJson, startServer } from "../helpers/server.js";
 import { ON_WINDOWS } from "../helpers/systems.js";
