@@ -73,10 +73,10 @@ const makeUnsafe = () =>
   /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800\u{1d159}]|[^\S ]|(?:(?!\p{Default_Ignorable_Code_Point})\p{M}){9,}/gu;
 // Presentation selectors are invisible too, but they belong to the emoji that they follow.
 const makeEmojiSelector = () => /(?!\p{Cn})\p{Extended_Pictographic}\ufe0f$/u;
-// Where a joiner changes what one sees (UAX 31, rules A1, A2 and B, as UTS 39 section 3.1.1 has them): between Arabic letters of
-// which the first joins to its left, after a virama of an Indic script, and in a sequence of emoji.
+// Where a joiner changes what one sees (UAX 31, rules A1, A2 and B, as UTS 39 section 3.1.1 has them): between letters of cursive
+// scripts of which the first joins to its left, after a virama of an Indic script, and in a sequence of emoji.
 const makeJoiner = () =>
-  /(?<=(?![\u0621-\u0625\u0627\u0629\u062f-\u0632\u0648\u0671-\u0677\u0688-\u0699\u06c0\u06c3-\u06cb\u06cd\u06cf\u06d2\u06d3\u06d5\u06ee\u06ef])(?=\p{L})\p{Script=Arabic}\p{M}{0,8})\u200c(?=\p{M}{0,8}(?=\p{L})\p{Script=Arabic})|(?<=\p{L}\p{M}{0,8}[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d3b\u0d3c\u0d4d\u0dca\u1039\u103a\u17d2\u1b44\ua9c0])(?:\u200c(?=\p{L})|\u200d)|(?<=\p{Emoji_Presentation}|\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}])\u200d(?=(?!\p{Cn})\p{Extended_Pictographic})/uy;
+  /(?<=(?![\u0621-\u0625\u0627\u0629\u062f-\u0632\u0648\u0671-\u0677\u0688-\u0699\u06c0\u06c3-\u06cb\u06cd\u06cf\u06d2\u06d3\u06d5\u06e5\u06e6\u06ee\u06ef\u0710\u0715-\u0719\u071e\u0728\u072a\u072c\u072f\u074d\u0759-\u075b\u076b\u076c\u0771\u0773\u0774\u0778\u0779\u07f4\u07f5\u07fa\u0840\u0846\u0847\u0849\u0854\u0856-\u0858\u0861\u0866\u0867\u0869\u086a\u0870-\u0885\u0887\u088e\u08aa-\u08ae\u08b1\u08b2\u08b9\u08c9\u1880-\u1884\ua873\ufb50-\ufefc\u{10d22}\u{1e94b}\u{1ee00}-\u{1eebb}])(?=\p{L})[\p{sc=Arab}\p{sc=Syrc}\p{sc=Nkoo}\p{sc=Mong}\p{sc=Mand}\p{sc=Phag}\p{sc=Adlm}\p{sc=Rohg}]\p{M}{0,8})\u200c(?=\p{M}{0,8}(?=\p{L})[\p{sc=Arab}\p{sc=Syrc}\p{sc=Nkoo}\p{sc=Mong}\p{sc=Mand}\p{sc=Phag}\p{sc=Adlm}\p{sc=Rohg}])|(?<=\p{L}\p{M}{0,8}[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d3b\u0d3c\u0d4d\u0dca\u1039\u103a\u17d2\u1b44\ua9c0])(?:\u200c(?=\p{L})|\u200d)|(?<=\p{Emoji_Presentation}|\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}])\u200d(?=(?!\p{Cn})\p{Extended_Pictographic})/uy;
 // Reading a pattern of Unicode properties takes milliseconds, which a run that prints plain ASCII saves.
 let unsafe: RegExp | undefined;
 let emojiSelector: RegExp | undefined;
