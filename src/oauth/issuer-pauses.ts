@@ -1,8 +1,7 @@
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { AgentAuthError } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { quote } from "../redact.js";
-import { hashOf } from "./keep-alive-plan.js";
 import type { ShortLivedRecords } from "./model/grant-store.js";
 
 /** That an issuer asked not to be asked. */
@@ -13,76 +12,113 @@ interface IssuerPause {
   why?: AgentAuthError | undefined;
 }
 
-/** When a login can have its turn, if not now, and why if its issuer asked not to be asked. */
-export interface LaterTurn extends Pick<IssuerPause, "why"> {
-  /** Unix milliseconds. */
-  at: number;
+/** Lets so many through at once, in the order in which they come. */
+export class Gate {
+  readonly #limit: () => number;
+  readonly #waiting: (() => void)[] = [];
+  #active = 0;
+
+  /** How many wait. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  constructor(limit: () => number) {
+    this.#limit = limit;
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    while (this.#active >= this.#limit()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#active++;
+    try {
+      return await work();
+    } finally {
+      this.#active--;
+      for (const wake of this.#waiting.splice(0)) wake();
+    }
+  }
 }
 
 /** What a worker knows about an issuer. */
 interface IssuerLoad extends IssuerPause {
-  /** How many refreshes are in flight there. */
-  active: number;
-  /** When the last login that waits for it has its turn. */
-  lastAt: number;
+  readonly gate: Gate;
+  /** How many refreshes have failed one after the other. */
+  failures: number;
   /** When the answers to other workers were read. */
   readAt: number;
 }
 
-const BUSY_MS = 250;
 /** What other workers were answered is read once for all logins of an issuer whose turn comes within this time. */
 const BATCH_MS = 2000;
+/** After so many failures one refresh at a time is sent, and few logins wait for that: the others are set aside. */
+const [FAILING, FEW] = [3, 10];
+/** After so many failures all of them are set aside, and one tries the issuer now and then. */
+const SET_ASIDE = 30;
 
-/** How much one worker asks of each issuer: so many refreshes at once, and none before its `Retry-After` has passed. */
+/** What a refresh shows about its issuer. */
+export type IssuerOutcome = AgentAuthError | "answered" | undefined;
+
+/** What limits one worker. */
+interface IssuerLimits {
+  /** How many refreshes are in flight at one issuer. */
+  perIssuer: number;
+  /** How many logins may wait for one issuer. */
+  mostWaiting: number;
+  everyMs: number;
+}
+
+/**
+ * How much one worker asks of each issuer: so many refreshes at once, none before its `Retry-After` has passed, and few
+ * while all fail.
+ */
 export class IssuerLoads {
   readonly #loads = new Map<string, IssuerLoad>();
   readonly #pauses: IssuerPauses;
   readonly #clock: Clock;
-  readonly #perIssuer: number;
+  readonly #limits: IssuerLimits;
 
-  constructor(records: ShortLivedRecords | undefined, clock: Clock, perIssuer: number) {
+  constructor(records: ShortLivedRecords | undefined, clock: Clock, limits: IssuerLimits) {
     this.#pauses = new IssuerPauses(records, clock);
     this.#clock = clock;
-    this.#perIssuer = perIssuer;
+    this.#limits = limits;
   }
 
-  /** Undefined if a login at this issuer can be refreshed now. @param gapMs the distance between those that wait */
-  async laterTurn(issuer: string, gapMs: number): Promise<LaterTurn | undefined> {
+  /**
+   * Does work at an issuer when it has its turn.
+   *
+   * @param work gets the pause of the issuer, in which it must not be asked
+   */
+  async run(issuer: string, work: (pause: IssuerPause | undefined) => Promise<IssuerOutcome>): Promise<void> {
     const load = this.#of(issuer);
-    const now = this.#clock.epoch();
-    if (load.pausedUntil <= now) {
-      if (load.active >= this.#perIssuer) return { at: now + Math.max(gapMs, BUSY_MS) };
-      if (now - load.readAt >= BATCH_MS) {
+    if (load.gate.waiting >= (load.failures < FAILING ? this.#limits.mostWaiting : FEW)) return void (await work(load));
+    return load.gate.run(async () => {
+      const now = this.#clock.epoch();
+      if (load.pausedUntil <= now && now - load.readAt >= BATCH_MS) {
         load.readAt = now;
         Object.assign(load, await this.#pauses.of(issuer));
       }
-      if (load.pausedUntil <= now) return undefined;
-    }
-    // Those that wait for it do not come at once either.
-    load.lastAt = Math.max(load.lastAt, load.pausedUntil) + gapMs;
-    return { at: load.lastAt, why: load.why };
+      const isPaused = load.pausedUntil > now;
+      const outcome = await work(isPaused ? load : undefined);
+      if (outcome === "answered") load.failures = 0;
+      else if (outcome !== undefined && !isPaused) await this.#noteFailure(issuer, load, outcome);
+    });
   }
 
-  /** Does work at an issuer, and notes its answer for all workers if that asks not to be asked. */
-  async during(issuer: string, work: () => Promise<void>): Promise<void> {
-    const load = this.#of(issuer);
-    load.active++;
-    try {
-      await work();
-    } catch (error) {
-      if (isAgentAuthError(error) && error.retryAfter !== undefined) {
-        load.pausedUntil = Math.max(load.pausedUntil, this.#clock.epoch() + error.retryAfter * 1000);
-        load.why = error;
-        await this.#pauses.set(issuer, load.pausedUntil);
-      }
-      throw error;
-    } finally {
-      load.active--;
-    }
+  async #noteFailure(issuer: string, load: IssuerLoad, failure: AgentAuthError): Promise<void> {
+    if (failure.class === "unavailable") load.failures++;
+    load.why = failure;
+    const { retryAfter = 0 } = failure;
+    const asideMs = Math.min(1000 * 2 ** (load.failures - SET_ASIDE), this.#limits.everyMs / 1000);
+    const pauseMs = Math.max(retryAfter * 1000, load.failures < SET_ASIDE ? 0 : asideMs);
+    load.pausedUntil = Math.max(load.pausedUntil, this.#clock.epoch() + pauseMs);
+    if (retryAfter > 0) await this.#pauses.set(issuer, load.pausedUntil);
   }
 
   #of(issuer: string): IssuerLoad {
-    const load = this.#loads.get(issuer) ?? { active: 0, pausedUntil: 0, lastAt: 0, readAt: Number.NEGATIVE_INFINITY };
+    const known = this.#loads.get(issuer);
+    if (known !== undefined) return known;
+    const gate = new Gate(() => (load.failures < FAILING ? this.#limits.perIssuer : 1));
+    const load: IssuerLoad = { gate, failures: 0, pausedUntil: 0, readAt: Number.NEGATIVE_INFINITY };
     this.#loads.set(issuer, load);
     return load;
   }
@@ -135,9 +171,10 @@ export class IssuerPauses {
   }
 }
 
-/** The text names the issuer too: of two with the same hash, one is not known to be paused. */
+/** The text names the issuer too: of two with the same id, one is not known to be paused. */
 function idOf(issuer: string): string {
-  return `pause-${hashOf(issuer).toString(16)}`;
+  const digits = Array.from(issuer, (letter) => letter.charCodeAt(0).toString(16));
+  return `pause-${digits.join("").slice(-72)}`;
 }
 
 function membersOf(text: string): Record<string, unknown> {

@@ -2,21 +2,13 @@ import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { AgentClient } from "./agent.js";
-import type { AgentUsers } from "./agent-tokens.js";
-import { retryRevocations } from "./agent-tokens.js";
-import { IssuerLoads } from "./issuer-pauses.js";
-import {
-  canBeKept,
-  type Due,
-  dueOf,
-  gapMsFor,
-  insert,
-  isDone,
-  millisecondsOf,
-  type Rhythm,
-  type TimeUnit,
-} from "./keep-alive-plan.js";
+import { type AgentTokens, type AgentUsers, retryRevocations } from "./agent-tokens.js";
+import { isLastToken } from "./grant/refresh-outcome.js";
+import { Gate, IssuerLoads, type IssuerOutcome } from "./issuer-pauses.js";
 import type { Connection } from "./model/connection.js";
+import { type DueLogin, type DueLogins, dueByReading, millisecondsOf, type TimeUnit } from "./model/due-logins.js";
+
+const MINUTE_MS = 60_000;
 
 /** Options of {@link keepAlive}. */
 export interface KeepAliveOptions {
@@ -31,63 +23,98 @@ export interface KeepAliveOptions {
   concurrency?: number | undefined;
   /** How many of them at one issuer. Default: 4. */
   perIssuer?: number | undefined;
-  /** The tenants whose logins are kept alive, asked for before each pass over the logins. Default: that of the store. */
+  /** The tenants whose logins are kept alive, read 24 times in that time. Default: that of the store. */
   tenants?: (() => Iterable<string> | AsyncIterable<string>) | undefined;
   /** Whether to refresh what is due now and end, as a cron job does. */
   once?: boolean | undefined;
   /** Ends it: no other refresh begins, and those in flight end. */
   signal?: AbortSignal | undefined;
-  /** Called for each login that was refreshed or could not be. */
+  /** Called for each login that was refreshed, has ended, or became overdue. */
   onResult?: ((result: KeepAliveResult) => void) | undefined;
+  /** Called once a minute. */
+  onProgress?: ((progress: KeepAliveProgress) => void) | undefined;
   /** Called when the store does not answer; the logins are read again later. */
   onStoreFailure?: ((error: AgentAuthError) => void) | undefined;
-  /** Called with the number of logins that were due and have not been refreshed, when it changes. */
-  onOverdue?: ((count: number) => void) | undefined;
 }
 
 /** What became of one login. */
 export interface KeepAliveResult extends Pick<Connection, "profile" | "server" | "account" | "issuer"> {
   /** The tenant; null for that of the store. */
   tenant: string | null;
-  /** `needs_login` if the issuer refused the refresh token, `failed` if another try may succeed. */
-  outcome: "refreshed" | "needs_login" | "failed";
+  /** `needs_login` if the issuer refused the refresh token, `overdue` if its refresh failed and is tried again. */
+  outcome: "refreshed" | "needs_login" | "overdue";
   /** Why it was not refreshed. */
   error?: AgentAuthError;
 }
 
-/** How many logins had which outcome. A login that another worker refreshed is not counted here. */
-export interface KeepAliveReport extends Record<KeepAliveResult["outcome"], number> {
-  /** Logins that this process refreshed. */
+/** The logins that were due and could not be refreshed yet, by whichever worker. */
+export interface OverdueLogins {
+  /** How many there are. */
+  count: number;
+  /** When the oldest of their tokens was issued; null if there are none. */
+  oldest: string | null;
+  /** How many there are of each issuer. */
+  by_issuer: Record<string, number>;
+}
+
+/** What was done. */
+export interface KeepAliveReport {
+  /** Refreshes by this process. */
   refreshed: number;
   /** Logins whose issuer refused the refresh token. */
   needs_login: number;
-  /** Refreshes that failed, and may succeed later. */
-  failed: number;
+  /** Logins that stay overdue. */
+  overdue: OverdueLogins;
+}
+
+/** What was done so far. */
+export interface KeepAliveProgress extends KeepAliveReport {
+  /** With `once`: how many logins are still due. */
+  due: number;
+  /** With `once`: in how many seconds they will be done, as it looks; null if that is unknown. */
+  seconds_left: number | null;
+}
+
+/** The logins of one tenant. */
+interface Tenant {
+  readonly name: string | undefined;
+  readonly tokens: AgentTokens;
+  readonly logins: DueLogins;
+  /** When they are looked at again. */
+  nextAt: number;
 }
 
 const CONCURRENCY = 16;
 const PER_ISSUER = 4;
-/** The logins are read this many times in the time of one refresh of each. */
+/** So many logins are read at once, and wait for their turn in this process. */
+const [PAGE, MOST] = [100, 500];
+/** Tenants and new logins are looked for so many times in the time of one refresh of each. */
 const PASSES = 24;
+/** Ten in a minute are never too many. */
+const SLOT_MS = MINUTE_MS / 10;
 /** Several workers do not reach for the same login at the same moment. */
 const SPREAD_MS = 2000;
-/** How long a single pass waits for an issuer that asked not to be asked. */
-const PATIENCE_MS = 15 * 60_000;
-const RETRY_MS = 30_000;
+/** A login that is in use elsewhere is left alone for so long. */
+const BUSY_MS = 30_000;
+/** A single run says soon how long it will take. */
+const FIRST_REPORT_MS = 10_000;
+const STORE_PAUSES_MS = [1000, 2000, 5000, 15_000, 30_000];
 
 const OPTIONS: OptionNames<KeepAliveOptions> = {
   ...{ every: true, jitter: true, concurrency: true, perIssuer: true, tenants: true, once: true, signal: true },
-  ...{ onResult: true, onOverdue: true, onStoreFailure: true },
+  ...{ onResult: true, onProgress: true, onStoreFailure: true },
 };
 
 /**
- * Keeps unused logins alive, whose refresh tokens would expire otherwise: each is refreshed once in a time, by
- * whichever of the workers that share the store comes first. A login that was refreshed for a use is left alone for that
- * time. Two logins of a tenant with a thousand users are as far apart as the time allows: no minute has more than twice as
- * many refreshes as the mean, or ten. A `Retry-After` of an issuer is kept.
+ * Keeps unused logins alive, whose refresh tokens would expire otherwise: each is refreshed once in a time, by one of the
+ * workers that share the store. A login that was refreshed for a use is left alone for that time. A refresh that fails is
+ * tried again after a minute, then after twice the time, up to a quarter of that of one refresh of each; it delays no other
+ * login. The refreshes are spread: no minute has more than twice as many as the mean, or ten, unless `once` is set. A
+ * `Retry-After` of an issuer is kept.
  *
- * @returns how many logins had which outcome, once the signal has fired and what was in flight has ended; with `once`, as
- * soon as nothing is due
+ * Experimental: its options and its report may change in any version.
+ *
+ * @returns what was done, once the signal has fired and what was in flight has ended; with `once`, as soon as nothing is due
  * @throws `TypeError` for a wrong option; `AgentAuthError` if the store cannot be used, with `once` also if it does not
  * answer
  *
@@ -96,160 +123,301 @@ const OPTIONS: OptionNames<KeepAliveOptions> = {
  */
 export async function keepAlive(agent: AgentClient, options: KeepAliveOptions): Promise<KeepAliveReport> {
   checkOptionNames(options, OPTIONS, "keepAlive");
-  const keeper = new Keeper(AgentClient.usersOf(agent), options);
-  for (;;) {
-    try {
-      const isOver = await keeper.pass();
-      if (isOver) return keeper.report;
-    } catch (error) {
-      if (options.once || !isAgentAuthError(error) || error.class !== "unavailable") throw error;
-      options.onStoreFailure?.(error);
-      await keeper.sleep(RETRY_MS);
-    }
-  }
+  return new Keeper(AgentClient.usersOf(agent), options).run();
 }
 
-/** One worker. All of them come to the same plan, since it depends on the stored logins alone. */
+/** One worker. What is due, and when, is in the store: all workers of it see the same. */
 class Keeper {
-  readonly report: KeepAliveReport = { refreshed: 0, needs_login: 0, failed: 0 };
   readonly #users: AgentUsers;
   readonly #options: KeepAliveOptions;
   readonly #clock: Clock;
+  readonly #random: () => number;
   readonly #signal: AbortSignal;
-  readonly #rhythm: Rhythm;
-  readonly #concurrency: number;
-  readonly #loads: IssuerLoads;
-  /** When the newest refresh that was planned had its turn. */
-  #lastAt = 0;
-  #gapMs = 0;
-  /** The logins that were due at the start of a pass, or failed since, until they are refreshed. */
-  readonly #overdue = new Set<string>();
+  readonly #everyMs: number;
+  readonly #jitter: number;
+  readonly #startedAt: number;
+  readonly #slots: Gate;
+  readonly #issuers: IssuerLoads;
+  readonly #report: KeepAliveReport = {
+    ...{ refreshed: 0, needs_login: 0 },
+    overdue: { count: 0, oldest: null, by_issuer: {} },
+  };
+  #tenants = new Map<string | undefined, Tenant>();
+  #listAt = Number.NEGATIVE_INFINITY;
+  #reportAt: number;
+  #done = 0;
+  /** The logins that this process works on, or leaves alone until then. */
+  readonly #known = new Map<string, number>();
+  /** What begins at a time. */
+  #upcoming: { at: number; begin(): void }[] = [];
+  readonly #tasks = new Set<Promise<void>>();
+  #failure: unknown;
+  #wake: () => void = () => {};
+  #wakeAt = 0;
 
   constructor(users: AgentUsers, options: KeepAliveOptions) {
     const { every, jitter = 0.5, concurrency = CONCURRENCY, perIssuer = PER_ISSUER, signal } = options;
-    this.#rhythm = { everyMs: millisecondsOf(every), jitter };
+    this.#everyMs = millisecondsOf(every);
     if (!(jitter >= 0.1 && jitter <= 0.9)) throw new TypeError("jitter must be a number from 0.1 to 0.9");
     for (const [name, value] of Object.entries({ concurrency, perIssuer }))
       if (!(Number.isInteger(value) && value > 0)) throw new TypeError(`${name} must be a whole number above 0`);
-    this.#concurrency = concurrency;
+    this.#jitter = jitter;
     this.#users = users;
     this.#options = options;
     const { clock, options: own } = users.tokensOf(undefined).context;
     this.#clock = clock;
-    this.#loads = new IssuerLoads(own.store.shortLived, clock, perIssuer);
+    this.#random = own.random ?? Math.random;
+    this.#startedAt = clock.epoch();
+    this.#reportAt = this.#startedAt + (options.once ? FIRST_REPORT_MS : MINUTE_MS);
+    this.#slots = new Gate(() => concurrency);
+    const limits = { perIssuer, mostWaiting: options.once ? MOST : MOST / 5, everyMs: this.#everyMs };
+    this.#issuers = new IssuerLoads(own.store.shortLived, clock, limits);
     this.#signal = signal ?? new AbortController().signal;
   }
 
-  /** Reads the logins, and refreshes those whose turn comes before the next pass. @returns whether that was all */
-  async pass(): Promise<boolean> {
-    const { once = false } = this.#options;
-    const start = this.#clock.epoch();
-    const until = once ? start : start + Math.max(1000, this.#rhythm.everyMs / PASSES);
-    const tenants: (string | undefined)[] = [];
-    for await (const tenant of this.#options.tenants?.() ?? [undefined]) tenants.push(tenant);
-    await this.#run(await this.#plan(tenants, start, until), once ? Number.POSITIVE_INFINITY : until);
-    await this.#revoke(tenants);
-    if (once) return true;
-    await this.sleep(until - this.#clock.epoch());
+  async run(): Promise<KeepAliveReport> {
+    try {
+      for (let failures = 0, isOver = false; !isOver; ) {
+        try {
+          isOver = await this.#round();
+          failures = 0;
+        } catch (error) {
+          const isPassing = isAgentAuthError(error) && error.class === "unavailable" && !this.#options.once;
+          if (!isPassing) throw error;
+          this.#options.onStoreFailure?.(error);
+          await this.#sleep(STORE_PAUSES_MS[failures++] ?? 30_000);
+          isOver = this.#signal.aborted;
+        }
+      }
+    } finally {
+      await Promise.all(this.#tasks);
+    }
+    await this.#countOverdue().catch((error: unknown) => {
+      if (!this.#signal.aborted) throw error;
+    });
+    return this.#report;
+  }
+
+  /** Begins what is due, and waits for what comes next. @returns whether that was all */
+  async #round(): Promise<boolean> {
+    const now = this.#clock.epoch();
+    if (now >= this.#listAt) await this.#list(now + this.#everyMs / PASSES);
+    let wakeAt = Math.min(this.#listAt, this.#reportAt);
+    for (const tenant of this.#tenants.values()) {
+      if (tenant.nextAt <= now) {
+        tenant.nextAt = Number.POSITIVE_INFINITY;
+        const nextAt = await this.#begin(tenant).catch((error: unknown) => {
+          tenant.nextAt = now;
+          throw error;
+        });
+        tenant.nextAt = Math.min(tenant.nextAt, nextAt);
+      }
+      wakeAt = Math.min(wakeAt, tenant.nextAt);
+    }
+    for (const { at, begin } of this.#upcoming.splice(0).sort((one, other) => one.at - other.at)) {
+      if (at > this.#clock.epoch()) {
+        this.#upcoming.push({ at, begin });
+        wakeAt = Math.min(wakeAt, at);
+      } else if (!this.#signal.aborted) begin();
+    }
+    if (this.#clock.epoch() >= this.#reportAt) await this.#reportProgress();
+    const { once } = this.#options;
+    if (once && this.#tasks.size === 0) return true;
+    this.#wakeAt = once ? this.#reportAt : wakeAt;
+    const leastMs = Math.min(100, this.#everyMs / 10_000);
+    await this.#sleep(Math.max(this.#wakeAt - this.#clock.epoch(), leastMs), once);
+    const failure = this.#failure;
+    this.#failure = undefined;
+    if (failure !== undefined) throw failure;
     return this.#signal.aborted;
   }
 
-  /** Returns early when the signal fires. */
-  async sleep(ms: number): Promise<void> {
-    if (ms > 0 && !this.#signal.aborted) await this.#clock.sleep(ms, this.#signal).catch(() => undefined);
+  /** Returns early when the signal fires, or the store fails. @param orDone also when nothing is in flight any more */
+  async #sleep(ms: number, orDone = false): Promise<void> {
+    if (this.#signal.aborted) return;
+    const end = new AbortController();
+    this.#wake = () => end.abort();
+    this.#signal.addEventListener("abort", this.#wake);
+    if (orDone) void Promise.all(this.#tasks).then(this.#wake);
+    await this.#clock.sleep(ms, end.signal).catch(() => undefined);
+    this.#signal.removeEventListener("abort", this.#wake);
   }
 
-  /** Those that are due until then, in order, with a distance that no minute has far more of than the mean. */
-  async #plan(tenants: readonly (string | undefined)[], start: number, until: number): Promise<Due[]> {
-    const plan: Due[] = [];
-    let logins = 0;
-    for (const tenant of tenants) {
-      const { store } = this.#users.tokensOf(tenant).context.options;
-      for await (const { items } of store.connections({ limit: 1000 })) {
-        if (this.#signal.aborted) return [];
-        const kept = items.filter(canBeKept);
-        logins += kept.length;
-        plan.push(...kept.map((login) => dueOf(tenant, login, this.#rhythm)).filter(({ due }) => due <= until));
-      }
+  /** Reads the tenants, and revokes what could not be revoked before. */
+  async #list(nextAt: number): Promise<void> {
+    const tenants = new Map<string | undefined, Tenant>();
+    for await (const name of this.#options.tenants?.() ?? [undefined]) {
+      const tokens = this.#users.tokensOf(name);
+      const { store } = tokens.context.options;
+      const known = this.#tenants.get(name);
+      tenants.set(name, known ?? { name, tokens, logins: store.due ?? dueByReading(store), nextAt: 0 });
     }
-    this.#gapMs = gapMsFor(logins, this.#rhythm);
-    plan.sort((one, other) => one.due - other.due);
-    this.#overdue.clear();
-    for (const one of plan) if (one.due <= start) this.#overdue.add(nameOf(one));
-    this.#options.onOverdue?.(this.#overdue.size);
-    for (const one of plan) {
-      one.at = Math.max(one.due, start, this.#lastAt + this.#gapMs);
-      this.#lastAt = one.at;
-    }
-    return plan;
-  }
-
-  async #run(plan: Due[], until: number): Promise<void> {
-    const random = this.#users.tokensOf(undefined).context.options.random ?? Math.random;
-    const spreadMs = Math.min(SPREAD_MS, this.#gapMs * this.#concurrency * 0.5);
-    const active = new Set<Promise<void>>();
-    // A Retry-After moves a login behind others.
-    for (let next = plan.shift(); next !== undefined; next = plan.shift()) {
-      if (next.at > until) {
-        // The next pass plans it again.
-        this.#lastAt = Math.min(this.#lastAt, until);
-        break;
-      }
-      await this.sleep(next.at + random() * spreadMs - this.#clock.epoch());
-      while (active.size >= this.#concurrency) await Promise.race(active);
-      const later = await this.#loads.laterTurn(next.issuer, this.#gapMs);
-      if (this.#signal.aborted) break;
-      if (later === undefined) {
-        const work: Promise<void> = this.#refresh(next).finally(() => active.delete(work));
-        active.add(work);
-      } else if (later.at - this.#clock.epoch() > PATIENCE_MS) this.#count(next, "failed", later.why);
-      else insert(plan, { ...next, at: later.at });
-    }
-    await Promise.all(active);
-  }
-
-  /** Revokes what could not be revoked before. */
-  async #revoke(tenants: readonly (string | undefined)[]): Promise<void> {
+    this.#tenants = tenants;
+    this.#listAt = nextAt;
     const down = new Set<string>();
-    for (const tenant of tenants) {
+    for (const { tokens } of tenants.values()) {
       if (this.#signal.aborted) return;
-      await retryRevocations(this.#users.tokensOf(tenant).context, undefined, this.#signal, down).catch((error) => {
+      await retryRevocations(tokens.context, undefined, this.#signal, down).catch((error) => {
         if (!this.#signal.aborted) throw error;
       });
     }
   }
 
-  async #refresh(due: Due): Promise<void> {
-    const { context, ofUser } = this.#users.tokensOf(due.tenant);
-    try {
-      await this.#loads.during(due.issuer, async () => {
-        const grant = await context.options.store.read(due.key);
-        if (grant === undefined || isDone(grant, due, this.#clock.epoch())) return this.#setOverdue(due, false);
-        // Without the signal: an issuer may have obeyed what is in flight.
-        if (await ofUser.keepAlive(grant)) this.#count(due, "refreshed");
-      });
-    } catch (error) {
-      if (!isAgentAuthError(error)) throw error;
-      this.#count(due, error.code === "login_required" ? "needs_login" : "failed", error);
+  /** Begins what is due of a tenant. @returns when it is to be looked at again */
+  async #begin(tenant: Tenant): Promise<number> {
+    for (;;) {
+      const now = this.#clock.epoch();
+      for (const [name, until] of this.#known) if (until <= now) this.#known.delete(name);
+      if (this.#tasks.size + this.#upcoming.length >= MOST || this.#signal.aborted) return now;
+      const passMs = this.#everyMs / PASSES;
+      const soon = now + Math.min(MINUTE_MS, passMs);
+      const until = this.#options.once ? this.#startedAt : now + passMs;
+      const { items, total } = await tenant.logins.next(until, this.#tasks.size + this.#upcoming.length + 2 * PAGE);
+      const isNew = (login: DueLogin) => login.dueAt <= soon && !this.#known.has(nameOf(tenant, login));
+      const begun = items.filter(isNew).slice(0, PAGE);
+      for (const [nth, login] of begun.entries()) {
+        const plannedAt = this.#plannedAt(login, (nth + this.#random()) / begun.length, total);
+        const spreadMs = this.#random() * Math.min(SPREAD_MS, this.#everyMs / 100);
+        const at = this.#options.once || plannedAt !== undefined ? now : Math.max(login.dueAt, now) + spreadMs;
+        this.#known.set(nameOf(tenant, login), Number.POSITIVE_INFINITY);
+        this.#upcoming.push({ at, begin: () => this.#start(tenant, login, plannedAt) });
+      }
+      const later = items.find(({ dueAt }) => dueAt > soon)?.dueAt ?? until;
+      if (begun.length === 0) return Math.min(later, ...this.#known.values());
     }
   }
 
-  #setOverdue(login: Pick<Due, "tenant" | "key">, isOverdue: boolean): void {
-    const before = this.#overdue.size;
-    if (isOverdue) this.#overdue.add(nameOf(login));
-    else this.#overdue.delete(nameOf(login));
-    if (this.#overdue.size !== before) this.#options.onOverdue?.(this.#overdue.size);
+  /**
+   * When a login is to be refreshed that was not planned before, or that no worker refreshed in time; undefined: now.
+   *
+   * @param share where it is among those that are planned together: 0 to 1
+   */
+  #plannedAt({ obtainedAt, dueAt, failures }: DueLogin, share: number, total: number): number | undefined {
+    const now = this.#clock.epoch();
+    const partMs = this.#everyMs * this.#jitter;
+    const end = obtainedAt + this.#everyMs;
+    const isPlanned = failures > 0 || dueAt >= end - partMs;
+    if (this.#options.once) return isPlanned || end - partMs / 2 <= now ? undefined : end - partMs / 2;
+    const isLate = failures === 0 && now - dueAt > MINUTE_MS + this.#everyMs / PASSES;
+    if (isPlanned && !isLate) return undefined;
+    const from = Math.max(end - partMs, now);
+    // Time is left for a second try.
+    return from + (Math.max(end - partMs / 8, now + Math.min(partMs, total * SLOT_MS)) - from) * share;
   }
 
-  #count({ tenant, key, issuer }: Due, outcome: KeepAliveResult["outcome"], error?: AgentAuthError): void {
-    this.report[outcome]++;
-    this.#setOverdue({ tenant, key }, outcome === "failed");
-    const { profile, server, account } = key;
-    const login = { tenant: tenant ?? null, profile, server, account: account ?? null, issuer };
-    this.#options.onResult?.({ ...login, outcome, ...(error && { error }) });
+  #start(tenant: Tenant, login: DueLogin, plannedAt: number | undefined): void {
+    const name = nameOf(tenant, login);
+    const work: Promise<unknown> =
+      plannedAt === undefined ? this.#keep(tenant, login) : this.#plan(tenant, login, plannedAt, 0);
+    // A single run looks at each login once.
+    const release = () => !this.#options.once && this.#known.delete(name);
+    const task: Promise<void> = work
+      .then(() => void release())
+      .catch((error: unknown) => {
+        // In use elsewhere, or its record cannot be changed.
+        const isOfLogin = isAgentAuthError(error) && error.code !== "store_unavailable";
+        if (isOfLogin)
+          return void this.#known.set(name, this.#clock.epoch() + Math.min(BUSY_MS, this.#everyMs / PASSES));
+        release();
+        this.#failure ??= error;
+        this.#wake();
+      })
+      .finally(() => this.#tasks.delete(task));
+    this.#tasks.add(task);
+  }
+
+  async #keep(tenant: Tenant, login: DueLogin): Promise<void> {
+    await this.#issuers.run(login.issuer, async (pause) => {
+      if (this.#signal.aborted) return undefined;
+      if (pause !== undefined) return this.#postpone(tenant, login, pause.pausedUntil, pause.why);
+      return this.#slots.run(() => this.#refresh(tenant, login));
+    });
+  }
+
+  async #refresh(tenant: Tenant, login: DueLogin): Promise<IssuerOutcome> {
+    const { context, ofUser } = tenant.tokens;
+    const grant = await context.options.store.read({ ...login, account: login.account ?? undefined });
+    const now = this.#clock.epoch();
+    // Another worker, or a use, may have refreshed it.
+    if (grant?.tokens.obtainedAt !== login.obtainedAt || this.#signal.aborted) return undefined;
+    // The answer to its last refresh was lost: it is not sent again while its access token lives.
+    const isLast = isLastToken(grant, now);
+    if (isLast && grant.tokens.expiresAt !== undefined) return this.#postpone(tenant, login, grant.tokens.expiresAt);
+    try {
+      // Without the signal: an issuer may have obeyed what is in flight.
+      const dueAt = now + this.#everyMs * (1 - this.#jitter / 2);
+      if (!(await ofUser.keepAlive(grant, dueAt, isLast))) return undefined;
+      this.#count(tenant, login, "refreshed");
+    } catch (error) {
+      if (!isAgentAuthError(error) || error.code === "store_unavailable" || error.code === "lease_busy") throw error;
+      if (error.code !== "login_required") return this.#postpone(tenant, login, now, error);
+      this.#count(tenant, login, "needs_login", error);
+    }
+    return "answered";
+  }
+
+  async #plan(tenant: Tenant, login: DueLogin, dueAt: number, failures: number): Promise<boolean> {
+    const isPlanned = await tenant.logins.plan(login, dueAt, failures);
+    tenant.nextAt = Math.min(tenant.nextAt, dueAt);
+    if (dueAt < this.#wakeAt) this.#wake();
+    return isPlanned;
+  }
+
+  /** Sets a login back, for a time that grows with each failure. */
+  async #postpone(
+    tenant: Tenant,
+    login: DueLogin,
+    until: number,
+    error?: AgentAuthError,
+  ): Promise<AgentAuthError | undefined> {
+    const pauseMs = Math.min(MINUTE_MS * 2 ** login.failures, this.#everyMs / 4);
+    const now = this.#clock.epoch();
+    const afterMs = Math.max(until - now, (error?.retryAfter ?? 0) * 1000, pauseMs);
+    const at = now + afterMs + pauseMs * 0.25 * this.#random();
+    const isPlanned = await this.#plan(tenant, login, at, login.failures + 1);
+    if (isPlanned && login.failures === 0) this.#count(tenant, login, "overdue", error);
+    return error;
+  }
+
+  #count(tenant: Tenant, login: DueLogin, outcome: KeepAliveResult["outcome"], error?: AgentAuthError): void {
+    if (outcome !== "overdue") this.#report[outcome]++;
+    this.#done++;
+    const { profile, server, account, issuer } = login;
+    const result = { tenant: tenant.name ?? null, profile, server, account, issuer, outcome };
+    this.#options.onResult?.({ ...result, ...(error && { error }) });
+  }
+
+  async #reportProgress(): Promise<void> {
+    const begun = this.#clock.epoch();
+    await this.#countOverdue();
+    let due = 0;
+    if (this.#options.once)
+      for (const { logins } of this.#tenants.values()) due += (await logins.next(this.#startedAt, 1)).total;
+    const now = this.#clock.epoch();
+    const seconds = this.#done === 0 ? null : Math.ceil((due * (begun - this.#startedAt)) / this.#done / 1000);
+    this.#options.onProgress?.({ ...this.#report, due, seconds_left: seconds });
+    // Counting takes a hundredth of the time at most.
+    this.#reportAt = now + Math.max(MINUTE_MS, 100 * (now - begun));
+  }
+
+  async #countOverdue(): Promise<void> {
+    const { events } = this.#users.tokensOf(undefined).context;
+    const before = this.#report.overdue.by_issuer;
+    const counts = new Map(Object.keys(before).map((issuer) => [issuer, 0]));
+    let [count, oldest] = [0, Number.POSITIVE_INFINITY];
+    for (const { logins } of this.#tenants.values())
+      for await (const part of logins.failing())
+        for (const { issuer, obtainedAt } of part) {
+          count++;
+          oldest = Math.min(oldest, obtainedAt);
+          counts.set(issuer, (counts.get(issuer) ?? 0) + 1);
+        }
+    for (const [issuer, logins] of counts) events.emit("overdue", () => ({ type: "overdue", issuer, logins }));
+    const by_issuer = Object.fromEntries([...counts].filter(([, logins]) => logins > 0));
+    this.#report.overdue = { count, oldest: count === 0 ? null : new Date(oldest).toISOString(), by_issuer };
   }
 }
 
-function nameOf({ tenant, key }: Pick<Due, "tenant" | "key">): string {
-  return JSON.stringify([tenant, key.profile, key.server, key.account]);
+function nameOf({ name }: Tenant, { profile, server, account }: DueLogin): string {
+  return JSON.stringify([name, profile, server, account]);
 }

@@ -44,9 +44,9 @@ export function makingProfile(store: GrantStore, name: string, home: string): Gr
   };
   // The rest is inherited: a copy would read the location of a keychain, which opens it.
   return Object.assign(Object.create(store) as GrantStore, {
-    async reserve(key) {
+    async reserve(key, dueAt) {
       await make();
-      return store.reserve(key);
+      return store.reserve(key, dueAt);
     },
     async save(grant, expected) {
       await make();

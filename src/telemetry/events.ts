@@ -5,7 +5,7 @@ export interface EventField {
   /** Its values, each with its meaning, where they are few: such a field is a label of metrics. */
   readonly values?: Readonly<Record<string, string>>;
   /** What a number counts. */
-  readonly unit?: "ms" | "status";
+  readonly unit?: "ms" | "status" | "logins";
   /** Whether events may lack it. */
   readonly optional?: true;
 }
@@ -182,6 +182,10 @@ export const EVENTS = {
       code: CODE,
       durationMs: DURATION,
     },
+  },
+  overdue: {
+    about: "keepAlive has counted the logins of an issuer that could not be refreshed, as it does once a minute",
+    fields: { issuer: ISSUER, logins: { about: "how many there are", unit: "logins" } },
   },
   broker: {
     about: "a broker answered a request",

@@ -25,7 +25,7 @@ const OPTIONS: OptionNames<InstrumentOptions> = { meterProvider: true, tracerPro
 /**
  * Makes metrics and spans of the events of every agent client and broker in this process. Call it once, at the start.
  *
- * `token` is the counter `agentauth.token.requests`; every other type is a histogram of seconds, such as
+ * `token` is the counter `agentauth.token.requests`, and `overdue` the gauge `agentauth.overdue.logins`; every other type is a histogram of seconds, such as
  * `agentauth.refresh.duration`, and a span of the active context, such as `agentauth.refresh`. Attributes are
  * `agentauth.<field>`, and those of the stable conventions: `error.type` has the code, and a span `server.address`.
  *
@@ -46,13 +46,16 @@ export function instrument(options: InstrumentOptions = {}): () => void {
     const description = EVENTS[type].about;
     const isTimed = "durationMs" in EVENTS[type].fields;
     const name = `agentauth.${type}.${isTimed ? "duration" : "requests"}`;
-    const counter = isTimed ? undefined : meter.createCounter(name, { description, unit: "{request}" });
+    const gauge =
+      type === "overdue" ? meter.createGauge("agentauth.overdue.logins", { description, unit: "{login}" }) : undefined;
+    const counter = isTimed || gauge ? undefined : meter.createCounter(name, { description, unit: "{request}" });
     const advice = { explicitBucketBoundaries: BOUNDARIES };
     const histogram = isTimed ? meter.createHistogram(name, { description, unit: "s", advice }) : undefined;
     const receive = (message: unknown) => {
       const event = message as AgentEvent;
       const labels = labelsOf(event);
       counter?.add(1, labels);
+      if (event.type === "overdue") gauge?.record(event.logins, labels);
       if (!("durationMs" in event)) return;
       histogram?.record(event.durationMs / 1000, labels);
       const endTime = Date.now();

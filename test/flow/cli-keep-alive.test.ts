@@ -5,16 +5,17 @@ import { until } from "../helpers/cli.js";
 import { flowTest } from "./support.js";
 
 const it = flowTest();
+const NONE_OVERDUE = { count: 0, oldest: null, by_issuer: {} };
 
 it("store keep-alive --once refreshes an idle login at its issuer, and no other one", async ({ me, url }) => {
   await me.logIn();
   const once = ["store", "keep-alive", "--once", "--every", "1h", "-o", "json"];
   const { code, stdout } = await me.run(once);
-  expect([code, JSON.parse(stdout)]).toEqual([0, { refreshed: 0, needs_login: 0, failed: 0 }]);
+  expect([code, JSON.parse(stdout)]).toEqual([0, { refreshed: 0, needs_login: 0, overdue: NONE_OVERDUE }]);
   await me.age(-3600);
   const before = await me.grant();
   const idle = await me.run([...once, "--verbose"]);
-  expect([idle.code, JSON.parse(idle.stdout)]).toEqual([0, { refreshed: 1, needs_login: 0, failed: 0 }]);
+  expect([idle.code, JSON.parse(idle.stdout)]).toEqual([0, { refreshed: 1, needs_login: 0, overdue: NONE_OVERDUE }]);
   expect(idle.stderr).toContain(`refreshed the login at "${url}"`);
   const after = await me.grant();
   expect(after.tokens.refreshToken?.reveal()).not.toBe(before.tokens.refreshToken?.reveal());
@@ -28,7 +29,7 @@ it("warns of a login that its issuer has ended, and exits with 5 where it does n
   faults.add({ kind: "status", status: 503, path: "token", times: 1 });
   const failed = await me.run(once);
   expect(failed.code).toBe(7);
-  expect(failed.stderr).toContain("warning: 1 login is overdue: it was not refreshed");
+  expect(failed.stderr).toMatch(/warning: 1 login is overdue \(oldest token: 20[-\dT:.]+Z\): 1 at "http:\S+"\n/);
   expect(failed.stderr).toMatch(/warning: the login at \S+ \(profile "default"\) was not refreshed: /);
   // The issuer takes the second refresh for theft, since the answer to the first one was lost.
   faults.add({ kind: "reset-after", path: "token", times: 1 });
@@ -43,7 +44,9 @@ it("warns once of an issuer that does not answer, whoever is logged in there", a
   const args = ["store", "keep-alive", "--once", "--every", "10s", "--concurrency", "1", "-o", "json"];
   const failures = async (...flags: string[]) => {
     const { code, stdout, stderr } = await me.run([...args, "--retries", "0", ...flags]);
-    expect([code, JSON.parse(stdout)]).toEqual([7, { refreshed: 0, needs_login: 0, failed: 3 }]);
+    const { issuer } = grant;
+    const overdue = { count: 3, oldest: expect.stringMatching(/Z$/), by_issuer: { [issuer]: 3 } };
+    expect([code, JSON.parse(stdout)]).toEqual([7, { refreshed: 0, needs_login: 0, overdue }]);
     const told = stderr.match(/^(?:warning: )?the login at .* was not refreshed: /gm) ?? [];
     return told.map((line) => line.startsWith("warning: "));
   };
@@ -82,7 +85,7 @@ it.for([
   for (const signal of signals) child.kill(signal);
   expect([(await closed)[0], JSON.parse(out()), err()]).toEqual([
     code,
-    { refreshed: 0, needs_login: 0, failed: 0 },
+    { refreshed: 0, needs_login: 0, overdue: NONE_OVERDUE },
     `keeping the logins in ${me.home} alive: each is refreshed once in 24h\n`,
   ]);
 });

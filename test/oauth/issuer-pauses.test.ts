@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import { systemClock } from "../../src/http/deadline.js";
-import { IssuerLoads, IssuerPauses } from "../../src/oauth/issuer-pauses.js";
+import { IssuerLoads, type IssuerOutcome, IssuerPauses } from "../../src/oauth/issuer-pauses.js";
 import { memoryRecords, type ShortLivedRecords } from "../../src/oauth/model/grant-store.js";
 
 const ISSUER = "https://as.example";
@@ -35,7 +35,7 @@ it("shares no more than an hour of a pause, and nothing of one that has passed",
 });
 
 it.each([
-  ["another issuer with the same hash", JSON.stringify({ issuer: "https://b.example", pausedUntil: 1e15 })],
+  ["another issuer with the same id", JSON.stringify({ issuer: "https://b.example", pausedUntil: 1e15 })],
   ["no time", JSON.stringify({ issuer: ISSUER, pausedUntil: "soon" })],
   ["no object", "7"],
   ["no JSON", "{"],
@@ -99,7 +99,7 @@ describe("a pause", () => {
     };
     await new IssuerPauses(records, clock).set(ISSUER, START + 5000);
     const text = JSON.stringify({ issuer: ISSUER, pausedUntil: START + 5000 });
-    const put = [expect.stringMatching(/^pause-[0-9a-f]{1,8}$/), text, { now: START, expiresAt: START + 5000 }];
+    const put = [expect.stringMatching(/^pause-[0-9a-f]{1,72}$/), text, { now: START, expiresAt: START + 5000 }];
     expect(puts).toEqual([put, put]);
     expect(taken).toEqual([put[0]]);
   });
@@ -114,57 +114,92 @@ describe("a pause", () => {
 
 describe("the load of an issuer", () => {
   const START = 1_000_000;
+  const LIMITS = { perIssuer: 2, mostWaiting: 20, everyMs: 24 * 60 * MINUTE };
 
-  it("has so many refreshes at once, and others wait for a moment, or for the distance of two", async () => {
-    const { clock } = clockAt(START);
-    const loads = new IssuerLoads(undefined, clock, 2);
+  /** Does so many refreshes, one after the other. @returns for each one until when the issuer is paused, 0 if it is not */
+  async function run(loads: IssuerLoads, count: number, outcome: IssuerOutcome): Promise<number[]> {
+    const pauses: number[] = [];
+    for (let nth = 0; nth < count; nth++)
+      await loads.run(ISSUER, async (pause) => {
+        pauses.push(pause?.pausedUntil ?? 0);
+        return outcome;
+      });
+    return pauses;
+  }
+
+  /** How many of so many refreshes are in flight at once, and how many are set aside. */
+  async function inFlight(loads: IssuerLoads, count: number) {
+    const counts = { active: 0, aside: 0 };
     let end = () => {};
-    const held = new Promise<void>((resolve) => (end = resolve));
-    const first = loads.during(ISSUER, () => held);
-    expect(await loads.laterTurn(ISSUER, 10)).toBeUndefined();
-    const second = loads.during(ISSUER, () => held);
-    expect(await loads.laterTurn(ISSUER, 10)).toEqual({ at: START + 250 });
-    expect(await loads.laterTurn(ISSUER, 900)).toEqual({ at: START + 900 });
-    expect(await loads.laterTurn("https://other.example", 10)).toBeUndefined();
+    const held = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const all = Array.from({ length: count }, () =>
+      loads.run(ISSUER, async (pause) => {
+        counts[pause === undefined ? "active" : "aside"]++;
+        await held;
+        return undefined;
+      }),
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+    const seen = { ...counts };
     end();
-    await Promise.all([first, second]);
-    expect(await loads.laterTurn(ISSUER, 10)).toBeUndefined();
+    await Promise.all(all);
+    return seen;
+  }
+
+  it("has so many refreshes at once, one while all fail, and few wait for that", async () => {
+    const loads = new IssuerLoads(undefined, systemClock, LIMITS);
+    expect(await inFlight(loads, 22)).toEqual({ active: 2, aside: 0 });
+    expect(await inFlight(loads, 25)).toEqual({ active: 2, aside: 3 });
+    await run(loads, 3, busy());
+    expect(await inFlight(loads, 15)).toEqual({ active: 1, aside: 4 });
+    await run(loads, 1, "answered");
+    expect(await inFlight(loads, 15)).toEqual({ active: 2, aside: 0 });
   });
 
-  it("has none before its Retry-After has passed, and then not all at once", async () => {
+  it("has none before its Retry-After has passed", async () => {
     const { clock, move } = clockAt(START);
-    const loads = new IssuerLoads(undefined, clock, 2);
-    const why = busy(10);
-    await expect(loads.during(ISSUER, () => Promise.reject(why))).rejects.toBe(why);
-    expect(await loads.laterTurn(ISSUER, 100)).toEqual({ at: START + 10_100, why });
-    expect(await loads.laterTurn(ISSUER, 100)).toEqual({ at: START + 10_200, why });
-    // A shorter one does not end it sooner.
-    await expect(loads.during(ISSUER, () => Promise.reject(busy(1)))).rejects.toThrow("busy");
+    const loads = new IssuerLoads(undefined, clock, LIMITS);
+    expect(await run(loads, 3, busy(10))).toEqual([0, START + 10_000, START + 10_000]);
     move(9999);
-    expect((await loads.laterTurn(ISSUER, 100))?.at).toBe(START + 10_300);
+    expect(await run(loads, 1, busy(1))).toEqual([START + 10_000]);
     move(1);
-    expect(await loads.laterTurn(ISSUER, 100)).toBeUndefined();
+    expect(await run(loads, 1, undefined)).toEqual([0]);
   });
 
-  it("is not paused by an error without a time, or by a bug", async () => {
-    const loads = new IssuerLoads(undefined, systemClock, 1);
-    for (const error of [busy(), new Error("x")]) {
-      await expect(loads.during(ISSUER, () => Promise.reject(error))).rejects.toBe(error);
-      expect(await loads.laterTurn(ISSUER, 10)).toBeUndefined();
+  it("has one now and then after 30 failures, until one succeeds", async () => {
+    const { clock, move } = clockAt(START);
+    const loads = new IssuerLoads(undefined, clock, LIMITS);
+    expect(await run(loads, 31, busy())).toEqual([...Array.from({ length: 30 }, () => 0), START + 1000]);
+    for (const seconds of [1, 2, 4, 8, 16, 32, 64, 86.4, 86.4]) {
+      move(seconds * 1000 - 1);
+      expect(await run(loads, 1, busy())).not.toEqual([0]);
+      move(1);
+      expect(await run(loads, 1, busy())).toEqual([0]);
     }
+    move(86_400);
+    expect(await run(loads, 1, "answered")).toEqual([0]);
+    expect(await run(loads, 2, busy())).toEqual([0, 0]);
+  });
+
+  it("is not that of a login that fails by itself", async () => {
+    const loads = new IssuerLoads(undefined, systemClock, LIMITS);
+    const own = new AgentAuthError("invalid_request", "own", { class: "remote" });
+    expect(await run(loads, 40, own)).toEqual(Array.from({ length: 40 }, () => 0));
+    await expect(loads.run(ISSUER, () => Promise.reject(own))).rejects.toBe(own);
   });
 
   it("learns what other workers were answered, at most every two seconds", async () => {
     const { clock, move } = clockAt(START);
     const records = memoryRecords();
-    const [one, other] = [1, 2].map(() => new IssuerLoads(records, clock, 1));
-    expect(await one?.laterTurn(ISSUER, 100)).toBeUndefined();
-    await other?.during(ISSUER, () => Promise.reject(busy(60))).catch(() => undefined);
+    const [one, other] = [1, 2].map(() => new IssuerLoads(records, clock, LIMITS));
+    if (!one || !other) throw new TypeError("two are needed");
+    expect(await run(one, 1, undefined)).toEqual([0]);
+    await run(other, 1, busy(60));
     move(1999);
-    expect(await one?.laterTurn(ISSUER, 100)).toBeUndefined();
+    expect(await run(one, 1, undefined)).toEqual([0]);
     move(1);
-    const later = await one?.laterTurn(ISSUER, 100);
-    expect(later?.at).toBe(START + 60_100);
-    expect(later?.why).toMatchObject({ message: '"https://as.example" asked another worker to wait; 58 s are left' });
+    expect(await run(one, 1, undefined)).toEqual([START + 60_000]);
   });
 });

@@ -3,31 +3,45 @@ import { AgentAuthError } from "../../src/errors.js";
 import { AgentClient } from "../../src/oauth/agent.js";
 import { type KeepAliveOptions, type KeepAliveResult, keepAlive } from "../../src/oauth/keep-alive.js";
 import type { Grant } from "../../src/oauth/model/grant.js";
+import type { GrantStore } from "../../src/oauth/model/grant-store.js";
 import { Secret } from "../../src/redact.js";
-import { grantStore } from "../../src/store/driver/grant-store.js";
+import { grantStore, openGrantStore } from "../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../src/store/driver/memory-driver.js";
 import { memoryStore } from "../../src/store/memory.js";
 import { madeGrant } from "../helpers/grant.js";
 import { heldError } from "../helpers/told.js";
-import { TestTime } from "../store/driver/support.js";
+import { faulty, TestTime } from "../store/driver/support.js";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+const NONE_OVERDUE = { count: 0, oldest: null, by_issuer: {} };
+
+interface FleetOptions {
+  store?: GrantStore;
+  ageMs?: number;
+  issuers?: number;
+}
+
+/** A store in an engine, both of which have the time of the test. */
+function engineStore(time: TestTime): GrantStore {
+  return openGrantStore(faulty(memoryDriver({ clock: time })), { seal: "none" }, { clock: time.process() });
+}
 
 /** Workers over one store and one issuer, whose time a test moves. */
-function fleet(logins: number, { store = memoryStore(), ageMs = 0, issuers = 1 } = {}) {
+function fleet(logins: number, { store: given, ageMs = 0, issuers = 1 }: FleetOptions = {}) {
   const time = new TestTime();
+  const store = given ?? engineStore(time);
   const start = time.epoch();
   /** When each login was refreshed, by its name. */
   const refreshes = new Map<string, number[]>();
   const requests: number[] = [];
-  const issuer = { answer: undefined as (() => Response) | undefined };
+  const issuer = { answer: undefined as ((name: string) => Response | Promise<Response> | undefined) | undefined };
   const fetch = async (input: string | URL | Request, init?: RequestInit) => {
     requests.push(time.epoch());
-    const special = issuer.answer?.();
-    if (special !== undefined) return special;
     const name = new URLSearchParams(await new Request(input, init).text()).get("refresh_token")?.split(".")[0] ?? "";
+    const special = await issuer.answer?.(name);
+    if (special !== undefined) return special;
     const all = refreshes.get(name) ?? [];
     refreshes.set(name, [...all, time.epoch()]);
     const nth = all.length + 1;
@@ -59,7 +73,7 @@ function fleet(logins: number, { store = memoryStore(), ageMs = 0, issuers = 1 }
     await time.advance(HOUR);
     return kept;
   };
-  return { time, start, store, refreshes, requests, issuer, results, grantOf, fill, worker, once };
+  return { time, start, store, refreshes, requests, issuer, results, grantOf, fill, worker, once, name };
 }
 
 /** The most requests in one minute. */
@@ -99,6 +113,52 @@ it.each([
   120_000,
 );
 
+const FAILURES: Record<string, (time: TestTime) => Promise<Response>> = {
+  "answer 503": async () => new Response("", { status: 503 }),
+  hang: async (time) => {
+    await time.process().sleep(30_000, new AbortController().signal);
+    throw new DOMException("The operation was aborted due to timeout", "TimeoutError");
+  },
+  refuse: async () => {
+    throw new TypeError("fetch failed", { cause: Object.assign(new Error("no"), { code: "ECONNREFUSED" }) });
+  },
+  drop: async () => {
+    throw new TypeError("fetch failed", { cause: Object.assign(new Error("no"), { code: "ECONNRESET" }) });
+  },
+};
+const LOGINS = 300;
+
+it.each([...[0, 5, 12, 50, 90].map((percent) => [percent, "fail in each way", 1] as const), [50, "hang", 2] as const])(
+  "of 300 logins, %i percent of which are at issuers that %s, refreshes each healthy one in each period by %i workers",
+  async (percent, how, count) => {
+    const issuers = 30;
+    const { time, start, refreshes, issuer, requests, fill, worker, name } = fleet(LOGINS, { issuers });
+    await fill();
+    const ways = FAILURES[how] ? [FAILURES[how]] : Object.values(FAILURES);
+    const failing = new Map<string, (time: TestTime) => Promise<Response>>();
+    for (let nth = 0; nth < LOGINS; nth++) {
+      const [at, way] = [nth % issuers, ways[(nth % issuers) % ways.length]];
+      if (way && at < (percent * issuers) / 100) failing.set(name(nth), way);
+    }
+    issuer.answer = (login) => failing.get(login)?.(time);
+    const workers = Array.from({ length: count }, () => worker({ every: "2h" }));
+    await time.advance(4.5 * HOUR);
+    for (const { end } of workers) end.abort();
+    await time.advance(MINUTE);
+    const reports = await Promise.all(workers.map(({ kept }) => kept));
+    expect(refreshes.size).toBe(LOGINS - failing.size);
+    const gaps = [...refreshes.values()].flatMap((all) => all.map((at, nth) => at - (all[nth - 1] ?? start)));
+    const last = [...refreshes.values()].map((all) => start + 4.5 * HOUR - (all.at(-1) ?? start));
+    expect(Math.max(...gaps, ...last)).toBeLessThanOrEqual(2 * HOUR);
+    expect(Math.min(...gaps)).toBeGreaterThan(0.99 * HOUR);
+    for (const { overdue } of reports) expect(overdue.count).toBe(failing.size);
+    if (percent === 0) expect(busiest(requests)).toBeLessThanOrEqual(10);
+    // A minute, two, four, … up to half an hour, for which an issuer that fails is left alone.
+    expect(requests.length).toBeLessThan(3.5 * LOGINS + count * 13 * failing.size);
+  },
+  120_000,
+);
+
 it("keeps the Retry-After of an issuer, and asks another one meanwhile", async () => {
   const { time, start, requests, refreshes, issuer, results, fill, worker } = fleet(20, { ageMs: DAY, issuers: 2 });
   await fill();
@@ -108,28 +168,29 @@ it("keeps the Retry-After of an issuer, and asks another one meanwhile", async (
   };
   const { end, kept } = worker({ every: "12h" });
   await time.advance(9 * MINUTE);
-  const refused = results.find(({ outcome }) => outcome === "failed");
+  const refused = results.find(({ outcome }) => outcome === "overdue");
   expect(refused).toMatchObject({ error: { retryAfter: 600 } });
-  expect(results.filter((one) => one.issuer === refused?.issuer)).toHaveLength(1);
+  expect(results.filter((one) => one.issuer === refused?.issuer)).toHaveLength(10);
   expect(refreshes.size).toBe(10);
   await time.advance(HOUR);
   end.abort();
-  expect(await kept).toEqual({ refreshed: 20, needs_login: 0, failed: 1 });
+  expect(await kept).toEqual({ refreshed: 20, needs_login: 0, overdue: NONE_OVERDUE });
   expect(Math.min(...requests.filter((at) => at > start + 9 * MINUTE))).toBeGreaterThanOrEqual(start + 10 * MINUTE);
 });
 
 it.each([
-  ["by a store of one machine", memoryStore],
-  ["by an engine", () => grantStore(memoryDriver(), { seal: "none" })],
-])("shares the Retry-After of an issuer with the other workers %s", async (_, open) => {
-  const { time, start, requests, issuer, results, fill, worker } = fleet(40, { store: open(), ageMs: DAY });
+  ["by a store of one machine", { store: memoryStore() }, 80],
+  ["by an engine", {}, 40],
+])("shares the Retry-After of an issuer with the other workers %s", async (_, options, overdue) => {
+  const { time, start, requests, issuer, results, fill, worker } = fleet(40, { ...options, ageMs: DAY });
   await fill();
   const paused = { error: "temporarily_unavailable" };
   issuer.answer = () => Response.json(paused, { status: 503, headers: { "retry-after": "600" } });
   const workers = [0.1, 0.9].map((share) => worker({ every: "12h", perIssuer: 1 }, () => share));
   await time.advance(9 * MINUTE);
   expect(requests).toHaveLength(1);
-  expect(results).toHaveLength(1);
+  // Each process counts for itself what it has planned in its memory.
+  expect(results).toHaveLength(overdue);
   issuer.answer = undefined;
   // A worker that starts now has been answered nothing.
   workers.push(worker({ every: "12h", perIssuer: 1 }));
@@ -163,11 +224,14 @@ it("once says that the issuer asked another worker to wait", async () => {
   const { issuer, requests, results, fill, once } = fleet(3, { ageMs: DAY });
   await fill();
   issuer.answer = () => new Response("", { status: 429, headers: { "retry-after": "86400" } });
-  expect(await once({ every: "12h", perIssuer: 1 })).toMatchObject({ failed: 3 });
-  expect(await once({ every: "12h", perIssuer: 1 })).toMatchObject({ failed: 3 });
-  // A pause of a day is kept by others for an hour.
-  expect(requests).toHaveLength(2);
-  expect(results).toHaveLength(6);
+  for (let runs = 0; runs < 2; runs++) {
+    const { overdue } = await once({ every: "12h", perIssuer: 1 });
+    expect(overdue).toEqual({ count: 3, oldest: "2029-12-31T00:00:00.000Z", by_issuer: { "https://as0.example": 3 } });
+  }
+  expect(requests).toHaveLength(1);
+  expect(results.map(({ outcome, error }) => [outcome, error?.retryAfter])).toEqual(
+    Array.from({ length: 3 }, () => ["overdue", 86400]),
+  );
 });
 
 it("once refreshes what is due, of each tenant, and says what could not be refreshed", async () => {
@@ -193,11 +257,11 @@ it("once refreshes what is due, of each tenant, and says what could not be refre
   expect(await once({ tenants, concurrency: 1 })).toEqual({
     refreshed: 1,
     needs_login: 1,
-    failed: 0,
+    overdue: NONE_OVERDUE,
   });
   expect(results.map(({ tenant }) => tenant).sort()).toEqual(["one", "other"]);
   expect(refreshes.size).toBe(1);
-  expect(await once({ tenants })).toEqual({ refreshed: 0, needs_login: 0, failed: 0 });
+  expect(await once({ tenants })).toEqual({ refreshed: 0, needs_login: 0, overdue: NONE_OVERDUE });
 });
 
 it("revokes what could not be revoked before, once in each pass, at an issuer that answers", async () => {
@@ -232,7 +296,28 @@ it("ends with an error of a store that does not list what is to be revoked, unle
   const { end, kept } = worker({ once: true });
   onList = () => end.abort();
   await time.advance(MINUTE);
-  expect(await kept).toEqual({ refreshed: 0, needs_login: 0, failed: 0 });
+  expect(await kept).toEqual({ refreshed: 0, needs_login: 0, overdue: NONE_OVERDUE });
+});
+
+it.each([
+  ["without an end", undefined, 5],
+  ["until its access token ends", 3 * HOUR, 185],
+])("tries a login whose refresh was lost again after a pause, or, %s", async (_, expiresMs, minutes) => {
+  const { time, start, store, requests, refreshes, issuer, grantOf, worker } = fleet(0, { ageMs: DAY });
+  const { tokens } = grantOf(1);
+  const expiresAt = expiresMs === undefined ? undefined : start + expiresMs;
+  await store.save({ ...grantOf(1), tokens: { ...tokens, expiresAt } }, undefined);
+  issuer.answer = () => FAILURES["drop"]?.(time);
+  const { end, kept } = worker({ every: "24h" });
+  await time.advance(MINUTE);
+  issuer.answer = undefined;
+  const sent = requests.length;
+  await time.advance((minutes - 2) * MINUTE - (expiresMs === undefined ? 2 * MINUTE : 5 * MINUTE));
+  if (expiresMs !== undefined) expect(requests).toHaveLength(sent);
+  await time.advance(10 * MINUTE);
+  expect(refreshes.get("login1")).toHaveLength(1);
+  end.abort();
+  expect(await kept).toMatchObject({ refreshed: 1, overdue: NONE_OVERDUE });
 });
 
 it("does not count the refresh as a use", async () => {
@@ -272,9 +357,9 @@ it.each([
   [{ perIssuer: 1.5 }, /^perIssuer must be a whole number above 0$/],
   [{ tenants: () => ["acme"] }, /has no tenants/],
 ])("refuses %o", async (options, message) => {
-  await expect(fleet(0).once(options)).rejects.toThrow(message);
+  await expect(fleet(0, { store: memoryStore() }).once(options)).rejects.toThrow(message);
 });
 
 it.each([{ jitter: 0.1 }, { jitter: 0.9 }, { concurrency: 1 }, { perIssuer: 1 }])("takes %o", async (options) => {
-  expect(await fleet(0).once(options)).toEqual({ refreshed: 0, needs_login: 0, failed: 0 });
+  expect(await fleet(0).once(options)).toEqual({ refreshed: 0, needs_login: 0, overdue: NONE_OVERDUE });
 });

@@ -50,6 +50,16 @@ async function record<N extends EventName>(type: N, fields: EventFields<N>) {
 const SERVER = { "server.address": "mcp.example", "server.port": 443 };
 
 describe("an event", () => {
+  it("that has a number of logins sets a gauge", async () => {
+    const issuer = "https://as.example";
+    expect(await record("overdue", { issuer, logins: 7 })).toEqual({
+      metrics: [
+        { name: "agentauth.overdue.logins", unit: "{login}", value: 7, attributes: { "agentauth.issuer": issuer } },
+      ],
+      spans: [],
+    });
+  });
+
   it("that takes no time is counted, with what has few values", async () => {
     const fields = { source: "stored", issuer: "https://as.example", server: "https://mcp.example" } as const;
     const attributes = { "agentauth.source": "stored", "agentauth.issuer": "https://as.example" };

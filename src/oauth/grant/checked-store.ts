@@ -41,8 +41,8 @@ export function checkedStore(store: GrantStore, events: Events): GrantStore {
       return grant;
     },
     save: (grant, expected) => observed("save", () => store.save(grant, expected)),
-    reserve: async (key) => {
-      const reservation = await observed("reserve", () => store.reserve(key));
+    reserve: async (key, dueAt) => {
+      const reservation = await observed("reserve", () => store.reserve(key, dueAt));
       return {
         save: (grant, expected) => observed("save", () => reservation.save(grant, expected)),
         release: () => reservation.release(),
@@ -64,6 +64,7 @@ export function checkedStore(store: GrantStore, events: Events): GrantStore {
     lease: (name, work, options) => observeLease(store, events, { name, work, options }),
     ...(shortLived && { shortLived }),
     ...(unrevoked && { unrevoked }),
+    ...(store.due && { due: store.due }),
     ...(store.health && { health: store.health.bind(store) }),
     ...(ofTenant && { for: (partition) => checkedStore(ofTenant(partition), events) }),
   };

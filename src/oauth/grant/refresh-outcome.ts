@@ -183,10 +183,10 @@ export interface RefreshEnd {
 export function observeRefresh<T extends RefreshEnd>(
   events: Events,
   { issuer, server }: Grant,
-  { isRefused, isForced, isUnused }: { isRefused: boolean; isForced: boolean; isUnused?: boolean },
+  { isRefused, isForced, dueAt }: { isRefused: boolean; isForced: boolean; dueAt?: number },
   work: () => Promise<T>,
 ): Promise<T> {
-  const trigger = isUnused ? "keep_alive" : isRefused ? "unauthorized" : isForced ? "requested" : "expired";
+  const trigger = dueAt !== undefined ? "keep_alive" : isRefused ? "unauthorized" : isForced ? "requested" : "expired";
   const about = { trigger, grant: "refresh_token", issuer, server: serverOriginOf(server) } as const;
   return observe(events, "refresh", work, (end): RefreshFields | undefined => {
     if ("error" in end) return { ...describeFailure(end.error), ...about };

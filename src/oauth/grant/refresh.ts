@@ -35,8 +35,8 @@ export interface RefreshContext extends SaveContext, SendContext {
 export interface RefreshReason {
   isRefused: boolean;
   isForced: boolean;
-  /** The login is unused: it is refreshed so that it does not expire. */
-  isUnused?: boolean;
+  /** When the login is due again, if it is unused: it is refreshed so that it does not expire, and without a wait. */
+  dueAt?: number;
 }
 
 /**
@@ -100,7 +100,7 @@ async function refreshOrRead(
         durationMs,
         refreshes: seen,
         once: true,
-        patienceMs: 2 * durationMs,
+        patienceMs: why.dueAt === undefined ? 2 * durationMs : 0,
         signal,
         until: () => readHeldOrNewer(context, seen),
         save: () => saveHeld(context, seen),
@@ -220,7 +220,7 @@ function refreshUnderLease(
 ): Promise<RefreshAttempt> {
   const isValid = () => !why.isRefused && !hasExpired(current.tokens, context.clock.epoch());
   // Reserve disk space first: tokens that cannot be stored must not be requested.
-  return withReservation(context.store, current, async (reservation) => {
+  const work = async (reservation: Reservation): Promise<RefreshAttempt> => {
     if (!why.isForced && isValid() && mayHaveBeenUsed(lease.before)) {
       // A process that died or could not save has sent this refresh token: send it again only when no valid token is
       // left.
@@ -243,7 +243,12 @@ function refreshUnderLease(
     if ("answer" in outcome) {
       const { usedAt = current.tokens.obtainedAt } = current;
       const { client, form } = outcome;
-      const next = { ...mergeAnswer(current, outcome.answer), client, ...form, ...(why.isUnused && { usedAt }) };
+      const next = {
+        ...mergeAnswer(current, outcome.answer),
+        client,
+        ...form,
+        ...(why.dueAt !== undefined && { usedAt }),
+      };
       if (next.tokens.refreshToken?.reveal() !== current.tokens.refreshToken?.reveal()) lease.spend?.();
       const grant = await saveNext(context, reservation, current, next);
       // Not by the generation: after a failover, two processes may have refreshed the same one.
@@ -256,7 +261,8 @@ function refreshUnderLease(
     const lost = describeLoss(outcome.repeated, lease.before, current);
     const { verdict } = outcome;
     return { grant: await handleRefusal(context, reservation, current, verdict, lost), isOwn: false, ended: verdict };
-  });
+  };
+  return withReservation(context.store, current, work, why.dueAt);
 }
 
 /** Stores that the response to a refresh was lost. If that fails, the record of the lease still says so. */
@@ -294,6 +300,10 @@ async function handleRefusal(
     throw loginRequired(current, reason, { cause: verdict });
   }
   const stored = await store.read(current);
-  if (stored && !stored.retired) return stored;
+  if (stored && !stored.retired) {
+    if (!hasSameTokens(stored, current)) return stored;
+    // Only what is beside the tokens was changed.
+    await store.save(retire(stored, reason, clock.epoch()), stored.generation);
+  }
   throw loginRequired(current, stored?.retired?.reason ?? "another process logged out", { cause: verdict });
 }

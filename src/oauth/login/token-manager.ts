@@ -165,9 +165,15 @@ export class TokenManager {
     return (await this.#refreshOnce(seen, { isRefused: false, isForced: true }, signal)).grant;
   }
 
-  /** Refreshes an unused grant, so that it does not expire. @returns whether this process did, and no other one */
-  async keepAlive(seen: Grant): Promise<boolean> {
-    const why = { isRefused: false, isForced: false, isUnused: true };
+  /**
+   * Refreshes an unused grant, so that it does not expire.
+   *
+   * @param dueAt when it is due again, in Unix milliseconds
+   * @returns whether this process did, and no other one
+   * @throws also `lease_busy` if another process is refreshing it
+   */
+  async keepAlive(seen: Grant, dueAt: number, isForced: boolean): Promise<boolean> {
+    const why = { isRefused: false, isForced, dueAt };
     return (await this.#refreshOnce(seen, why, undefined)).source === "refreshed";
   }
 

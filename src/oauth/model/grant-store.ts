@@ -1,5 +1,6 @@
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
 import type { ConnectionPage, ConnectionQuery } from "./connection.js";
+import type { DueLogins } from "./due-logins.js";
 import type { ClientRecord, Grant, GrantKey } from "./grant.js";
 import type { Lease, LeaseOptions } from "./lease.js";
 
@@ -53,8 +54,12 @@ export interface GrantStore extends BindingStore {
    * @returns false if another generation is stored; nothing is changed then
    */
   save(grant: Grant, expected: number | undefined): Promise<boolean>;
-  /** Reserves disk space for a save, or throws. */
-  reserve(key: GrantKey): Promise<Reservation>;
+  /**
+   * Reserves disk space for a save, or throws.
+   *
+   * @param dueAt when keepAlive refreshes the saved tokens, for a store that has {@link GrantStore.due}
+   */
+  reserve(key: GrantKey, dueAt?: number): Promise<Reservation>;
   /** Removes a grant, if there is one. */
   remove(key: GrantKey): Promise<void>;
   /**
@@ -92,6 +97,8 @@ export interface GrantStore extends BindingStore {
   for?(partition: { readonly tenant: string }): GrantStore;
   /** The removed logins that are still to be revoked. Optional: without it a revocation that failed is not tried again. */
   readonly unrevoked?: UnrevokedLogins | undefined;
+  /** The logins by the times when `keepAlive` refreshes them. Optional: without it, that reads all logins. */
+  readonly due?: DueLogins | undefined;
   /** What speaks against using the store. Optional: a store without it can be used if it can be read. */
   health?(options?: { signal?: AbortSignal | undefined }): Promise<StoreHealth>;
   /** Where the data is stored, as text for the user. */
@@ -115,8 +122,9 @@ export async function withReservation<T>(
   store: GrantStore,
   key: GrantKey,
   work: (reservation: Reservation) => Promise<T>,
+  dueAt?: number,
 ): Promise<T> {
-  const reservation = await store.reserve(key);
+  const reservation = await store.reserve(key, dueAt);
   try {
     return await work(reservation);
   } finally {

@@ -31,6 +31,8 @@ export interface GrantSummary extends Pick<Grant, "profile" | "server" | "accoun
   /** What a refresh can do: nothing as there is no refresh token (`none`), or nothing any more (`refused`). */
   readonly renewal: Renewal;
   readonly reason: string | undefined;
+  /** How often keepAlive has failed to refresh these tokens. */
+  readonly failures?: number | undefined;
 }
 
 const RENEWALS = ["possible", "lost", "refused", "none"] as const;
@@ -98,7 +100,7 @@ const SUMMARY: Readers<Omit<GrantSummary, "renewal">> = {
   ...readEach(readString, "profile", "server", "issuer"),
   ...readEach(readOptional, "account", "scope", "reason"),
   ...readEach(readCount, "signedInAt", "obtainedAt", "usedAt"),
-  expiresAt: readNumber,
+  ...readEach(readNumber, "expiresAt", "failures"),
 };
 
 export function encodeSummary(summary: GrantSummary): string {

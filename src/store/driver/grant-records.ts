@@ -2,11 +2,21 @@ import type { AgentAuthError } from "../../errors.js";
 import { Lru } from "../../http/lru.js";
 import { CodecError, decodeGrant, encodeGrant } from "../../oauth/model/codec.js";
 import type { ConnectionPage, ConnectionQuery } from "../../oauth/model/connection.js";
-import type { Grant, GrantKey } from "../../oauth/model/grant.js";
+import { canBeKept, type DueLogin, type DueLogins } from "../../oauth/model/due-logins.js";
+import { type Grant, type GrantKey, hasSameTokens } from "../../oauth/model/grant.js";
 import { type GrantFilter, matchesFilter, type Reservation } from "../../oauth/model/grant-store.js";
-import { connectionOf, decodeSummary, matchesQuery, pageLimitOf, readUsable } from "../../oauth/model/grant-summary.js";
+import {
+  connectionOf,
+  decodeSummary,
+  encodeSummary,
+  markOf,
+  matchesQuery,
+  pageLimitOf,
+  readUsable,
+  summaryOf,
+} from "../../oauth/model/grant-summary.js";
 import { isUnanswered } from "./bounded-driver.js";
-import type { RecordKey, StoredRecord } from "./driver.js";
+import type { PutOptions, RecordKey, StoredRecord } from "./driver.js";
 import { type NearGrants, NewestGrants } from "./remembered-grants.js";
 import { type EngineClock, onClock, type StoreClock, timesOnClock } from "./store-clock.js";
 import { besideGrant, grantTags, isSameRecord, type TenantRecords } from "./tenant-records.js";
@@ -27,6 +37,8 @@ export class GrantRecords {
   /** What was decoded last, by the stored text: an engine that lost writes may use a version twice. */
   readonly #decoded = new Lru<{ value: string; grant: Grant }>(MAX_DECODED);
 
+  /** As {@link GrantStore.due}; only the summaries are opened. */
+  readonly due: DueLogins;
   readonly #keys = new Lru<RecordKey>(MAX_KEYS);
 
   /** @param engine what is the same for all tenants */
@@ -39,6 +51,11 @@ export class GrantRecords {
     this.#engineClock = engineClock;
     this.#near = near;
     this.#newest = new NewestGrants(clock);
+    this.due = {
+      next: (until, limit) => this.#nextDue(until, limit),
+      plan: (login, dueAt, failures) => this.#plan(login, dueAt, failures),
+      failing: () => this.#failing(),
+    };
   }
 
   async key(grantKey: GrantKey): Promise<RecordKey> {
@@ -72,10 +89,10 @@ export class GrantRecords {
 
   async save(grant: Grant, expected: number | undefined): Promise<boolean> {
     const key = await this.key(grant);
-    return this.#saveOver(key, grant, expected, await this.#records.driver.get(key), new Set());
+    return this.#saveOver(key, grant, expected, await this.#records.driver.get(key));
   }
 
-  async reserve(grantKey: GrantKey): Promise<Reservation> {
+  async reserve(grantKey: GrantKey, dueAt?: number): Promise<Reservation> {
     const key = await this.key(grantKey);
     const { driver } = this.#records;
     const before = await (driver.touch ? driver.touch(key) : driver.get(key));
@@ -86,7 +103,7 @@ export class GrantRecords {
         // A save whose answer was lost.
         if (stored && tries.has(stored.value)) return true;
         // The grant of another login may have the same generation.
-        return isSameRecord(stored, before) && this.#saveOver(key, grant, expected, stored, tries);
+        return isSameRecord(stored, before) && this.#saveOver(key, grant, expected, stored, { tries, dueAt });
       },
       release: async () => {},
     };
@@ -136,6 +153,49 @@ export class GrantRecords {
     }
   }
 
+  async #nextDue(until: number, limit: number): ReturnType<DueLogins["next"]> {
+    const aheadMs = await this.#engineClock.aheadMs();
+    // Those that cannot be read must not hide the others.
+    for (let most = limit; ; most *= 2) {
+      const { items, total } = await this.#records.due("grant", Math.floor(until - aheadMs), {
+        limit: most,
+        valueLength: MOST_SUMMARIES,
+      });
+      const logins = await this.#dueLogins(items, aheadMs);
+      if (logins.length >= limit || items.length < most) return { items: logins.slice(0, limit), total };
+    }
+  }
+
+  async *#failing(): AsyncGenerator<DueLogin[]> {
+    const tags = await this.#tagsOf({ isFailing: true });
+    for await (const { items } of this.#records.pages("grant", { tags, valueLength: MOST_SUMMARIES }))
+      yield this.#dueLogins(items, await this.#engineClock.aheadMs());
+  }
+
+  async #dueLogins(records: readonly StoredRecord[], aheadMs: number): Promise<DueLogin[]> {
+    const logins = await Promise.all(
+      records.map(async (record) => {
+        const summary = await readUsable(() => this.#records.decodeSummary(record, decodeSummary));
+        if (summary === undefined) return [];
+        const { profile, server, account = null, issuer, failures = 0 } = summary;
+        const dueAt = (record.dueAt ?? summary.obtainedAt) + aheadMs;
+        return [{ profile, server, account, issuer, obtainedAt: summary.obtainedAt + aheadMs, dueAt, failures }];
+      }),
+    );
+    return logins.flat();
+  }
+
+  async #plan({ account, obtainedAt, ...login }: DueLogin, dueAt: number, failures: number): Promise<boolean> {
+    const aheadMs = await this.#engineClock.aheadMs();
+    const record = await this.#records.driver.get(await this.key({ ...login, account: account ?? undefined }));
+    const summary = record && (await this.#records.decodeSummary(record, decodeSummary));
+    if (record === undefined || summary?.obtainedAt !== obtainedAt - aheadMs) return false;
+    if ((summary.failures ?? 0) !== login.failures) return false;
+    const tags = await this.#tagsOf({ ...summary, state: markOf(summary), isFailing: failures > 0 });
+    const options = { tags, dueAt: Math.floor(dueAt - aheadMs) };
+    return this.#records.replaceSummary(record, encodeSummary({ ...summary, failures }), options);
+  }
+
   /** The newest grant: the stored one, or one that this process saved and the engine has lost, which is put back. */
   async #current(key: RecordKey): Promise<Grant | undefined> {
     for (let repairs = 0; ; repairs++) {
@@ -168,7 +228,7 @@ export class GrantRecords {
     grant: Grant,
     expected: number | undefined,
     before: StoredRecord | undefined,
-    tries: Set<string>,
+    { tries, dueAt }: { tries?: Set<string>; dueAt?: number | undefined } = {},
   ): Promise<boolean> {
     // An unreadable grant is not replaced.
     const stored = before && (await this.#decode(before));
@@ -176,9 +236,11 @@ export class GrantRecords {
     if (grant.generation <= (expected ?? -1)) {
       throw new RangeError("a generation must be higher than the one it replaces");
     }
-    const there = onClock(grant, -(await this.#engineClock.aheadMs()));
+    const aheadMs = await this.#engineClock.aheadMs();
+    const there = onClock(grant, -aheadMs);
+    const options = { tries, dueAt: dueAfter(there, stored, dueAt && Math.floor(dueAt - aheadMs)) };
     const text = encodeGrant(there, stored && before && (await this.#records.open(key, before.value)));
-    if (!(await this.#records.write(key, text, before, { tries, ...(await this.#beside(there)) }))) return false;
+    if (!(await this.#records.write(key, text, before, { ...options, ...(await this.#beside(there)) }))) return false;
     this.#near?.drop(key.id);
     this.#newest.remember(key.id, there);
     return true;
@@ -213,13 +275,21 @@ export class GrantRecords {
     this.#near?.drop(id);
   }
 
-  #tagsOf(query: ConnectionQuery): Promise<Record<string, string>> {
+  #tagsOf(query: Parameters<typeof grantTags>[1]): Promise<Record<string, string>> {
     return grantTags((...parts) => this.#records.name(...parts), query);
   }
 
   #beside(grant: Grant) {
     return besideGrant((...parts) => this.#records.name(...parts), grant);
   }
+}
+
+/** When a saved grant is due: never, when it was planned, as before, or, if it is new, at once. */
+function dueAfter(grant: Grant, before: Grant | undefined, plannedAt: number | undefined): PutOptions["dueAt"] {
+  const isKept = (one: Grant) => canBeKept(connectionOf(summaryOf(one), 0));
+  if (!isKept(grant)) return null;
+  if (before === undefined || !isKept(before)) return Math.floor(grant.tokens.obtainedAt);
+  return hasSameTokens(grant, before) ? undefined : plannedAt;
 }
 
 /** A name for each key, by the lengths of its parts; JSON would take longer. */

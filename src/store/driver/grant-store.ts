@@ -126,9 +126,9 @@ function tenantStore(engine: Engine, tenant: string): GrantStore {
       await engine.check();
       return grants.save(grant, expected);
     },
-    reserve: async (key) => {
+    reserve: async (key, dueAt) => {
       await engine.check();
-      return grants.reserve(key);
+      return grants.reserve(key, dueAt);
     },
     remove: (key) => grants.remove(key),
     list: (filter = {}, onUnusable = () => {}) => grants.list(filter, onUnusable),
@@ -137,6 +137,7 @@ function tenantStore(engine: Engine, tenant: string): GrantStore {
     ...bindingRecords(own),
     shortLived: shortLivedRecords(own),
     unrevoked: unrevokedRecords(own),
+    due: grants.due,
     lease: async (name, work, leaseOptions) => {
       const { refreshes, grant = refreshes } = leaseOptions;
       const informed = async (lease: Lease) => {

@@ -154,6 +154,19 @@ export class TenantRecords {
     }
   }
 
+  /** Stores another summary of a record, whose text stays. @returns false if another process has changed it */
+  async replaceSummary({ key, version, value }: StoredRecord, summary: string, options: PutOptions): Promise<boolean> {
+    const sealed = await (await this.#place).cipher.seal(summary, summaryName(key));
+    return (await this.driver.put(key, joinSummary(sealed, splitSummary(value).value), version, options)) !== undefined;
+  }
+
+  /** The records of a kind that are due until then, the first ones first. */
+  async due(kind: RecordKind, dueUntil: number, page: Parameters<StoreDriver["scan"]>[1]) {
+    const { partition } = await this.#place;
+    const { items, total = 0 } = await this.driver.scan({ kind, partition, dueUntil }, page);
+    return { items, total };
+  }
+
   async scan(kind: RecordKind, tags?: Readonly<Record<string, string>>): Promise<StoredRecord[]> {
     const found: StoredRecord[] = [];
     for await (const { items } of this.pages(kind, { tags })) found.push(...items);
@@ -245,8 +258,11 @@ export async function sealRecord(
 ): Promise<string> {
   const value = await cipher.seal(text, sealedName(key));
   if (summary === undefined) return value;
-  const sealed = await cipher.seal(summary, summaryName(key));
-  return `${sealed.length}:${sealed}${value}`;
+  return joinSummary(await cipher.seal(summary, summaryName(key)), value);
+}
+
+function joinSummary(summary: string, value: string): string {
+  return `${summary.length}:${summary}${value}`;
 }
 
 /** The sealed parts of what {@link sealRecord} made. No record without a summary begins with digits and a colon. */
@@ -275,7 +291,7 @@ export async function besideGrant(
  */
 export async function grantTags(
   nameOf: (...parts: string[]) => Promise<string>,
-  { profile, server, issuer, state }: GrantFilter & Pick<ConnectionQuery, "state">,
+  { profile, server, issuer, state, isFailing }: GrantFilter & Pick<ConnectionQuery, "state"> & { isFailing?: boolean },
 ): Promise<Record<string, string>> {
   const tags: Record<string, string> = {};
   if (profile !== undefined) tags["profile"] = await nameOf("tag", "profile", profile);
@@ -283,5 +299,6 @@ export async function grantTags(
   if (profile !== undefined && server !== undefined) tags["login"] = await nameOf("tag", "login", profile, server);
   if (issuer !== undefined) tags["issuer"] = await nameOf("tag", "issuer", issuer);
   if (state === "needs_login" || state === "lost_refresh") tags["state"] = await nameOf("tag", "state", state);
+  if (isFailing) tags["failing"] = await nameOf("tag", "failing");
   return tags;
 }

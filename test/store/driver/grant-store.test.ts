@@ -10,7 +10,7 @@ import { splitSummary } from "../../../src/store/driver/tenant-records.js";
 import type { RecordCipher, Sealing } from "../../../src/store/seal/sealing.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
 import { heldError } from "../../helpers/told.js";
-import { testEnvelope, testRing } from "../seal/support.js";
+import { key, testEnvelope, testRing } from "../seal/support.js";
 import { failover, faulty, lost, TestTime } from "./support.js";
 
 const KEY = { profile: "default", server: "https://mcp.example/mcp" };
@@ -782,5 +782,89 @@ describe("the check of the engine before a save", () => {
     expect(checks).toBe(2);
     const silent = storeWith(() => Promise.reject(new Error("INFO is forbidden")));
     expect(await silent.save(grant, undefined)).toBe(true);
+  });
+});
+
+describe("the logins by the times when they are due", () => {
+  const NOW = Date.UTC(2030, 0, 1);
+  const refreshToken = new Secret("refresh");
+  const login = (profile: string, obtainedAt: number, over: Partial<Grant> = {}) => {
+    const grant = madeGrant({ profile, ...over });
+    return { ...grant, tokens: { ...grant.tokens, refreshToken, obtainedAt, ...over.tokens } };
+  };
+  const dueOf = async ({ due }: ReturnType<typeof grantStore>, until = NOW, limit = 10) => {
+    const { items, total } = (await due?.next(until, limit)) ?? { items: [], total: -1 };
+    return { total, logins: items.map(({ profile, dueAt, failures }) => [profile, dueAt, failures]) };
+  };
+
+  it("are those with a refresh token, from the oldest one on", async () => {
+    const store = grantStore(memoryDriver(), { seal: testRing() });
+    const { tokens } = madeGrant();
+    await store.save(login("new", NOW - 1), undefined);
+    await store.save(login("old", NOW - 2), undefined);
+    await store.save(login("later", NOW + 1), undefined);
+    await store.save(login("none", NOW, { tokens: { ...tokens, refreshToken: undefined } }), undefined);
+    await store.save(login("refused", NOW, { retired: { at: NOW, reason: "refused" } }), undefined);
+    await store.save(login("machine", NOW, { account: "grant:client_credentials:id" }), undefined);
+    const [old, other] = [
+      ["old", NOW - 2, 0],
+      ["new", NOW - 1, 0],
+    ];
+    expect(await dueOf(store)).toEqual({ total: 2, logins: [old, other] });
+    expect(await dueOf(store, NOW, 1)).toEqual({ total: 2, logins: [old] });
+  });
+
+  it("are due when they were planned, whatever uses them, until they end", async () => {
+    const store = grantStore(memoryDriver(), { seal: testRing() });
+    const grant = login("ann", NOW - 9);
+    await store.save(grant, undefined);
+    const [first] = (await store.due?.next(NOW, 1))?.items ?? [];
+    if (first === undefined) throw new TypeError("it is due");
+    expect(await store.due?.plan(first, NOW - 5, 0)).toBe(true);
+    expect(await dueOf(store)).toEqual({ total: 1, logins: [["ann", NOW - 5, 0]] });
+    await store.save(login("ann", NOW - 4, { generation: 2 }), 1);
+    expect(await dueOf(store)).toEqual({ total: 1, logins: [["ann", NOW - 5, 0]] });
+    // It has been refreshed since.
+    expect(await store.due?.plan(first, NOW - 3, 0)).toBe(false);
+    const reservation = await store.reserve(grant, NOW + 7);
+    await reservation.save(login("ann", NOW - 2, { generation: 3 }), 2);
+    expect(await dueOf(store, NOW + 6)).toEqual({ total: 0, logins: [] });
+    expect(await dueOf(store, NOW + 7)).toEqual({ total: 1, logins: [["ann", NOW + 7, 0]] });
+    const retired = { at: NOW, reason: "refused" };
+    await store.save(login("ann", NOW - 2, { generation: 4, retired }), 3);
+    expect(await dueOf(store, NOW + 9)).toEqual({ total: 0, logins: [] });
+    await store.save(login("ann", NOW - 1, { generation: 5 }), 4);
+    expect(await dueOf(store)).toEqual({ total: 1, logins: [["ann", NOW - 1, 0]] });
+  });
+
+  it("count their failures until they are refreshed, and one of several workers counts each", async () => {
+    const driver = memoryDriver();
+    const store = grantStore(driver, { seal: testRing() });
+    await store.save(login("ann", NOW - 9), undefined);
+    await store.save(login("bob", NOW - 8), undefined);
+    const failing = async () => {
+      const found: unknown[] = [];
+      for await (const part of store.due?.failing() ?? [])
+        found.push(...part.map((one) => [one.profile, one.failures]));
+      return found;
+    };
+    const [ann] = (await store.due?.next(NOW, 1))?.items ?? [];
+    if (ann === undefined) throw new TypeError("it is due");
+    expect(await failing()).toEqual([]);
+    expect(await store.due?.plan(ann, NOW - 7, 1)).toBe(true);
+    expect(await store.due?.plan(ann, NOW - 7, 1)).toBe(false);
+    expect(await failing()).toEqual([["ann", 1]]);
+    expect(await store.read({ ...KEY, profile: "ann" })).toMatchObject({ generation: 1 });
+    await store.save(login("ann", NOW - 1, { generation: 2 }), 1);
+    expect(await failing()).toEqual([]);
+  });
+
+  it("are not hidden by records that cannot be read", async () => {
+    const driver = memoryDriver();
+    const [own, other] = [testRing(), testRing({ current: "b", keys: { b: key(2) } })].map((seal) => grantStore(driver, { seal }));
+    if (!own || !other) throw new TypeError("two are needed");
+    for (const profile of ["a", "b", "c"]) await other.save(login(profile, NOW - 9), undefined);
+    await own.save(login("own", NOW - 1), undefined);
+    expect(await dueOf(own, NOW, 1)).toEqual({ total: 4, logins: [["own", NOW - 1, 0]] });
   });
 });

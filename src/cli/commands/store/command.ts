@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from "commander";
-import { millisecondsOf } from "../../../oauth/keep-alive-plan.js";
+import { millisecondsOf } from "../../../oauth/model/due-logins.js";
 import { wholeNumber } from "../../../profile/setting-rules.js";
 import { addOutputFlags } from "../../flags/output.js";
 import { addFlags, collectRepeated } from "../../flags/values.js";

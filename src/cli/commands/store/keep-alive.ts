@@ -1,5 +1,11 @@
 import { usageError } from "../../../errors.js";
-import type { KeepAliveOptions, KeepAliveReport, KeepAliveResult } from "../../../oauth/keep-alive.js";
+import type {
+  KeepAliveOptions,
+  KeepAliveProgress,
+  KeepAliveReport,
+  KeepAliveResult,
+  OverdueLogins,
+} from "../../../oauth/keep-alive.js";
 import { keepAlive } from "../../../oauth/keep-alive.js";
 import { quote } from "../../../redact.js";
 import type { OutputFlags } from "../../flags/output.js";
@@ -7,6 +13,9 @@ import { printResult } from "../../output/writer.js";
 import type { CommandContext, ContextFlags } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { checkTenant } from "./logins.js";
+
+/** The issuers that a line names. */
+const MOST_ISSUERS = 3;
 
 export interface KeepAliveFlags
   extends ContextFlags,
@@ -44,36 +53,40 @@ export async function runKeepAlive(
     signals.on("SIGHUP", stop(EXIT_CODES.hungUp)),
   ];
   const { every = "24h", concurrency, once } = options;
-  let overdue = 0;
-  const timer = setInterval(() => {
-    if (overdue > 0) io.warn(overdueText(overdue));
-  }, 60_000);
   try {
     if (!once) io.say(`keeping the logins in ${location} alive: each is refreshed once in ${every}`);
     const report: KeepAliveRow = await keepAlive(agent, {
       ...{ every, concurrency, once, signal: end.signal },
       ...(tenant && { tenants: () => tenant }),
       onResult: resultLogger(context),
-      onOverdue: (count) => {
-        overdue = count;
+      onProgress: (progress) => {
+        if (once) io.say(progressText(progress));
+        else if (progress.overdue.count > 0) io.warn(overdueText(progress.overdue));
       },
       onStoreFailure: ({ message }) => io.warn(`${message}; the logins are read again later`),
     });
     await printResult(report, options, context);
-    if (!once || overdue === 0 || exitCode !== EXIT_CODES.ok) return exitCode;
+    const { overdue } = report;
+    if (!once || overdue.count === 0 || exitCode !== EXIT_CODES.ok) return exitCode;
     io.warn(overdueText(overdue));
     return EXIT_CODES.partial;
   } finally {
-    clearInterval(timer);
     for (const remove of removals) remove();
     own.release();
   }
 }
 
-function overdueText(count: number): string {
-  return count === 1
-    ? "1 login is overdue: it was not refreshed"
-    : `${count} logins are overdue: they were not refreshed`;
+function overdueText({ count, oldest, by_issuer }: OverdueLogins): string {
+  const issuers = Object.entries(by_issuer).sort(([, one], [, other]) => other - one);
+  const named = issuers.slice(0, MOST_ISSUERS).map(([issuer, logins]) => `${logins} at ${quote(issuer)}`);
+  if (issuers.length > MOST_ISSUERS) named.push(`others at ${issuers.length - MOST_ISSUERS} more issuers`);
+  const what = count === 1 ? "1 login is overdue" : `${count} logins are overdue`;
+  return `${what} (oldest token: ${oldest}): ${named.join(", ")}`;
+}
+
+function progressText({ refreshed, overdue, due, seconds_left: seconds }: KeepAliveProgress): string {
+  const left = seconds === null ? "" : `, about ${Math.ceil(seconds / 60)} min left`;
+  return `refreshed ${refreshed}, overdue ${overdue.count}, still due ${due}${left}`;
 }
 
 /** One warning for each login that has ended, and for each issuer that begins to fail. */
@@ -89,6 +102,6 @@ function resultLogger({ io }: CommandContext): (result: KeepAliveResult) => void
     const text = `${what} was not refreshed: ${error?.message ?? outcome}`;
     if (outcome === "needs_login" || !failing.has(issuer)) io.warn(text);
     else io.verbose(text);
-    if (outcome === "failed") failing.add(issuer);
+    if (outcome === "overdue") failing.add(issuer);
   };
 }
