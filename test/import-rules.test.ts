@@ -368,7 +368,7 @@ const CASES: readonly Case[] = [
       [
         "profile/a",
         "login/a",
-        "node/a",
+        "node",
         "mcp/a",
         "sandbox/a",
         "cli/a",
