@@ -4,6 +4,7 @@ import type { AuthorizationParams } from "../model/authorization-params.js";
 import type { ClientRecord } from "../model/grant.js";
 import type { ServerMetadata } from "../model/metadata.js";
 import type { PendingAuthorization } from "./authorization.js";
+import type { DevicePrompt } from "./login-method.js";
 
 /** A login before its callback: everything that is needed to make a grant of it. */
 export interface PreparedLogin {
@@ -47,15 +48,9 @@ export interface PreparedDeviceLogin extends Omit<PreparedLogin, "pending" | "ad
 }
 
 /** The answer of a device authorization endpoint (RFC 8628 section 3.2), checked. */
-export interface DeviceAuthorization {
+export interface DeviceAuthorization extends Readonly<Omit<DevicePrompt, "expiresInSeconds">> {
   /** The secret to poll with. */
   readonly deviceCode: Secret;
-  /** The code to type. */
-  readonly userCode: string;
-  /** The address to visit. */
-  readonly verificationUri: string;
-  /** The same with the code in it, if the server returned one. */
-  readonly verificationUriComplete: string | undefined;
   /** Seconds between two polls. */
   readonly intervalSeconds: number;
   /** Unix milliseconds when the code expires. */
