@@ -44,8 +44,9 @@ const PROGRAM = {
   banner: { js: 'const moduleUrl=require("node:url").pathToFileURL(__filename).href;' },
 };
 
-/** Clients, which the commands for the settings leave out: they send nothing. */
-const CLIENTS = ["cli/clients/agent", "cli/clients/management", "cli/clients/network", "cli/clients/store"];
+/** What commands leave out: lists use no login, and the commands for the settings send nothing. */
+const LOGINS = ["cli/clients/agent", "cli/clients/store"];
+const LEFT_OUT = { lists: LOGINS, settings: [...LOGINS, "cli/clients/management", "cli/clients/network"] };
 
 mkdirSync(made);
 try {
@@ -98,7 +99,7 @@ async function buildPackages() {
 
 /** The groups of commands: parsing code that a command never runs costs a start more than anything else. */
 async function buildCommandLine(name) {
-  const left = name === "settings" ? CLIENTS : [];
+  const left = LEFT_OUT[name] ?? [];
   const { metafile } = await build({
     ...PROGRAM,
     entryPoints: { [`cli/${name}`]: `src/cli/groups/${name}.ts` },

@@ -1,7 +1,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { allIds, type Bench, BIN, runProcess, startBench, temporaryFolder } from "../helpers/cli.js";
+
+const DIST = fileURLToPath(new URL("../../dist/cli", import.meta.url));
 
 let bench: Bench;
 const home = temporaryFolder();
@@ -29,6 +32,14 @@ async function loadsFetch(args: readonly string[]): Promise<boolean> {
   expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
   return (JSON.parse(readFileSync(log, "utf8")) as string[]).some((name) => /undici\/undici$/.test(name));
 }
+
+it("lists load no login and no engine that stores logins", () => {
+  const [lists, tokens] = ["lists", "tokens"].map((name) => readFileSync(join(DIST, `${name}.cjs`), "utf8"));
+  const marks = ["device_authorization_endpoint", "agentauth_record", "EVALSHA"];
+  expect(marks.filter((mark) => lists?.includes(mark))).toEqual([]);
+  // That the marks are those of logins and engines is seen where they are used.
+  expect(marks.filter((mark) => tokens?.includes(mark))).toEqual(marks);
+});
 
 describe("Node's own fetch, which takes longer to load than the rest of a start", () => {
   it("is loaded by no command but those that run a service", async () => {
