@@ -204,7 +204,7 @@ export class AgentTokens {
       },
       nonces,
       // A machine requests a new token where the user would log in.
-      mayLogin: ({ account }) => isMachineAccount(account) || own.login !== undefined,
+      mayLogin: ({ account }, login) => isMachineAccount(account) || (login !== false && own.login !== undefined),
       followsRefusal: (grant) => !isMachineAccount(grant.account) && ofUser.followsRefusal(grant),
     };
   }

@@ -247,6 +247,59 @@ describe("agentauth mcp proxy to a server that repeats the token in a refusal", 
   });
 });
 
+describe("agentauth mcp proxy behind a balancer", () => {
+  it("pings with the cookie of the session, which begins again after a 403 to a refreshed token", async ({
+    me,
+    url,
+  }) => {
+    await me.logIn();
+    const [stored] = await me.grants();
+    if (stored === undefined) throw new Error("no login");
+    let owner: string | undefined;
+    let isBound = false;
+    const peer = await startServer((response, { method, headers, body }) => {
+      if (method !== "POST") return response.writeHead(method === "DELETE" ? 200 : 405).end();
+      const { id, method: name, params } = JSON.parse(body);
+      const { authorization } = headers;
+      const answer = (result: object, more = {}) =>
+        response
+          .writeHead(200, { "content-type": "application/json", ...more })
+          .end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+      if (name === "initialize") {
+        owner = authorization;
+        const { protocolVersion } = params;
+        const more = { "mcp-session-id": "s", "set-cookie": "AWSALB=1; Path=/" };
+        return answer({ protocolVersion, capabilities: {}, serverInfo: { name: "s", version: "1" } }, more);
+      }
+      if (isBound && authorization === `Bearer ${stored.tokens.accessToken.reveal()}`)
+        return response.writeHead(401).end();
+      if (authorization !== owner) return response.writeHead(403).end("not of this session");
+      return id === undefined ? response.writeHead(202).end() : answer({});
+    });
+    const server = `${peer.origin}/mcp`;
+    await fileStore(me.home).save({ ...stored, server, resource: url }, undefined);
+    const run = startCli(["mcp", "proxy", server, "--keep-alive", "1", "--browser", FETCH_BROWSER], {
+      env: { AGENTAUTH_HOME: me.home },
+    });
+    const out = collect(run.stdout);
+    const send = (message: object) => run.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+    send({ id: 1, method: "initialize", params: { protocolVersion: "2025-11-25", capabilities: {} } });
+    await until(() => out().includes('"id":1'));
+    send({ method: "notifications/initialized" });
+    const pings = () => peer.requests.filter(({ body }) => body.includes("agentauth-ping"));
+    await until(() => pings().length > 0);
+    expect(pings()[0]?.headers.cookie).toBe("AWSALB=1");
+    isBound = true;
+    send({ id: 2, method: "tools/list" });
+    await until(() => out().includes('"id":2'));
+    expect(JSON.parse(linesOf(out()).at(-1) ?? "")).toMatchObject({ id: 2, result: {} });
+    const begun = peer.requests.filter(({ body }) => body.includes('"initialize"')).map(({ headers }) => headers);
+    expect(new Set(begun.map(({ authorization }) => authorization)).size).toBe(2);
+    run.stdin?.end();
+    await once(run, "close");
+  });
+});
+
 /** Stores a login at a server that checks no token. */
 async function storeGrant(home: string, server: string): Promise<void> {
   const grant = madeGrant({ server, resource: server });

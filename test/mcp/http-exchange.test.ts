@@ -213,3 +213,13 @@ it("ignores a place with NUL and a wait that is no number", async () => {
   for (const field of ["retry: soon", "retry: 5s", "retry: s5", "retry:", "wait: 5"])
     expect(await read("retry: 20\n", `${field}\n\n`)).toMatchObject([{ retry: 20 }]);
 });
+
+it.each([
+  ["with another token than the session began with", true, "Bearer", true],
+  ["with another token, which lacks a scope", true, 'Bearer error="insufficient_scope"', undefined],
+  ["with the token of the session", undefined, "Bearer", undefined],
+])("a failure to a request %s says so or not", async (_what, hasNewToken, challenge, expected) => {
+  const response = new Response("no", { status: 403, headers: { "www-authenticate": challenge } });
+  const { data } = await httpFailure(response, hasNewToken);
+  expect(data).toEqual({ status: 403, text: "no", ...(expected && { hasNewToken: expected }) });
+});

@@ -12,7 +12,10 @@ import { type GrantOptions, LOGIN_HINT, loginRemedy } from "./grant-requirements
 /** The tokens of an agent client for MCP servers: gets one, and replaces one that its server rejected. */
 export interface ServerTokens {
   /** The grant for a request; undefined if the server requires no login. */
-  grant(url: string, options: Pick<GrantOptions, "scope" | "signal" | "challenge">): Promise<Grant | undefined>;
+  grant(
+    url: string,
+    options: Pick<GrantOptions, "scope" | "signal" | "challenge" | "login">,
+  ): Promise<Grant | undefined>;
   /** Called if a server that required no login rejects a request without a token. */
   onRejected(url: string): void;
   refresh(grant: Grant, signal: AbortSignal | undefined): Promise<Grant>;
@@ -26,8 +29,12 @@ export interface ServerTokens {
       signal?: AbortSignal | undefined;
     },
   ): Promise<Grant>;
-  /** Whether a new grant can replace this one: the user may be asked to log in, or need not be asked. */
-  mayLogin(grant: Grant): boolean;
+  /**
+   * Whether a new grant can replace this one: the user may be asked to log in, or need not be asked.
+   *
+   * @param login the option of the request
+   */
+  mayLogin(grant: Grant, login?: boolean): boolean;
   /** Whether the grant comes from a recent login after a rejection: another login would not help. */
   followsRefusal(grant: Grant): boolean;
 }

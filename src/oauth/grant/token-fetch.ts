@@ -29,6 +29,8 @@ export interface AgentRequestInit extends RequestInit {
   server?: string | undefined;
   /** The scopes that the token must have, separated by blanks. */
   scope?: string | undefined;
+  /** Whether to log in if needed. Default: true if the client has a `login` method. */
+  login?: boolean | undefined;
   /** Gets each token right before it is sent, such as to mask it in what the server answers. */
   onToken?: ((token: Secret) => void) | undefined;
   /** With the `redirect` mode `manual`: whether a redirect to an address of the origin is followed. Default: none is. */
@@ -52,15 +54,16 @@ export interface FetchContext extends ServerTokens {
  * by a new login; missing scopes are requested. If the server still rejects the request, its response is returned.
  */
 export async function fetchWithToken(
-  context: FetchContext,
+  tokens: FetchContext,
   input: string | URL | Request,
-  { server: named, scope, onToken, mayFollow, ...init }: AgentRequestInit,
+  { server: named, scope, login, onToken, mayFollow, ...init }: AgentRequestInit,
 ): Promise<Response> {
+  const context = { ...tokens, mayLogin: (grant: Grant) => tokens.mayLogin(grant, login) };
   const signal = init.signal ?? (isRequest(input) ? input.signal : undefined) ?? undefined;
   const replay = toReplay(input, { init, mayFollow, userAgent: context.userAgent });
   const { url } = replay;
   const server = named === undefined ? url : serverOf(named, url);
-  const options = { signal, ...(scope !== undefined && { scope }) };
+  const options = { signal, login, ...(scope !== undefined && { scope }) };
   const first = (await context.grant(server, options)) ?? (await sendWithout(context, replay, server, options));
   if (isResponse(first)) return first;
   let grant = first;
@@ -91,7 +94,7 @@ async function sendWithout(
   context: FetchContext,
   replay: Replay,
   server: string,
-  options: { signal: AbortSignal | undefined; scope?: string },
+  options: { signal: AbortSignal | undefined; login: boolean | undefined; scope?: string },
 ): Promise<Response | Grant> {
   const { response, refused } = await sendWithToken(context, replay, undefined);
   const { status } = response;

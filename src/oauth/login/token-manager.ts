@@ -147,7 +147,7 @@ export class TokenManager {
   /** A grant for a request; while a login replaces a token that its server rejected, waits for that. */
   async toSend(
     key: GrantKey,
-    options: Pick<GrantOptions, "scope" | "signal" | "challenge">,
+    options: Pick<GrantOptions, "scope" | "signal" | "challenge" | "login">,
     found?: Grant,
   ): Promise<Grant> {
     const grant = await this.get(key, options, found);

@@ -88,17 +88,16 @@ async function sendersOf(
     const unattended = context.with({ io: { ...context.io, stdin: { ...context.io.stdin, isTTY: false } } });
     // A tool may take longer than the usual idle timeout, and a notification stream may be silent for hours.
     const agent = await unattended.agent({ idleTimeoutMs: 0 });
-    const withoutLogin = unattended.mayLogin() ? await unattended.agent({ login: "never" }) : agent;
     let token: string | undefined;
     const onToken = (sent: Secret) => {
       token = sent.reveal();
     };
-    const senderOf = (sender: AgentClient) => withToken(url, { ...sending, sender, withoutLogin, onToken });
+    const senderOf = (login?: false) => withToken(url, { ...sending, agent, login, onToken });
     const logins = options.grant === undefined ? await agent.status(url).catch(() => []) : [];
     const isOfUser = logins.some(({ grant }) => grant === "sign-in");
     const grant = options.grant ?? (isOfUser ? undefined : logins[0]?.grant);
     const extension = extensionOf(grant);
-    return { fetch: senderOf(agent), unattended: senderOf(withoutLogin), token: () => token, extension };
+    return { fetch: senderOf(), unattended: senderOf(false), token: () => token, extension };
   }
   const network = await context.network({ idleTimeoutMs: 0 });
   const connection = network.connectTo(new URL(url), new Set());
@@ -131,16 +130,13 @@ function withHeaders(init: HttpRequestInit, more: Record<string, string>): HttpR
 }
 
 interface TokenSending extends Sending {
-  sender: AgentClient;
-  withoutLogin: AgentClient;
+  agent: AgentClient;
+  login: false | undefined;
   onToken(token: Secret): void;
 }
 
 /** A fetch with the token, and with hints in its errors. */
-function withToken(
-  url: string,
-  { options, headers, context, sender, withoutLogin, onToken }: TokenSending,
-): SendRequest {
+function withToken(url: string, { options, headers, context, agent, login, onToken }: TokenSending): SendRequest {
   const key = {
     profile: context.settings().profile.value,
     server: parseMcpUrl(url).resource,
@@ -151,13 +147,13 @@ function withToken(
     const request = new HttpRequest(address, withHeaders(init, headers));
     const send = async () => {
       const { scope } = options;
-      if (scope !== undefined) await loginFirst(sender, address, { scope, signal: signal ?? undefined });
-      return sender.fetch(request, { signal, onToken });
+      if (scope !== undefined) await loginFirst(agent, address, { scope, login, signal: signal ?? undefined });
+      return agent.fetch(request, { signal, login, onToken });
     };
     const response = await send().catch((error: unknown) => {
       throw signal?.aborted ? error : cliHint(withHint(networkError(error, url)));
     });
-    if (!response.ok) await redactCurrentToken(withoutLogin, url, context);
+    if (!response.ok) await redactCurrentToken(agent, url, context);
     // With a machine grant, the server's own message is more useful.
     if (options.grant !== undefined || !(await saysTokenRejected(response, request))) return response;
     if (await isSessionUnknown(response, request.headers)) return response;
@@ -172,7 +168,7 @@ async function redactCurrentToken(
   url: string,
   { redactor, signal }: CommandContext,
 ): Promise<void> {
-  const token = await agent.token(url, { minTtl: 0, signal }).catch(() => undefined);
+  const token = await agent.token(url, { minTtl: 0, login: false, signal }).catch(() => undefined);
   if (token) redactor.add(token.value);
 }
 
