@@ -190,6 +190,25 @@ describe("a request to the broker", () => {
     expect(await send("/mcp")).toMatchObject({ status: 204, text: "" });
   });
 
+  it.each([
+    ["/mcp/deep", true],
+    ["/elsewhere", false],
+    ["/mcp/%2e%2e/elsewhere", false],
+  ])(
+    "gets what a redirect within the origin to %s leads to, if the grant covers that: %s",
+    async (location, isFollowed) => {
+      const { scene, send, seen } = await start();
+      scene.mcp.routes["/mcp"] = { status: 307, headers: { location }, text: "" };
+      for (const path of ["/mcp/deep", "/elsewhere"]) scene.mcp.routes[path] = { json: { path } };
+      const { status, text, headers } = await send("/mcp", post(rpc("tools/list")));
+      expect([status, headers["location"]]).toEqual(isFollowed ? [200, undefined] : [307, location]);
+      expect(text).toBe(isFollowed ? '{"path":"/mcp/deep"}' : "");
+      const sent = seen().map(({ url, headers: { authorization }, body }) => [url, authorization, body]);
+      const paths = isFollowed ? ["/mcp", location] : ["/mcp"];
+      expect(sent).toEqual(paths.map((path) => [path, `Bearer ${TOKEN}`, rpc("tools/list")]));
+    },
+  );
+
   it("gets a redirect as it is", async () => {
     const { scene, send, seen } = await start();
     scene.mcp.routes["/mcp"] = { status: 307, headers: { location: "https://elsewhere.example/" }, text: "" };

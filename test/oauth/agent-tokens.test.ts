@@ -28,6 +28,32 @@ it("keeps the logins of users and of tenants apart, under the profile of the use
   expect(await agents.for({ tenant: "default", user: "ann" }).status()).toEqual([]);
 });
 
+it("shares no cookie between the logins of users and of tenants, nor between two of one user", async () => {
+  const { mcp, agent, clock } = await startScene();
+  const agents = agent({ store: engine() });
+  mcp.routes["/mcp"] = ({ headers: { authorization } }) =>
+    authorization === undefined
+      ? mcp.refusal()
+      : { headers: { "set-cookie": `node=${authorization.replace("Bearer ", "")}` }, json: {} };
+  const users = [
+    { tenant: "acme", user: "ann" },
+    { tenant: "acme", user: "bob" },
+    { tenant: "other", user: "ann" },
+  ];
+  const sendAs = async (user: (typeof users)[number]) => {
+    await agents.for(user).fetch(mcp.url, { method: "POST", body: "{}" });
+    const { authorization = "", cookie } = mcp.requests.at(-1)?.headers ?? {};
+    return [authorization.replace("Bearer ", ""), cookie];
+  };
+  // The first logins are of the same moment.
+  for (const [nth, user] of [...users, ...users].entries()) {
+    if (nth === users.length) await clock.sleep(1000, new AbortController().signal);
+    await agents.for(user).login(mcp.url);
+    const [token, before] = await sendAs(user);
+    expect([before, await sendAs(user)]).toEqual([undefined, [token, `node=${token}`]]);
+  }
+});
+
 it("lists the connections of one user in pages, whatever the query names", async () => {
   const { mcp, issuer, agent } = await startScene();
   const agents = agent({ store: engine() });
