@@ -1,9 +1,10 @@
 import { Redactor } from "../../redact.js";
-import { runCommand } from "../commands/exec/child.js";
+import { report, runCommand } from "../commands/exec/child.js";
 import { encodingsOf } from "../commands/exec/masker.js";
 import { createIo } from "../io/io.js";
 import type { Host } from "../runtime/context.js";
 import { withholdSecrets } from "../runtime/environment.js";
+import { EXIT_CODES } from "../runtime/exit-codes.js";
 import { processSignals } from "../runtime/signals.js";
 import { freshToken, readArguments } from "./cached-token.js";
 
@@ -31,5 +32,7 @@ export async function execWithCachedToken(argv: readonly string[], host: Host): 
     pendingSaves: { settled: async () => {} },
     acquireProcess: () => ({ stdin, stdout, stderr, env, release() {}, exit: (code: number) => host.exit(code) }),
   };
-  return runCommand(command, { variable: [name, token.value], secrets }, context);
+  const running = runCommand(command, { variable: [name, token.value], secrets }, context);
+  // Node itself would print an unhandled error: with its secrets.
+  return running.catch((error) => report(error, EXIT_CODES.internal, context));
 }

@@ -409,7 +409,8 @@ describe("exec with a token that is stored and fresh", () => {
     expect(stdout).not.toMatch(/api-token|OURS|THEIRS|access-token|YWNjZXNzLXRva2Vu/);
   });
 
-  it.each<[string, string[], quick: number, number]>([
+  it.each<[string, string[], quick: number, number, Env?]>([
+    ["an environment that no process can have", [MCP, ...PRINTER], 1, 1, { A: "a\0" }],
     ["a command that is not there", [MCP, "--", "/no/such/command"], 127, 127],
     ["a command that a signal ends", [MCP, "--", "sh", "-c", "kill -TERM $$"], 143, 143],
     ["a variable that is none", [MCP, "--as", "A B", ...PRINTER], -1, 2],
@@ -418,9 +419,9 @@ describe("exec with a token that is stored and fresh", () => {
     ["no command", [MCP, "--"], -1, 2],
     ["no --", [MCP, "true"], -1, 2],
     ["a scope that was not granted", [MCP, "--scope", "admin", ...PRINTER], -1, 4],
-  ])("of %s comes to what the whole program comes to", async (_name, args, quick, code) => {
+  ])("of %s comes to what the whole program comes to", async (_name, args, quick, code, env) => {
     await save(kept());
-    expect(await exec(args)).toMatchObject({ quick, code });
+    expect(await exec(args, env)).toMatchObject({ quick, code });
   });
 });
 

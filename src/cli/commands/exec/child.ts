@@ -3,7 +3,7 @@ import { closeSync, constants, fstatSync, mkdtempSync, openSync, rmSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
-import { type AgentAuthError, usageError } from "../../../errors.js";
+import { usageError } from "../../../errors.js";
 import { runnableFileText, shellSyntax } from "../../../platform/shell.js";
 import { loadSpawn, system, withVariable } from "../../../platform/system.js";
 import { withoutSecretVariables } from "../../../profile/secrets.js";
@@ -176,7 +176,7 @@ export function reportStartFailure(command: string, cause: unknown, context: Rep
 type ReportContext = Pick<ChildContext, "io" | "redactor">;
 
 /** Reports an error. @returns the exit code */
-async function report(error: AgentAuthError, exitCode: number, { io, redactor }: ReportContext): Promise<number> {
+export async function report(error: unknown, exitCode: number, { io, redactor }: ReportContext): Promise<number> {
   const json = io.env["AGENTAUTH_ERRORS"] === "json" || agentMode(io.env, io.stdout) !== undefined;
   const text = formatError(error, { json, colors: io.stderr.colors, redactor, exitCode });
   // If stderr is closed, the exit code alone reports the failure.
