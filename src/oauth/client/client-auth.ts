@@ -42,7 +42,9 @@ export function clientAuth(client: ClientRecord, key: ClientKey | undefined): oa
   if (authMethod === "private_key_jwt") return authenticateByKey(client, key);
   if (clientSecret === undefined) throw missingCredentialError(client, "a secret", "clientSecret");
   const secret = clientSecret.reveal();
-  return authMethod === "client_secret_post" ? oauth.ClientSecretPost(secret) : authenticateBasic(secret);
+  return authMethod === "client_secret_post"
+    ? oauth.ClientSecretPost(secret)
+    : authenticateBasic(secret, client.isRawBasic);
 }
 
 function authenticateByKey(client: ClientRecord, given: ClientKey | undefined): oauth.ClientAuth {
@@ -101,13 +103,17 @@ function checkKey(given: ClientKey): ClientKey {
  * not decode still accept an identifier with a hyphen. Nothing of the client is in the form: a request has one method
  * (section 2.3), and Cloudflare's provider counts `client_id` there as a second one.
  */
-function authenticateBasic(secret: string): oauth.ClientAuth {
-  const encode = (part: string) => new URLSearchParams([["", part]]).toString().slice(1);
+function authenticateBasic(secret: string, isRaw = false): oauth.ClientAuth {
+  const write = isRaw ? (part: string) => part : encode;
   return (_as, { client_id: id }, body, headers) => {
     // oauth4webapi sets it for every device authorization.
     body.delete("client_id");
-    headers.set("authorization", `Basic ${btoa(`${encode(id)}:${encode(secret)}`)}`);
+    headers.set("authorization", `Basic ${btoa(`${write(id)}:${write(secret)}`)}`);
   };
+}
+
+function encode(part: string): string {
+  return new URLSearchParams([["", part]]).toString().slice(1);
 }
 
 /** The default if an issuer lists no methods (RFC 8414 section 2). */
@@ -240,9 +246,15 @@ export function chosenMethod(
   return { authMethod, ...(isBasicListed && { alternateMethod: "client_secret_basic" }) };
 }
 
-/** The client with the other method for its secret; undefined if there is none to try. */
-export function withAlternateMethod({ alternateMethod, ...client }: ClientRecord): ClientRecord | undefined {
-  return alternateMethod === undefined || client.clientSecret === undefined
-    ? undefined
-    : { ...client, authMethod: alternateMethod };
+/** The client with each other form of its secret to try: by the other method, and by Basic for servers that do not decode. */
+export function withOtherForms({ alternateMethod, ...client }: ClientRecord): ClientRecord[] {
+  const { clientId, clientSecret, authMethod, isRawBasic } = client;
+  if (clientSecret === undefined) return [];
+  const plain = `${clientId}${clientSecret.reveal()}`;
+  const isBasic = [authMethod, alternateMethod].includes("client_secret_basic") && !isRawBasic;
+  const isOther = isBasic && /^[\x20-\x7e]*$/.test(plain) && encode(plain) !== plain;
+  return [
+    ...(alternateMethod === undefined ? [] : [{ ...client, authMethod: alternateMethod }]),
+    ...(isOther ? [{ ...client, authMethod: "client_secret_basic", isRawBasic: true } as const] : []),
+  ];
 }

@@ -86,6 +86,7 @@ export function clientOf(members: Members): ClientRecord {
     secretExpiresAt: readNumber(members, "secretExpiresAt"),
     authMethod: authMethod as AuthMethod,
     ...(alternateMethod !== undefined && { alternateMethod }),
+    ...(members["isRawBasic"] === true && { isRawBasic: true }),
     source: source as ClientRecord["source"],
     redirectUri: readOptional(members, "redirectUri"),
     ...(members["clientName"] !== undefined && { clientName: readString(members, "clientName") }),

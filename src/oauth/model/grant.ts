@@ -19,6 +19,8 @@ export interface ClientRecord {
   readonly authMethod: AuthMethod;
   /** The other method for its secret, for one more try where an endpoint rejects the first; absent once it is in use. */
   readonly alternateMethod?: "client_secret_basic" | "client_secret_post";
+  /** Whether Basic has the id and the secret as they are: the issuer does not decode them (RFC 6749 section 2.3.1). */
+  readonly isRawBasic?: true;
   /** How it was registered. */
   readonly source: "pre-registered" | "metadata-document" | "dynamic";
   /** The redirect address it was registered with, or last used. */

@@ -12,7 +12,7 @@ import {
   clientAuth,
   clientSecretOf,
   type PreRegisteredClient,
-  withAlternateMethod,
+  withOtherForms,
 } from "../client/client-auth.js";
 import type { OAuthHttp, Prover } from "../http/http.js";
 import { isToken, UNVERIFIED_ID_TOKEN } from "../http/normalize-response.js";
@@ -179,9 +179,8 @@ const AUTH_REFUSALS: readonly string[] = ["invalid_client", "invalid_request"];
 
 /**
  * Sends a request in which the client authenticates by one method (RFC 6749 section 2.3). If the endpoint rejects the client
- * or the form of the request, sends it once more with the client's other method for secrets, if there is one: only after
- * such a response, so that no request whose fate is unknown is repeated. A second refusal of this kind leaves the error of the
- * first.
+ * or the form of the request, sends it once more in each other form of the client's secret: only after such a response, so
+ * that no request whose fate is unknown is repeated. Further refusals of this kind leave the error of the first.
  *
  * @param call `tokenEndpoint` is the endpoint of this request
  * @internal
@@ -194,19 +193,20 @@ export async function sendAuthenticated<T>(
   try {
     return await sendAs(call.client);
   } catch (error) {
-    const alternate = isAuthRefusal(error) ? withAlternateMethod(call.client) : undefined;
-    if (alternate === undefined) throw error;
-    try {
-      const result = await sendAs(alternate);
-      call.onClient?.(alternate);
-      return result;
-    } catch (second) {
-      if (isAuthRefusal(second)) throw error;
-      // Another OAuth error is about the rest of the request: the client was accepted.
-      if (isAgentAuthError(second) && second.class !== "unavailable" && second.code !== "http_error")
-        call.onClient?.(alternate);
-      throw second;
+    for (const other of isAuthRefusal(error) ? withOtherForms(call.client) : []) {
+      try {
+        const result = await sendAs(other);
+        call.onClient?.(other);
+        return result;
+      } catch (second) {
+        if (isAuthRefusal(second)) continue;
+        // Another OAuth error is about the rest of the request: the client was accepted.
+        if (isAgentAuthError(second) && second.class !== "unavailable" && second.code !== "http_error")
+          call.onClient?.(other);
+        throw second;
+      }
     }
+    throw error;
   }
 }
 

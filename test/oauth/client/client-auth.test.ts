@@ -7,7 +7,7 @@ import {
   preferredMethod,
   preRegisteredClient,
   type SigningAlgorithm,
-  withAlternateMethod,
+  withOtherForms,
 } from "../../../src/oauth/client/client-auth.js";
 import type { AuthMethod } from "../../../src/oauth/model/grant.js";
 import { Secret } from "../../../src/redact.js";
@@ -162,10 +162,24 @@ describe("the method of a client", () => {
 
   it("is changed once, and not without a secret", () => {
     const client = madeClient({ authMethod: "client_secret_basic", alternateMethod: "client_secret_post" });
-    const changed = withAlternateMethod(client);
-    expect(changed).toEqual(madeClient({ authMethod: "client_secret_post" }));
-    expect(changed && withAlternateMethod(changed)).toBeUndefined();
-    expect(withAlternateMethod({ ...client, clientSecret: undefined })).toBeUndefined();
+    const [changed, ...more] = withOtherForms(client);
+    expect([changed, more]).toEqual([madeClient({ authMethod: "client_secret_post" }), []]);
+    expect(changed && withOtherForms(changed)).toEqual([]);
+    expect(withOtherForms({ ...client, clientSecret: undefined })).toEqual([]);
+  });
+
+  it("is followed by Basic with what the form encodes as it is, where that is another text", () => {
+    const clientSecret = new Secret("a/b+c=");
+    const raw = madeClient({ authMethod: "client_secret_basic", clientSecret, isRawBasic: true });
+    for (const methods of [
+      { authMethod: "client_secret_basic", alternateMethod: "client_secret_post" },
+      { authMethod: "client_secret_post", alternateMethod: "client_secret_basic" },
+    ] as const)
+      expect(withOtherForms(madeClient({ ...methods, clientSecret })).at(-1)).toEqual(raw);
+    expect(withOtherForms(raw)).toEqual([]);
+    expect(
+      withOtherForms(madeClient({ authMethod: "client_secret_basic", clientSecret: new Secret("\u00e9") })),
+    ).toEqual([]);
   });
 });
 

@@ -116,6 +116,19 @@ describe("the way in which a client proves itself", () => {
     return scene;
   }
 
+  it("is Basic with the secret as it is where the issuer decodes nothing, and stays so", async () => {
+    const scene = await startScene();
+    const { issuer, mcp } = scene;
+    issuer.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_basic"];
+    const raw = `Basic ${btoa("pre:a/b+c=")}`;
+    issuer.routes[TOKEN] = ({ headers }, nth) =>
+      headers.authorization === raw ? { json: issuer.tokens(nth) } : INVALID;
+    const client = { clientId: "pre", clientSecret: "a/b+c=", issuer: issuer.issuer };
+    expect((await login(scene, { client })).value).toBe("access-as-3");
+    await scene.agent().token(mcp.url, { forceRefresh: true });
+    expect(issuer.to(TOKEN)).toHaveLength(4);
+  });
+
   it("is the other one that the issuer lists where the first is not taken, and stays so", async () => {
     const scene = await mistaken();
     const { issuer, store, mcp } = scene;
