@@ -45,7 +45,6 @@ export function isPathWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.replace(/\/?$/, "/"));
 }
 
-/** A host without the brackets of an IPv6 address. */
 export function withoutBrackets(host: string): string {
   return host.replace(/^\[(.*)\]$/, "$1");
 }

@@ -20,7 +20,6 @@ export function followSameOrigin(send: Send): Send {
   };
 }
 
-/** A request that stays within its origin. */
 export interface OriginRequest {
   method: string;
   url: string;

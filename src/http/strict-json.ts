@@ -21,7 +21,6 @@ const MAX_DEPTH = 32;
 const SCALAR = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y;
 const SPACE = /[ \t\r\n]*/y;
 
-/** How JSON is read. */
 export interface StrictJsonOptions {
   /** The levels of nesting that are read. Default 32. */
   readonly maxDepth?: number;
@@ -45,7 +44,6 @@ export function parseStrictJson(text: string, { maxDepth = MAX_DEPTH, readNumber
   return value;
 }
 
-/** A parsed JSON object. */
 export type JsonObject = Record<string, unknown>;
 
 /** Whether parsed JSON is an object: neither null nor an array. */

@@ -6,7 +6,6 @@ import { escapeText, quote } from "../redact.js";
 import { parseServerJson } from "./exact-json.js";
 import { RPC_CODES, type RpcError } from "./json-rpc.js";
 
-/** An HTTP error of an MCP server. */
 export class HttpFailure extends Error {
   override readonly name = "HttpFailure";
   /** The status and the body, and whether the session began with another token than the request had. */

@@ -274,7 +274,6 @@ export function expectedIssuer({ issuer, client, grant }: AgentClientOptions): s
   return issuer ?? client?.issuer ?? grant?.issuer;
 }
 
-/** The names of the options of the calls of a client. */
 const CALLS = {
   token: { scope: true, minTtl: true, forceRefresh: true, login: true, signal: true },
   login: { scope: true, authorizationParams: true, challenge: true, signal: true },

@@ -8,7 +8,6 @@ import type { SecretSetting } from "./secrets.js";
 
 const MEMBERS = ["current", "keys", "name_key"] as const;
 
-/** The text of a new key ring with one key. */
 export function newKeys(): string {
   const key = () => randomBytes(KEY_BYTES).toString("base64url");
   return `${JSON.stringify({ current: "k1", keys: { k1: key() }, name_key: key() }, null, 2)}\n`;

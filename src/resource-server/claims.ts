@@ -62,7 +62,6 @@ export interface AuthInfo {
   extra: { subject: string | undefined; issuer: string; claims: Readonly<TokenClaims> };
 }
 
-/** The rules that claims must meet. */
 export interface ClaimRules {
   issuer: string;
   audiences: readonly string[];

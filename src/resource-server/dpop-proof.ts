@@ -8,7 +8,6 @@ import { decodePart, loadVerifier, mediaTypeOf } from "./jwt.js";
 import { TokenRefusal } from "./refusal.js";
 import type { TokenCache } from "./token-cache.js";
 
-/** The rules that a proof must meet. */
 export interface ProofRules {
   /** The SHA-256, in base64url, of the token that it comes with. */
   digest: string;

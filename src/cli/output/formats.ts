@@ -20,7 +20,6 @@ const table = () => import("./table.js");
 const lines = () => import("./lines.js");
 const csv = () => import("./csv.js");
 
-/** Every output format, by its name. */
 export const OUTPUT_FORMATS = {
   table: {
     about: "aligned columns that fit the terminal, relative times; the default on a terminal",

@@ -25,7 +25,6 @@ export type CommandRun<Options> = (options: Options, context: CommandContext) =>
 
 type CommandAction = (...args: unknown[]) => Promise<void>;
 
-/** Where commands are declared. */
 export interface Registry {
   root: Command;
   /** A commander action that runs a command; `positional` names its arguments in order. */

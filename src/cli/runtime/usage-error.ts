@@ -131,7 +131,6 @@ function isLikeId(flag: string | undefined): boolean {
   return flag !== undefined && /^-[^-]./.test(flag);
 }
 
-/** The hint that names the help of a command. */
 export function seeHelp(command = "agentauth"): string {
   return `see ${command} --help`;
 }

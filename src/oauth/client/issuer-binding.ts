@@ -35,7 +35,6 @@ export interface IssuerTrust {
   confirmIssuer?: ((question: IssuerQuestion, signal: AbortSignal | undefined) => Promise<boolean>) | undefined;
 }
 
-/** Context of the check of a client's issuer. */
 export interface BindingContext {
   store: GrantStore;
   profile: string;

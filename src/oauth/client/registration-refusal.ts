@@ -92,7 +92,6 @@ function findOtherHost(code: string | undefined, words: string, redirectUri: str
   return refusesHost(own, "localhost") || /127\.0\.0\.1|loopback ip/i.test(own) ? "127.0.0.1" : undefined;
 }
 
-/** Whether the words say that a host is not allowed. */
 function refusesHost(words: string, host: string): boolean {
   const name = host.replaceAll(".", "\\.");
   const after = `(?<!(?:other than|except|only|but) )\\b${name}\\b(?:[\\w:/*"' ]{0,30}) (?:is|are|be|was) (?:not|forbidden|disallowed|refused)`;

@@ -106,7 +106,6 @@ export function requiresLogin(context: DiscoveryContext, mcpUrl: string, signal?
   });
 }
 
-/** Runs discovery within its deadline. */
 async function withDeadline<T>(
   mcpUrl: string,
   signal: AbortSignal | undefined,

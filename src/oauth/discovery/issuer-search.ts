@@ -110,7 +110,6 @@ function noIssuerError({ url, resource, response, isAbsent }: ExaminedServer): A
   return resource ? namesNoIssuer(resource, response) : noResourceMetadata(url, response);
 }
 
-/** Whether an issuer publishes no metadata. */
 export function isWithoutMetadata(error: unknown): boolean {
   return isAgentAuthError(error) && error.code === "no_server_metadata";
 }

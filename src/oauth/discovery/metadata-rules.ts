@@ -17,7 +17,6 @@ export interface ForeignMetadata {
   origin: string | undefined;
 }
 
-/** Input of the search for server metadata. */
 export interface ServerDiscovery {
   http: Pick<OAuthHttp, "document">;
   /** What the metadata must name. */

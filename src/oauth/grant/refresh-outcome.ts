@@ -11,7 +11,6 @@ import type { PreviousAttempt } from "../model/lease.js";
 import { revokeRecorded, revokeRemotely } from "../token/revocation.js";
 import { LOGIN_HINT, loginRemedy, loginRequired } from "./grant-requirements.js";
 
-/** What saving refreshed tokens needs. */
 export interface SaveContext {
   store: GrantStore;
   http: OAuthHttp;
@@ -173,7 +172,6 @@ export async function observeToken(
   }
 }
 
-/** How a refresh that returned a grant ended. */
 export interface RefreshEnd {
   /** The error of the issuer if the grant is that of another process; undefined if nothing was sent. */
   readonly ended: "refreshed" | AgentAuthError | undefined;

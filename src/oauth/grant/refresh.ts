@@ -169,7 +169,6 @@ async function refreshAsHolder(
   return observeRefresh(context.events, before, why, () => refreshUnderLease(context, before, lease, why));
 }
 
-/** The name of the lease for a refresh of these tokens. */
 export function refreshLease(grant: Grant): string {
   const { profile, server, account, signedInAt } = grant;
   return `refresh ${profile} ${server} ${account ?? ""} ${signedInAt} ${tokenGeneration(grant)}`;

@@ -116,7 +116,6 @@ export function redirectedToLogin(grant: Grant, refused: AgentAuthError | undefi
   return new AgentAuthError("login_required", message, { class: "auth", ...about });
 }
 
-/** A way to replace a rejected token. */
 type Recovery = "refresh" | "login" | "stepUp";
 
 /** A request that the server rejected, and the recoveries tried so far. */

@@ -46,7 +46,6 @@ export interface LoginRequest {
   scope: string | undefined;
   /** The scopes requested before, in a step-up. */
   previousScope?: string | undefined;
-  /** The challenge that led to the login, if there was one. */
   challenge?: BearerChallenge | undefined;
   signal: AbortSignal;
 }

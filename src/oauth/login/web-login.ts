@@ -22,7 +22,6 @@ const MAX_STATE = 200;
 /** Sealed logins that this process has finished, for stores without short-lived records. */
 const finishedHere = memoryRecords();
 
-/** What the logins of a web app need. */
 export interface WebLoginContext {
   store: GrantStore;
   clock: Pick<Clock, "epoch">;

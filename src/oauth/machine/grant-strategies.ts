@@ -207,7 +207,6 @@ export function noInteractiveLoginError({ type }: MachineGrant): AgentAuthError 
   return new AgentAuthError("usage", message, { class: "usage", hint, remedy: { action: "token", grant: type } });
 }
 
-/** The error for a machine grant that has no stored token yet. */
 export function noStoredTokenError(server: string): AgentAuthError {
   const message = `no token of this grant is stored for ${quote(server)}`;
   const hint = "token() gets one";

@@ -20,7 +20,6 @@ import { readClaims } from "../token/token-checks.js";
 import { machineFailure, strategyOf, type TokenSteps } from "./grant-strategies.js";
 import { clientCredentialsTokens, idJagAssertion, jwtBearerTokens, type TokenParameters } from "./machine-tokens.js";
 
-/** What the requests to one server and its issuer need. */
 export interface IssuerContext extends DiscoveryContext, BindingContext {
   /** Whether tokens are bound to a key of this client. */
   dpop: DpopPolicy;
@@ -52,7 +51,6 @@ export interface MachineRequest {
   /** Scopes, separated by blanks. */
   scope: string | undefined;
   previousScope: string | undefined;
-  /** The challenge that caused the request, if there was one. */
   challenge: BearerChallenge | undefined;
   /** The stored grant of an earlier request. */
   before: Grant | undefined;

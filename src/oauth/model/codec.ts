@@ -32,7 +32,6 @@ export function encodeClient(client: ClientRecord): string {
   return encode({ kind: "client", ...client });
 }
 
-/** The text of a client's binding to its issuer. */
 export function encodeBinding(binding: ClientBinding): string {
   return encode({ kind: "binding", ...binding });
 }
@@ -177,7 +176,6 @@ export function membersOf(value: unknown, kind: string): Members {
   return members;
 }
 
-/** Reads every member of an object, each by its reader. */
 export function readMembers<T>(members: Members, readers: Readers<T>): T {
   const found: Partial<T> = {};
   for (const name of Object.keys(readers) as (keyof T & string)[]) found[name] = readers[name](members, name);

@@ -23,7 +23,6 @@ function sampleTool(name: string, title: string, description: string, schema: ob
 
 let handler: Promise<McpHttpHandler> | undefined;
 
-/** Handles an authorized request to an MCP server. */
 export type McpHandler = (request: Request, authInfo: AuthInfo) => Promise<Response>;
 
 /** Handles it with the sample server, on the official SDK, which is loaded for the first request. */

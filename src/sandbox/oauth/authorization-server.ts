@@ -20,7 +20,6 @@ import type { OAuthSettings } from "./issuer-settings.js";
 import { IDP_PATH, type Machines } from "./machine.js";
 import type { PoolServer, PoolServers, RunningServer } from "./pool-server.js";
 
-/** What the endpoints of the authorization servers need. */
 export interface AuthorizationSettings {
   servers: PoolServers;
   oauth: OAuthSettings;

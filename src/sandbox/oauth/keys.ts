@@ -3,7 +3,6 @@ import type { JsonObject } from "../../http/strict-json.js";
 import { splitScope } from "../../oauth/model/scope.js";
 import { parseJsonObject } from "../http/requests.js";
 
-/** The signing key of an authorization server. */
 export interface SigningKey {
   kid: string;
   publicKey: KeyObject;

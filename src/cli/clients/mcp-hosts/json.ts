@@ -171,7 +171,6 @@ function endOfComment(text: string, offset: number): number {
   return offset + (comment?.[0].length ?? 0);
 }
 
-/** Where the line of a position starts. */
 function lineStart(text: string, offset: number): number {
   return text.lastIndexOf("\n", offset - 1) + 1;
 }

@@ -215,7 +215,6 @@ class Demo {
   }
 }
 
-/** The client name of the demo's agent. */
 const DEMO_CLIENT = "agentauth demo";
 
 /** A client whose user logs in through a "browser" that follows the redirects. */

@@ -20,7 +20,6 @@ export interface ExecFlags extends Omit<AgentFlags, "output"> {
   command: string[];
   /** Servers that the command reaches by a broker. */
   broker?: string[];
-  /** Where the broker listens. */
   listen?: string;
   /** The variable that gets the token; default: AGENTAUTH_TOKEN. */
   as?: string;

@@ -5,7 +5,6 @@ import { addOutputFlags } from "../../../flags/output.js";
 import { addFlags, type FlagRow } from "../../../flags/values.js";
 import type { Registry } from "../../../runtime/declaration.js";
 
-/** The flags of a change of a host's settings. */
 const OF_CHANGE: readonly FlagRow[] = [
   ["--scope <scope>", "Settings of the user, or of the project in the working folder (default: user)", HOST_SCOPES],
   ["--dry-run", "Print the change to stdout, and change nothing"],
@@ -15,14 +14,12 @@ const NAME: FlagRow = [
   "Name of the server in the host's settings (default: from its URL)",
   serverName,
 ];
-/** The flags of an entry in a host's settings. */
 const OF_ENTRY: readonly FlagRow[] = [
   NAME,
   ["--command <path>", "Command that starts agentauth (default: the program that runs, by its paths)"],
   ACCOUNT_HINT,
 ];
 
-/** The commands for the settings of MCP hosts. */
 export function declareHosts(group: Command, registry: Registry): void {
   const load = () => import("./run.js");
   const hosts = Object.keys(MCP_HOSTS);

@@ -319,7 +319,6 @@ export interface EntryFlags extends GlobalFlags {
   scope?: string;
 }
 
-/** A server as an entry of a host's settings. */
 interface HostEntry {
   host: McpHost;
   url: string;
