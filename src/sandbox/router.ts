@@ -103,7 +103,6 @@ async function answerOf(
     if (!part) return errorResponse(404, "not_found", "there is nothing at this path");
     if (part.faulty) roundTrip.faults = settings.faults.select({ path, ...(await part.target?.(roundTrip)) });
     const replaced = replacementFor(roundTrip.faults);
-    await settings.sleeps.sleep(part.latency ?? 0);
     return replaced ?? (await part.handle(roundTrip));
   } catch (error) {
     if (error instanceof Refusal) return error.response;

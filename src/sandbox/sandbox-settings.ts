@@ -49,8 +49,6 @@ export interface SandboxOptions extends OAuthOptions {
   pools?: number;
   /** Per pool, at most 1,000,000; up to 100,000 the first page in each order takes less than a second. Default 120. */
   devices?: number;
-  /** Milliseconds before every management response. Default 0. */
-  latencyMs?: number;
   /** Items per page where a request names no page size. Default 50. */
   pageSize?: number;
   /** The largest page size; larger requests are reduced to it. Default 1000. */
@@ -98,7 +96,6 @@ const READERS = {
   domains: readWholeNumber(3, 1, MAX_PER_PARENT),
   pools: readWholeNumber(4, 1, MAX_PER_PARENT),
   devices: readWholeNumber(120, 0, MAX_DEVICES),
-  latencyMs: readWholeNumber(0, 0, 3_600_000),
   pageSize: readWholeNumber(50, 1, MAX_DEVICES),
   maxPageSize: readWholeNumber(1000, 1, MAX_DEVICES),
   apiToken: readToken("sandbox_"),

@@ -176,7 +176,7 @@ describe("a sandbox", () => {
   });
 
   it("closes although connections are open and answers are under way", async () => {
-    const sandbox = await startSandbox({ latencyMs: 3_600_000 });
+    const sandbox = await startSandbox({ faults: [{ kind: "slow-headers", ms: 3_600_000 }] });
     const silent = connect(Number(new URL(sandbox.origin).port), "127.0.0.1");
     await once(silent, "connect");
     const pending = ask(sandbox, devicesUrl(sandbox)).then(
@@ -193,12 +193,6 @@ describe("a sandbox", () => {
     await expect(fetch(`${sandbox.origin}/health`)).rejects.toThrow();
   });
 
-  it("delays management responses by the latency, and no others", async () => {
-    await using sandbox = await startSandbox({ latencyMs: 3_600_000 });
-    await expect(ask(sandbox, devicesUrl(sandbox), { signal: AbortSignal.timeout(100) })).rejects.toThrow();
-    expect((await fetch(`${sandbox.origin}/health`)).status).toBe(200);
-  });
-
   it("closes when its signal fires", async () => {
     const controller = new AbortController();
     const sandbox = await startSandbox({ signal: controller.signal });
@@ -209,7 +203,10 @@ describe("a sandbox", () => {
   });
 
   it("outlives clients that go away at any moment", async () => {
-    await using sandbox = await startSandbox({ devices: 2000, latencyMs: 5 });
+    await using sandbox = await startSandbox({
+      devices: 2000,
+      faults: [{ kind: "slow-headers", ms: 5, path: "device", times: 5 }],
+    });
     for (const delay of [0, 1, 4, 6, 10]) {
       const signal = AbortSignal.timeout(delay);
       await ask(sandbox, devicesUrl(sandbox, { size: 1000 }), { signal })

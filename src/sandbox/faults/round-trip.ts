@@ -27,8 +27,6 @@ export interface SandboxPart {
   allowsPages?(path: string): boolean;
   /** The request log leaves its requests out. */
   unlogged?: true;
-  /** Milliseconds to wait before each of its responses. */
-  latency?: number;
   /**
    * The properties beside the path by which faults select the request. It may read the body, and set `body` and
    * `operation`.

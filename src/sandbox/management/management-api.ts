@@ -26,7 +26,6 @@ export interface ManagementSettings {
   data: SandboxData;
   faults: FaultController;
   apiToken: string;
-  latencyMs: number;
   pageSize: number;
   maxPageSize: number;
 }
@@ -81,7 +80,6 @@ export function managementPart(settings: ManagementSettings): SandboxPart {
   return {
     owns: (path) => path === PREFIX || path.startsWith(`${PREFIX}/`),
     faulty: true,
-    latency: settings.latencyMs,
     target({ path, query }) {
       const resource = resourceOf(path);
       if (resource === undefined) return {};

@@ -113,7 +113,7 @@ function policiesOf({ oauth, clock, loginDevices, path }: ConfigurationSettings)
   };
 }
 
-function lifetimesOf({ accessTokenTtlSeconds, refreshTokenTtlSeconds }: OAuthSettings) {
+function lifetimesOf({ accessTokenTtlSeconds }: OAuthSettings) {
   return {
     AccessToken: accessTokenTtlSeconds,
     AuthorizationCode: 60,
@@ -124,7 +124,7 @@ function lifetimesOf({ accessTokenTtlSeconds, refreshTokenTtlSeconds }: OAuthSet
     Grant: 3650 * DAY,
     IdToken: 3600,
     Interaction: 3600,
-    RefreshToken: refreshTokenTtlSeconds,
+    RefreshToken: 30 * DAY,
     Session: 14 * DAY,
   };
 }

@@ -51,8 +51,6 @@ export interface OAuthOptions {
   opaque?: boolean;
   /** Lifetime of access tokens in seconds. Default 3600. */
   accessTokenTtlSeconds?: number;
-  /** Lifetime of refresh tokens in seconds. Default 2,592,000 (30 days). */
-  refreshTokenTtlSeconds?: number;
   /** Seconds in which a used refresh token still works; later reuse revokes the grant. Default 0. */
   refreshReuseGraceSeconds?: number;
   /**
@@ -126,7 +124,6 @@ export const OAUTH_READERS = {
   revocation: readFlag,
   opaque: readFlag,
   accessTokenTtlSeconds: readSeconds(3600, 1),
-  refreshTokenTtlSeconds: readSeconds(2_592_000, 1),
   refreshReuseGraceSeconds: readSeconds(0, 0),
   requireOfflineAccess: readFlag,
   scopesSupported: readListOf(isScope, "a list of scopes"),

@@ -197,7 +197,6 @@ describe("OAuth options", () => {
   it.each<[string, SandboxOptions]>([
     ["autoApprove", { autoApprove: "mallory" }],
     ["accessTokenTtlSeconds", { accessTokenTtlSeconds: 0 }],
-    ["refreshTokenTtlSeconds", { refreshTokenTtlSeconds: 1.5 }],
     ["refreshReuseGraceSeconds", { refreshReuseGraceSeconds: -1 }],
     ["metadata", { metadata: "nowhere" as "both" }],
     ["scopesSupported", { scopesSupported: ["two words"] }],
