@@ -162,6 +162,7 @@ describe("every request of a client of agentauth/node", () => {
       "POST mcp.example",
       "GET mcp.example",
       "GET issuer.example",
+      "GET issuer.example",
       "POST issuer.example",
       "POST mcp.example",
     ]);
