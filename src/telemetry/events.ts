@@ -184,8 +184,8 @@ export const EVENTS = {
     },
   },
   overdue: {
-    about: "keepAlive has counted the logins of an issuer that could not be refreshed, as it does once a minute",
-    fields: { issuer: ISSUER, logins: { about: "how many there are", unit: "logins" } },
+    about: "keepAlive counted the overdue logins of an issuer",
+    fields: { issuer: ISSUER, logins: { about: "their number", unit: "logins" } },
   },
   broker: {
     about: "a broker answered a request",

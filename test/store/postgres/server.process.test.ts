@@ -155,7 +155,7 @@ describe.skipIf(MISSING_SERVER)(`a server with a driver${MISSING_SERVER}`, () =>
     expect((await driver.health?.())?.facts).toMatchObject({ schema_version: "1" });
     const { rows } = await run(`SELECT count(*)::int AS n FROM pg_class c JOIN pg_namespace s ON s.oid = relnamespace
       WHERE nspname = 'Auth-1' AND obj_description(c.oid) LIKE 'agentauth%'`);
-    expect(rows).toEqual([{ n: 6 }]);
+    expect(rows).toEqual([{ n: 7 }]);
   });
 
   it("removes what has expired 30 days ago and nothing else", async () => {

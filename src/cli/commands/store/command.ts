@@ -58,7 +58,7 @@ Example:
     .addHelpText("after", "\nRuns beside processes that use the store.\n\nExample:\n  $ agentauth store reseal")
     .action(registry.run(load, "reseal"));
   addFlags(
-    addOutputFlags(group.command("keep-alive").description("Refresh unused logins before their issuer ends them")),
+    addOutputFlags(group.command("keep-alive").description("Refresh unused logins before they expire (experimental)")),
     undefined,
     [
       ["--every <time>", "In what time each login is refreshed once: 90m, 24h, 7d", everyFlag],
