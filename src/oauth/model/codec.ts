@@ -101,7 +101,14 @@ const lostRefresh = readNested<LostRefresh>({ at: readCount, code: readString, g
 const GRANT: Readers<Omit<Grant, "lostRefresh">> = {
   acceptedTokenType: readOptional,
   authorizationParams: readOptionalTexts,
-  ...readEach(readOptionalBoolean, "needsConsent", "refreshesWithScope", "refreshesWithoutResource", "exchanges"),
+  ...readEach(
+    readOptionalBoolean,
+    "needsConsent",
+    "refreshesWithScope",
+    "refreshesWithoutResource",
+    "reusesRefreshToken",
+    "exchanges",
+  ),
   ...readEach(readString, "profile", "server"),
   account: readOptional,
   ...readEach(readString, "resource", "issuer"),

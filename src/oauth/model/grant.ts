@@ -114,6 +114,8 @@ export interface Grant {
   readonly refreshesWithScope?: boolean | undefined;
   /** Whether a refresh has no `resource`, which the issuer refused at an earlier one. */
   readonly refreshesWithoutResource?: boolean | undefined;
+  /** Whether the last refresh left the refresh token as it was, so that a second use of it does no harm. */
+  readonly reusesRefreshToken?: boolean | undefined;
   /** Whether the issuer listed token exchange at the login; undefined if it listed no grant types. */
   readonly exchanges?: boolean | undefined;
   /** The private key, as the text of a JWK, that the tokens are bound to (RFC 9449); undefined for bearer tokens. */
@@ -175,11 +177,13 @@ export function tokensOf(answer: TokenAnswer, requestedScope: string | undefined
 export function mergeAnswer(grant: Grant, answer: TokenAnswer): Grant {
   const { tokens } = grant;
   const fresh = tokensOf(answer, tokens.scope);
+  const { refreshToken = tokens.refreshToken } = fresh;
   return {
     ...grant,
+    reusesRefreshToken: (refreshToken && refreshToken.reveal() === tokens.refreshToken?.reveal()) || undefined,
     tokens: {
       ...fresh,
-      refreshToken: fresh.refreshToken ?? tokens.refreshToken,
+      refreshToken,
       idToken: fresh.idToken ?? tokens.idToken,
     },
     usedAt: undefined,

@@ -9,6 +9,7 @@ import { boundedDriver } from "./bounded-driver.js";
 import type { StoreDriver } from "./driver.js";
 import { DriverLeases } from "./driver-leases.js";
 import { GrantRecords } from "./grant-records.js";
+import type { Takeover } from "./held-lease.js";
 import { bindingRecords, clientRecords, shortLivedRecords, unrevokedRecords } from "./record-kinds.js";
 import { NearGrants, type NearOptions } from "./remembered-grants.js";
 import { EngineClock, type StoreClock, storeClock } from "./store-clock.js";
@@ -28,9 +29,10 @@ export interface GrantStoreOptions {
    * duration of its work (75 seconds by the default timeouts), `fast` after the four seconds in which a live holder extends
    * its lease. A process that is killed between its request and its save delays the others by that. One that is stopped, or
    * cut off from the engine, for longer causes a refresh token to be used twice, which an issuer without a grace period takes
-   * for theft. Default: `patient`.
+   * for theft. Default: `patient`. A function decides by the issuer. Where the last refresh of a login left its refresh token as
+   * it was, a second use does no harm: such a login is taken over as with `fast`.
    */
-  takeover?: "fast" | "patient" | undefined;
+  takeover?: Takeover | ((issuer: string) => Takeover) | undefined;
   /**
    * What this process calls itself, such as the name of its pod: other processes that wait for its lease report it, the
    * beginning of it if it is longer than 100 characters. It must not be secret.
@@ -182,8 +184,8 @@ function checkOptions(options: Partial<GrantStoreOptions> = {}): void {
     const hint = 'pass seal: keyRing({ … }) or envelope({ … }), or seal: "none" to store tokens in the clear';
     throw usageError(message, hint);
   }
-  if (takeover !== undefined && takeover !== "fast" && takeover !== "patient") {
-    throw optionError("takeover", takeover, 'must be "fast" or "patient"');
+  if (takeover !== undefined && takeover !== "fast" && takeover !== "patient" && typeof takeover !== "function") {
+    throw optionError("takeover", takeover, 'must be "fast", "patient" or a function');
   }
   if (tenant !== undefined) checkTenant(tenant);
   if (holder !== undefined && typeof holder !== "string") throw optionError("holder", holder, "must be a text");

@@ -6,12 +6,15 @@ import type { RecordKey, StoreDriver } from "./driver.js";
 import { failureIn, generationOf, type LeaseNote } from "./lease-note.js";
 import { type ClockReading, readClock, type StoreClock, since } from "./store-clock.js";
 
+/** As `GrantStoreOptions.takeover`. */
+export type Takeover = "fast" | "patient";
+
 /** How leases live and pass on. */
 export interface LeaseRules {
   /** Milliseconds after which a lease is free, unless it is extended. */
   readonly ttlMs: number;
   /** Whether a holder that may have sent a request gets three times the duration of its work to come back. */
-  readonly takeover: "fast" | "patient";
+  readonly takeover: Takeover | ((issuer: string) => Takeover);
   /** What this process calls itself. */
   readonly holder?: string | undefined;
 }
@@ -115,7 +118,7 @@ export class HeldLease implements Lease {
   async commit(): Promise<void> {
     if (this.left() === 0) throw this.lost();
     this.#isCommitted = true;
-    if (this.#place.takeover === "patient") {
+    if (this.#takeover === "patient") {
       this.#ttlMs = Math.max(this.#ttlMs, PATIENT_FACTOR * this.#options.durationMs);
     }
     // The mark must be stored: a process that takes over later sees it, and one that took over before refuses it.
@@ -192,6 +195,14 @@ export class HeldLease implements Lease {
   /** A refresh token that the holder before may have used is still in danger. */
   get #isInDanger(): boolean {
     return this.before?.committed === true && this.before.ended !== "released";
+  }
+
+  get #takeover(): Takeover {
+    const { takeover } = this.#place;
+    const { refreshes } = this.#options;
+    if (refreshes?.reusesRefreshToken) return "fast";
+    if (typeof takeover !== "function") return takeover;
+    return refreshes ? takeover(refreshes.issuer) : "patient";
   }
 
   #isLate(ms: number): boolean {

@@ -63,11 +63,14 @@ describe("mergeAnswer", () => {
       fc.property(grants, answers, (grant, answer) => {
         const before = plainGrant(grant);
         const merged = plainGrant(mergeAnswer(grant, answer));
+        const { refreshToken } = before.tokens;
+        const isReused = refreshToken !== undefined && (answer.refreshToken ?? refreshToken) === refreshToken;
         expect(plainGrant(grant)).toEqual(before);
         expect(merged).toEqual({
           ...before,
           generation: grant.generation + 1,
           retired: undefined,
+          reusesRefreshToken: isReused || undefined,
           tokens: {
             accessToken: answer.accessToken,
             refreshToken: answer.refreshToken ?? before.tokens.refreshToken,

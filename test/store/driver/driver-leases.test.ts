@@ -147,6 +147,25 @@ describe("a lease over a driver", () => {
     expect((await waiting.done).before).toMatchObject({ committed: true });
   });
 
+  it.each([
+    ["patient", { reusesRefreshToken: true }, true],
+    ["patient", {}, false],
+    [(issuer: string) => (issuer === "https://as.example" ? "fast" : "patient"), {}, true],
+    [() => "patient" as const, {}, false],
+    [() => "patient" as const, { reusesRefreshToken: true }, true],
+  ] as const)("passes on by %o what refreshes %o fast: %s", async (takeover, over, isFast) => {
+    const { time, one, other } = await processes({ takeover });
+    const refreshes = madeGrant({ issuer: "https://as.example", ...over });
+    const held = await hold(one.store, { ...BRIEF, refreshes });
+    await held.lease.commit();
+    kill(one);
+    const waiting = wait(other.store, { ...BRIEF, refreshes });
+    await time.advance(7000);
+    expect(waiting.state.lease !== undefined).toBe(isFast);
+    await time.advance(BRIEF.durationMs * 3);
+    expect((await waiting.done).before).toMatchObject({ committed: true });
+  });
+
   it("passes on as fast where a holder that is waited for has sent nothing", async () => {
     const { time, one, other } = await processes({ takeover: "patient" });
     await hold(one.store);

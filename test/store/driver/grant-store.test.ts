@@ -861,7 +861,9 @@ describe("the logins by the times when they are due", () => {
 
   it("are not hidden by records that cannot be read", async () => {
     const driver = memoryDriver();
-    const [own, other] = [testRing(), testRing({ current: "b", keys: { b: key(2) } })].map((seal) => grantStore(driver, { seal }));
+    const [own, other] = [testRing(), testRing({ current: "b", keys: { b: key(2) } })].map((seal) =>
+      grantStore(driver, { seal }),
+    );
     if (!own || !other) throw new TypeError("two are needed");
     for (const profile of ["a", "b", "c"]) await other.save(login(profile, NOW - 9), undefined);
     await own.save(login("own", NOW - 1), undefined);
