@@ -122,7 +122,9 @@ async function runAll() {
   const sandbox = await startSandbox({ autoApprove: true, accounts: 1, domains: 1, pools: 1, devices: 30 });
   try {
     const home = join(work, "home");
-    await new AgentClient({ store: fileStore(home), login: loginMethod }).login(sandbox.mcpUrl);
+    const store = fileStore(home);
+    await new AgentClient({ store, login: loginMethod }).login(sandbox.mcpUrl);
+    const grant = await store.read({ profile: "default", server: sandbox.mcpUrl });
     await step("token", async () => {
       const { stdout } = await agentauth(["token", sandbox.mcpUrl, "--format", "powershell"]);
       must(/^\$env:AGENTAUTH_TOKEN = '[\w.~+/-]+=*'\r?\n$/.test(stdout), () => "not a line of PowerShell");
@@ -131,6 +133,7 @@ async function runAll() {
     await step("list", () => listDevices(sandbox));
     await step("exec", () => runPrograms(sandbox));
     await step("broker", () => runWithBroker(sandbox));
+    await step("hints", () => followHints(grant));
     await step("commands", () => raceCommands(sandbox, home));
     await step("race", () => race(sandbox, home));
     await step("logout", () => agentauth(["logout", sandbox.mcpUrl]));
@@ -171,6 +174,31 @@ async function runWithBroker({ mcpUrl }) {
     const { stdout } = await agentauth(args, { env: programs });
     must(stdout.includes("200 event: message") && stdout.includes("alice"), () => `the program printed ${stdout}`);
   }
+}
+
+/** The hints that this system alone prints, and the commands that they name. @param grant of the login; refreshed by now */
+async function followHints(grant) {
+  const home = join(work, "hints");
+  const server = "https://odd.example/mcp";
+  const accessToken = new grant.tokens.accessToken.constructor("a%b");
+  await fileStore(home).save(
+    { ...grant, server, resource: server, tokens: { ...grant.tokens, accessToken } },
+    undefined,
+  );
+  const more = { env: { ...programs, AGENTAUTH_HOME: windowsPath(home) } };
+  const run = (...words) => node([windowsPath(join(root, "bin", "agentauth.cjs")), ...words], more);
+  const refused = await run("token", server, "--format", "cmd");
+  must(refused.stderr.includes("use --format raw, or agentauth exec"), () => `token printed ${refused.stderr}`);
+  const raw = await agentauth(["token", server, "--format", "raw"], more);
+  must(raw.stdout.trim() === "a%b", () => `--format raw printed ${raw.stdout}`);
+  await agentauth(["exec", server, "--", "node.exe", "-e", "0"], more);
+  const { stderr, stdout } = await agentauth(["status"], more);
+  must(
+    `${stdout}${stderr}`.includes("agentauth doctor shows who can read it"),
+    () => `status printed ${stdout}${stderr}`,
+  );
+  const doctor = await run("doctor", "--all");
+  must(/^\w+ +home .*\bread/m.test(doctor.stdout), () => `doctor printed ${doctor.stdout}${doctor.stderr}`);
 }
 
 /** Processes that start and end, so that their numbers are used again, and locks are left by some that have ended. */

@@ -713,7 +713,7 @@ function messageOf({ stdout, stderr }: CliResult): string {
   return message === undefined ? `${stdout}${stderr}` : (JSON.parse(message) as string);
 }
 
-/** The hints that no situation prints here, by what each would need; test/store/postgres/ follows those of PostgreSQL. */
+/** The hints that no situation prints here; scripts/test-wine.mjs and test/store/postgres/server.process.test.ts follow them. */
 const NOT_FOLLOWED: Readonly<Record<string, readonly string[]>> = {
   Windows: [
     "cli/clients/token-formats.ts: use --format raw, or agentauth exec",
