@@ -40,6 +40,8 @@ interface Disk {
   clear(): void;
   /** From here on nothing can be written. */
   freeze(): void;
+  /** Undoes {@link Disk.freeze}. */
+  thaw(): void;
 }
 
 /** A small disk for the length of one test. */
@@ -57,6 +59,7 @@ function disk(): Disk {
     },
     clear: () => execFileSync("sh", ["-c", 'rm -f "$0"/filler-*', path]),
     freeze: () => execFileSync("mount", ["-o", "remount,ro", path]),
+    thaw: () => execFileSync("mount", ["-o", "remount,rw", path]),
   };
 }
 
@@ -129,6 +132,19 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
     expect(await heldError(room.save(large, grant.generation))).toMatchObject({ class: "store" });
     await room.release();
     expect(await store.read(key)).toEqual(grant);
+  });
+
+  it("that turns read-only while the issuer answers: the process keeps the new tokens, and saves them later", async () => {
+    const scene = await loggedIn(0);
+    scene.issuer.routes[TOKEN] = (_request, nth) => {
+      scene.freeze();
+      return { json: scene.issuer.tokens(nth) };
+    };
+    expect(await heldError(scene.agent.token(scene.mcp.url))).toMatchObject({ class: "store" });
+    scene.thaw();
+    expect((await scene.agent.token(scene.mcp.url)).value).toBe("access-as-2");
+    expect((await scene.stored())?.tokens.refreshToken).toBe("refresh-as-2");
+    expect(requests(scene)).toBe(2);
   });
 
   it("that can only be read gives the token while it lives", async () => {
