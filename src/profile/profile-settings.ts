@@ -11,7 +11,7 @@ import {
   type SettingInfo,
 } from "./login-settings.js";
 import { isReference, REFERENCES } from "./secrets.js";
-import { nonEmpty, requireRule } from "./setting-rules.js";
+import { issuerAddress, nonEmpty, requireRule } from "./setting-rules.js";
 import { FORMATS, type Settings } from "./settings.js";
 
 /** What a profile can set. */
@@ -75,6 +75,24 @@ export const STORE_FALLBACKS = ["none", "file"] as const;
 /** The values of `takeover` of a store in an engine; the first one is the default. */
 export const TAKEOVERS = ["patient", "fast"] as const;
 
+type Takeover = (typeof TAKEOVERS)[number];
+
+/**
+ * What `store_takeover` says of an issuer: `patient` or `fast`, then those of single issuers, as
+ * `patient https://issuer.example=fast`.
+ *
+ * @throws `TypeError` with the rule
+ */
+export function readTakeover(text: string): (issuer: string) => Takeover {
+  const [first = "", ...others] = text.split(" ");
+  const pairs = others.map((one) => [one.slice(0, one.lastIndexOf("=")), one.slice(one.lastIndexOf("=") + 1)] as const);
+  const isTakeover = (value: string | undefined) => TAKEOVERS.some((one) => one === value);
+  const rule = "must be patient or fast, and may name issuers after that: patient https://issuer.example=fast";
+  requireRule(isTakeover(first) && pairs.every(([, value]) => isTakeover(value)), rule);
+  const byIssuer = new Map(pairs.map(([issuer, value]) => [issuerAddress(issuer), value]));
+  return (issuer) => (byIssuer.get(issuer) ?? first) as Takeover;
+}
+
 const YES_NO = ["yes", "no"] as const;
 
 // parseBaseUrl names the field in its complaint, and checkSetting puts the right name there.
@@ -119,8 +137,8 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
       requireRule(value === NO_KEYS || isReference(value), `must be ${REFERENCES}, or none, never the keys themselves`),
   },
   store_takeover: {
-    about: "for redis and postgres, when others take over an interrupted refresh: patient, fast",
-    values: TAKEOVERS,
+    about: "for redis and postgres, when others take over an interrupted refresh: patient, fast, or one by issuer",
+    values: readTakeover,
   },
   store_tenant: { about: "for redis and postgres, the tenant whose logins are used", values: nonEmpty },
   client_cert: { about: "a client certificate (PEM file), for servers that ask for one", values: nonEmpty },

@@ -27,8 +27,8 @@ export interface EngineSettings {
   url: SecretSetting | undefined;
   /** The text of the key ring, or `none`. */
   keys: SecretSetting | undefined;
-  /** When others take over an interrupted refresh. */
-  takeover: (typeof TAKEOVERS)[number];
+  /** When others take over an interrupted refresh, as {@link readTakeover} reads it. */
+  takeover: string;
   /** Whose logins are used. */
   tenant: string | undefined;
 }
@@ -85,7 +85,7 @@ export function engineSettings(env: Env, { name, entries }: StoreEntries): Engin
   return {
     url: secret("store_url", "AGENTAUTH_STORE_URL"),
     keys: secret("store_keys", "AGENTAUTH_STORE_KEYS"),
-    takeover: takeover as EngineSettings["takeover"],
+    takeover,
     tenant: env["AGENTAUTH_STORE_TENANT"] || entries.store_tenant,
   };
 }

@@ -72,7 +72,6 @@ describe("a setting", () => {
       output: ["table", "wide", "plain", "json", "ndjson", "csv", "id"],
       store: ["file", "keyring", "memory", "redis", "postgres"],
       store_fallback: ["none", "file"],
-      store_takeover: ["patient", "fast"],
       use_system_ca: ["yes", "no"],
     });
   });

@@ -9,6 +9,7 @@ import {
   isProfileKey,
   PROFILE_KEYS,
   type Profile,
+  readTakeover,
 } from "../../src/profile/profile-settings.js";
 import { chooseStore, type StoreChoice, storeChoiceOf } from "../../src/profile/store-choice.js";
 import { temporaryFolder } from "../helpers/folder.js";
@@ -107,13 +108,31 @@ describe("the store of a run", () => {
     expect(storeChoiceOf("other", {}, folder)).toMatchObject({ value: "file", source: "default" });
   });
 
+  it("takes over by the issuer where the setting names it", () => {
+    const takeover = readTakeover("patient https://fast.example=fast http://127.0.0.1:9/a=fast");
+    const issuers = ["https://fast.example", "http://127.0.0.1:9/a", "https://fast.example/", "https://other.example"];
+    expect(issuers.map(takeover)).toEqual(["fast", "fast", "patient", "patient"]);
+    for (const text of [
+      "",
+      "slow",
+      "fast https://a.example",
+      "fast https://a.example=slow",
+      "fast ftp://a.example=fast",
+    ])
+      expect(() => readTakeover(text), text).toThrow(TypeError);
+  });
+
   it.each<[Record<string, string>, Profile, string]>([
     [
       { AGENTAUTH_STORE: "redis", AGENTAUTH_STORE_TAKEOVER: "slow" },
       {},
-      'AGENTAUTH_STORE_TAKEOVER "slow" must be one of patient, fast',
+      'AGENTAUTH_STORE_TAKEOVER "slow" must be patient or fast, and may name issuers after that: patient https://issuer.example=fast',
     ],
-    [{}, { store: "redis", store_takeover: "no" }, 'store_takeover of profile work "no" must be one of patient, fast'],
+    [
+      {},
+      { store: "redis", store_takeover: "no" },
+      'store_takeover of profile work "no" must be patient or fast, and may name issuers after that: patient https://issuer.example=fast',
+    ],
     [{ AGENTAUTH_STORE: "disk" }, {}, 'AGENTAUTH_STORE "disk" must be one of file, keyring, memory, redis, postgres'],
     [{ AGENTAUTH_STORE: "File" }, {}, 'AGENTAUTH_STORE "File" must be one of file, keyring, memory, redis, postgres'],
     [{}, { store: "disk" }, 'store of profile work "disk" must be one of file, keyring, memory, redis, postgres'],

@@ -19,7 +19,10 @@ export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = 
   ["AGENTAUTH_STORE", "the store of logins: file, keyring, memory, redis or postgres"],
   ["AGENTAUTH_STORE_URL", "for redis and postgres, the address of the engine"],
   ["AGENTAUTH_STORE_KEYS", "the key ring that seals logins there: its JSON, or none"],
-  ["AGENTAUTH_STORE_TAKEOVER", "for redis and postgres, when others take over a refresh: patient (default) or fast"],
+  [
+    "AGENTAUTH_STORE_TAKEOVER",
+    "for redis and postgres, when others take over a refresh: patient (default), fast, or one by issuer",
+  ],
   ["AGENTAUTH_STORE_TENANT", "for redis and postgres, the tenant whose logins are used"],
   ["AGENTAUTH_NO_INPUT", "never prompt, never open a browser, as --no-input"],
   ["AGENTAUTH_AUDIT", "file:PATH: the file that events are written into, one line of JSON each"],

@@ -21,6 +21,8 @@ export interface EngineReport {
   usable: boolean;
   /** Facts such as version, durability, eviction and replicas. */
   facts: Readonly<Record<string, string>>;
+  /** When others take over an interrupted refresh: the setting, and what goes before it. */
+  takeover: string;
   /** Milliseconds by which the clock of this machine is ahead of the engine's. */
   clock_ahead_ms: number;
   /** Why logins may be lost. */
@@ -40,7 +42,10 @@ export interface EngineReport {
  *
  * @throws `AgentAuthError` `store_unavailable` if it does not answer
  */
-export async function engineReport({ kind, driver, ring }: EngineStore, signal: AbortSignal): Promise<EngineReport> {
+export async function engineReport(
+  { kind, driver, ring, takeover }: EngineStore,
+  signal: AbortSignal,
+): Promise<EngineReport> {
   const { facts, clockAheadMs, risks, errors } = await driver.health({ signal });
   // Without its tables an engine has no records either.
   const inUse = errors.length > 0 ? {} : await keysInUse(driver);
@@ -51,6 +56,7 @@ export async function engineReport({ kind, driver, ring }: EngineStore, signal: 
     location: driver.location,
     usable: problems.length === 0,
     facts,
+    takeover: `${takeover}; fast where the last refresh left the refresh token as it was`,
     clock_ahead_ms: clockAheadMs,
     risks: [
       ...risks,

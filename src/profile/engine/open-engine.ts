@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import type { GrantStore } from "../../oauth/model/grant-store.js";
 import { grantStore } from "../../store/driver/grant-store.js";
 import type { KeyRing } from "../../store/seal/key-ring.js";
-import type { EngineKind } from "../profile-settings.js";
+import { type EngineKind, readTakeover, TAKEOVERS } from "../profile-settings.js";
 import type { EngineSettings } from "../store-choice.js";
 import { readKeys } from "../store-keys.js";
 import { findPackage } from "./client-package.js";
@@ -14,6 +14,8 @@ export interface EngineStore {
   kind: EngineKind;
   driver: ClosableDriver;
   ring: KeyRing | "none";
+  /** As {@link EngineSettings.takeover}. */
+  takeover: string;
   store: GrantStore;
 }
 
@@ -30,7 +32,7 @@ export function openEngine(
   settings: EngineSettings | undefined,
   { hide, atEnd }: EngineHost,
 ): EngineStore {
-  const { url, keys, takeover, tenant } = settings ?? {};
+  const { url, keys, takeover = TAKEOVERS[0], tenant } = settings ?? {};
   const address = readAddress(kind, url, hide);
   const ring = readKeys(keys, `the store ${kind}`, hide);
   const client = findPackage(kind);
@@ -45,6 +47,7 @@ export function openEngine(
     kind,
     driver,
     ring,
-    store: grantStore(driver, { seal: ring, takeover, tenant, holder }),
+    takeover,
+    store: grantStore(driver, { seal: ring, takeover: readTakeover(takeover), tenant, holder }),
   };
 }
