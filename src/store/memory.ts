@@ -1,4 +1,3 @@
-import { isAgentAuthError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
 import { Lru } from "../http/lru.js";
 import { OneAtATime } from "../http/single-flight.js";
@@ -13,7 +12,7 @@ import {
   type UnrevokedLogins,
 } from "../oauth/model/grant-store.js";
 import { connectionPages, namesAfter } from "../oauth/model/grant-summary.js";
-import { leaseLost, type PreviousAttempt } from "../oauth/model/lease.js";
+import { leaseLost, type PreviousAttempt, recordFailure } from "../oauth/model/lease.js";
 
 /** The failures that are remembered for the next holder of a lease. */
 const MAX_FAILURES = 1000;
@@ -120,7 +119,7 @@ function memoryLease(): GrantStore["lease"] {
         failed.delete(name);
         return result;
       } catch (error) {
-        const failure = isAgentAuthError(error) ? error.toJSON() : undefined;
+        const failure = recordFailure(error, before);
         const endedAt = systemClock.epoch();
         if (!isRolledBack) failed.set(name, { at, endedAt, ended: "released", committed, failure });
         throw error;

@@ -79,7 +79,7 @@ export async function obtainClient(registration: Registration): Promise<ClientRe
     const newer = await store.readClient(issuer, form);
     if (newer && isUsable(newer, registration)) return newer;
     // A server that asked to wait gets no second request before that.
-    rethrowRecentFailure(lease, registration.now, true);
+    rethrowRecentFailure(lease, registration.now, "forced");
     const client = {
       ...(await register(registration)),
       registeredAt: [...(newer ? registrationsToday(newer, registration.now) : []), registration.now],

@@ -162,7 +162,10 @@ async function refreshAsHolder(
     const authorizationParams = missingParams(current);
     throw loginRequired(current, noRefreshTokenText(isForced), { authorizationParams });
   }
-  rethrowRecentFailure(lease, clock.epoch(), isForced || hasExpired(current.tokens, clock.epoch()));
+  const now = clock.epoch();
+  // keepAlive has pauses of its own.
+  const insists = isForced || why.dueAt !== undefined;
+  rethrowRecentFailure(lease, now, insists ? "forced" : hasExpired(current.tokens, now) ? "needed" : "valid");
   const { acceptTokenType: acceptedTokenType = current.acceptedTokenType } = context;
   const known = { ...current, acceptedTokenType };
   const before = isRefused ? noteRefusal(known, clock.epoch()) : known;

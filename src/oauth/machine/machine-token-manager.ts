@@ -137,7 +137,8 @@ export class MachineTokenManager {
         const stored = await newer();
         if (stored && isFresh(stored, clock.epoch(), 0)) return stored;
         const now = clock.epoch();
-        rethrowRecentFailure(lease, now, isUnusable === true || !seen || hasExpired(seen.tokens, now));
+        const isNeeded = !seen || hasExpired(seen.tokens, now);
+        rethrowRecentFailure(lease, now, isUnusable ? "forced" : isNeeded ? "needed" : "valid");
         onSend();
         return this.#send(request);
       },

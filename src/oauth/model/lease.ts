@@ -1,4 +1,4 @@
-import { AgentAuthError, type AgentAuthErrorJson } from "../../errors.js";
+import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { Grant, GrantKey } from "./grant.js";
 
@@ -49,7 +49,19 @@ export interface PreviousAttempt {
   /** Whether it had begun work that must not happen twice. */
   readonly committed: boolean;
   /** The error that it ended with. */
-  readonly failure: AgentAuthErrorJson | undefined;
+  readonly failure: RecordedFailure | undefined;
+}
+
+/** A failure as a store records it. */
+export interface RecordedFailure extends AgentAuthErrorJson {
+  /** How many attempts before it failed too, one after the other. */
+  readonly repeats?: number | undefined;
+}
+
+/** What a store records of a failure: the next holder sees only errors of this package. */
+export function recordFailure(error: unknown, before: PreviousAttempt | undefined): RecordedFailure | undefined {
+  if (!isAgentAuthError(error)) return undefined;
+  return { ...error.toJSON(), repeats: before?.failure === undefined ? 0 : (before.failure.repeats ?? 0) + 1 };
 }
 
 /** Options of a lease. */
@@ -105,7 +117,7 @@ export function holderText({ pid, label }: LeaseHolder): string {
 export const HEARTBEAT_MS = 15_000;
 
 /** The error of another process, from its stored form. */
-export function failureOf(json: AgentAuthErrorJson): AgentAuthError {
+export function failureOf({ repeats: _, ...json }: RecordedFailure): AgentAuthError {
   const { code, message, request_id: requestId, retry_after: retryAfter, ...options } = json;
   return new AgentAuthError(code, message, { ...options, requestId, retryAfter });
 }
@@ -124,20 +136,23 @@ export function isPeerFailure(error: AgentAuthError): boolean {
 const MAX_RETRY_AFTER_MS = 5 * 60_000;
 /** Pause after an issuer did not answer, if the caller has a usable token. */
 const RETRY_PAUSE_MS = 10_000;
+/** The same for a caller without one, doubled with each failure: all callers share the failure for that time. */
+const [FIRST_SHARED_MS, LONGEST_SHARED_MS] = [1000, 5000];
 
 /**
  * Rethrows the failure of the previous attempt if another request would only add to the load: if this attempt waited
- * for that one, if the `Retry-After` of the issuer has not passed, or, without urgency, within a short pause.
+ * for that one, if the `Retry-After` of the issuer has not passed, or, unless the caller insists, within a short pause.
  *
  * @param now Unix milliseconds
- * @param isBlocked whether the caller has no usable token
+ * @param why `valid` if the caller has a usable token, `needed` if it has none, `forced` if it insists on a new one
  */
-export function rethrowRecentFailure(lease: Lease, now: number, isBlocked: boolean): void {
+export function rethrowRecentFailure(lease: Lease, now: number, why: "valid" | "needed" | "forced"): void {
   const { failure, endedAt } = lease.before ?? {};
   if (failure?.class !== "unavailable" || failure.code === "lease_lost") return;
   const retryAfterMs = Math.min((failure.retry_after ?? 0) * 1000, MAX_RETRY_AFTER_MS);
-  const isEarly =
-    endedAt !== undefined && now >= endedAt && now < endedAt + Math.max(retryAfterMs, isBlocked ? 0 : RETRY_PAUSE_MS);
+  const sharedMs = Math.min(FIRST_SHARED_MS * 2 ** (failure.repeats ?? 0), LONGEST_SHARED_MS);
+  const pauseMs = { valid: RETRY_PAUSE_MS, needed: sharedMs, forced: 0 }[why];
+  const isEarly = endedAt !== undefined && now >= endedAt && now < endedAt + Math.max(retryAfterMs, pauseMs);
   if (!lease.waited && !isEarly) return;
   // The failure stays that of the attempt that sent a request, and so does its time.
   lease.rollback();

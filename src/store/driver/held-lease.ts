@@ -169,12 +169,12 @@ export class HeldLease implements Lease {
       if (this.#stored === undefined && this.spent === undefined) return this.#end(undefined);
       return this.#end({ sent: false, instead: this.#stored });
     }
-    return this.#end({ sent: this.#isCommitted, ...failureIn(isAgentAuthError(error) ? error : undefined) });
+    return this.#end({ sent: this.#isCommitted, ...failureIn(error, this.before) });
   }
 
   async #saveLater(save: () => Promise<unknown>, failure: AgentAuthError): Promise<void> {
     const isSaved = await savedInTime(this.#place.clock, this.#beatMs, save);
-    await (isSaved ? this.succeed() : this.#end({ sent: true, ...failureIn(failure) }));
+    await (isSaved ? this.succeed() : this.#end({ sent: true, ...failureIn(failure, this.before) }));
   }
 
   /** An engine that does not answer must not replace the outcome of the work; the lease expires by itself. */

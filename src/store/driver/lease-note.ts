@@ -1,7 +1,12 @@
-import type { AgentAuthError, AgentAuthErrorJson } from "../../errors.js";
+import type { AgentAuthErrorJson } from "../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { tokenGeneration } from "../../oauth/model/grant.js";
-import type { LeaseOptions, PreviousAttempt } from "../../oauth/model/lease.js";
+import {
+  type LeaseOptions,
+  type PreviousAttempt,
+  type RecordedFailure,
+  recordFailure,
+} from "../../oauth/model/lease.js";
 import type { LeaseTrace } from "./driver.js";
 
 /** What a holder leaves under its lease for the next one. Times are the engine's. */
@@ -18,7 +23,7 @@ export interface LeaseNote {
   /** What the holder calls itself, for those who wait. */
   readonly holder?: string | undefined;
   /** The error that the work ended with. */
-  readonly failure?: AgentAuthErrorJson | undefined;
+  readonly failure?: RecordedFailure | undefined;
   /** The attempt that the next holder is to see in place of this one, which was rolled back. */
   readonly instead?: PreviousAttempt | undefined;
 }
@@ -98,9 +103,10 @@ export function attemptOf(trace: LeaseTrace, note: LeaseNote | undefined): Previ
   return { at, endedAt, ended: "released", committed: note?.sent ?? true, failure: note?.failure };
 }
 
-/** The failure of a note; the next holder sees only errors of this package. */
-export function failureIn(error: AgentAuthError | undefined): Pick<LeaseNote, "failure"> {
-  return error === undefined ? {} : { failure: error.toJSON() };
+/** The failure of a note. @param before the attempt before it */
+export function failureIn(error: unknown, before: PreviousAttempt | undefined): Pick<LeaseNote, "failure"> {
+  const failure = recordFailure(error, before);
+  return failure === undefined ? {} : { failure };
 }
 
 /** An attempt in times of this machine. `offset` is by how much the engine's clock is ahead of it. */

@@ -1,8 +1,15 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js";
+import { AgentAuthError, abortedError } from "../../errors.js";
 import { OneAtATime } from "../../http/single-flight.js";
-import { type Lease, type LeaseOptions, leaseLost, type PreviousAttempt } from "../../oauth/model/lease.js";
+import {
+  type Lease,
+  type LeaseOptions,
+  leaseLost,
+  type PreviousAttempt,
+  type RecordedFailure,
+  recordFailure,
+} from "../../oauth/model/lease.js";
 import { wakingUp } from "../../platform/shell.js";
 import { type Attempt, type Latest, LockFiles } from "./lock-files.js";
 import { bootClock, type Liveness, type LockRecord, livenessOf, lockId, thisProcess, wasReused } from "./lock-owner.js";
@@ -187,14 +194,13 @@ class HeldLease implements Lease {
     if (!this.#once || !this.#removed("forget")) this.#end(undefined);
   }
 
-  /** The next holder sees only errors of this package. */
   fail(error: unknown): void {
-    if (!this.#isRolledBack || !this.#removed("rollback")) this.#end(isAgentAuthError(error) ? error : undefined);
+    if (!this.#isRolledBack || !this.#removed("rollback")) this.#end(recordFailure(error, this.before));
   }
 
-  #end(failure: AgentAuthError | undefined): void {
+  #end(failure: RecordedFailure | undefined): void {
     try {
-      this.#files.finish(this.#attempt, { at: Date.now(), failure: failure?.toJSON() });
+      this.#files.finish(this.#attempt, { at: Date.now(), failure });
     } catch {
       // A full disk must not make others wait for an attempt that has ended.
       this.#removed("rollback");

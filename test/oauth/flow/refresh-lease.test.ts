@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
+import { systemClock } from "../../../src/http/deadline.js";
 import { retire } from "../../../src/oauth/model/grant.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { type Lease, leaseLost } from "../../../src/oauth/model/lease.js";
@@ -299,6 +300,23 @@ describe("callers that wait for a refresh which fails", () => {
     expect(await heldError(scene.agent().token(scene.mcp.url))).toMatchObject({ class: "unavailable" });
     expect(scene.refreshes()).toBe(2);
   });
+
+  it.each(["memory", "files"])(
+    "share its failure for a second, then for twice the time: a store in %s",
+    async (kind) => {
+      const scene = await loggedIn(kind === "files" ? fileStore(folder()) : undefined);
+      scene.issuer.routes[TOKEN] = { status: 503, text: "" };
+      vi.useFakeTimers({ toFake: ["Date"], now: scene.clock.epoch() + HOUR });
+      onTestFinished(() => void vi.useRealTimers());
+      for (let ms = 0; ms < 6000; ms += 50, vi.setSystemTime(Date.now() + 50)) {
+        const tokens = Array.from({ length: 5 }, () => scene.agent({ clock: systemClock }).token(scene.mcp.url));
+        for (const { status } of await Promise.allSettled(tokens)) expect(status).toBe("rejected");
+      }
+      expect(scene.refreshes()).toBe(3);
+      await heldError(scene.agent({ clock: systemClock }).token(scene.mcp.url, { forceRefresh: true }));
+      expect(scene.refreshes()).toBe(4);
+    },
+  );
 
   it("ask themselves where it failed by being too slow, not by the issuer", async () => {
     const scene = await loggedIn();

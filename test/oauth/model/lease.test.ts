@@ -8,6 +8,7 @@ import {
   leaseLost,
   maySend,
   type PreviousAttempt,
+  recordFailure,
   rethrowRecentFailure,
 } from "../../../src/oauth/model/lease.js";
 
@@ -33,32 +34,46 @@ describe("the failure of the attempt before", () => {
   const ofClass = (kind: ErrorClass, code = "x") => new AgentAuthError(code, "m", { class: kind });
   const waiting = (seconds: number) => new AgentAuthError("x", "m", { class: "unavailable", retryAfter: seconds });
 
-  it.each<[string, AgentAuthError | undefined, number, boolean, boolean, boolean]>([
-    ["within the Retry-After", UNAVAILABLE, 19_999, true, false, true],
-    ["after the Retry-After", UNAVAILABLE, 20_000, true, false, false],
-    ["at its end, without a Retry-After, for who is blocked", ofClass("unavailable"), 0, true, false, false],
-    ["within the pause, for who is not blocked", ofClass("unavailable"), 9999, false, false, true],
-    ["after the pause, for who is not blocked", ofClass("unavailable"), 10_000, false, false, false],
-    ["within a Retry-After that is longer than the pause", UNAVAILABLE, 15_000, false, false, true],
-    ["within five minutes of a longer Retry-After", waiting(3600), 299_999, true, false, true],
-    ["after five minutes of a longer Retry-After", waiting(3600), 300_000, true, false, false],
-    ["by a clock that went back", UNAVAILABLE, -1, true, false, false],
-    ["of whoever waited for it", UNAVAILABLE, 1e9, true, true, true],
-    ["that lost its lease", ofClass("unavailable", "lease_lost"), 1, false, true, false],
-    ["of another class", ofClass("auth"), 1, false, true, false],
-    ["that was none", undefined, 1, false, true, false],
-  ])("is thrown or not: %s", (_what, error, afterMs, isBlocked, waited, isThrown) => {
+  type Why = Parameters<typeof rethrowRecentFailure>[2];
+  it.each<[string, AgentAuthError | undefined, number, Why, boolean, boolean]>([
+    ["within the Retry-After, though forced", UNAVAILABLE, 19_999, "forced", false, true],
+    ["after the Retry-After", UNAVAILABLE, 20_000, "needed", false, false],
+    ["at its end, if forced", ofClass("unavailable"), 0, "forced", false, false],
+    ["within a second, without a token", ofClass("unavailable"), 999, "needed", false, true],
+    ["after a second, without a token", ofClass("unavailable"), 1000, "needed", false, false],
+    ["within the pause, with a token", ofClass("unavailable"), 9999, "valid", false, true],
+    ["after the pause, with a token", ofClass("unavailable"), 10_000, "valid", false, false],
+    ["within a Retry-After that is longer than the pause", UNAVAILABLE, 15_000, "valid", false, true],
+    ["within five minutes of a longer Retry-After", waiting(3600), 299_999, "needed", false, true],
+    ["after five minutes of a longer Retry-After", waiting(3600), 300_000, "needed", false, false],
+    ["by a clock that went back", UNAVAILABLE, -1, "needed", false, false],
+    ["of whoever waited for it", UNAVAILABLE, 1e9, "forced", true, true],
+    ["that lost its lease", ofClass("unavailable", "lease_lost"), 1, "valid", true, false],
+    ["of another class", ofClass("auth"), 1, "valid", true, false],
+    ["that was none", undefined, 1, "valid", true, false],
+  ])("is thrown or not: %s", (_what, error, afterMs, why, waited, isThrown) => {
     const { lease, rollbacks } = leaseAfter(error, {}, waited);
-    const work = () => rethrowRecentFailure(lease, ENDED + afterMs, isBlocked);
+    const work = () => rethrowRecentFailure(lease, ENDED + afterMs, why);
     if (isThrown) expect(work).toThrow(expect.objectContaining({ code: error?.code, message: error?.message }));
     else expect(work).not.toThrow();
     expect(rollbacks()).toBe(isThrown ? 1 : 0);
   });
 
+  it("is shared for twice the time after each failure, for five seconds at most", () => {
+    const error = ofClass("unavailable");
+    let before: PreviousAttempt | undefined;
+    for (const sharedMs of [1000, 2000, 4000, 5000, 5000]) {
+      const { lease } = leaseAfter(error, { failure: recordFailure(error, before) });
+      before = lease.before;
+      expect(() => rethrowRecentFailure(lease, ENDED + sharedMs - 1, "needed")).toThrow(error.message);
+      expect(() => rethrowRecentFailure(lease, ENDED + sharedMs, "needed")).not.toThrow();
+    }
+  });
+
   it("counts for nothing where its end is not known, or where there was no attempt", () => {
     const { lease } = leaseAfter(UNAVAILABLE, { endedAt: undefined });
-    expect(() => rethrowRecentFailure(lease, ENDED, false)).not.toThrow();
-    expect(() => rethrowRecentFailure({ ...lease, before: undefined, waited: true }, ENDED, false)).not.toThrow();
+    expect(() => rethrowRecentFailure(lease, ENDED, "valid")).not.toThrow();
+    expect(() => rethrowRecentFailure({ ...lease, before: undefined, waited: true }, ENDED, "valid")).not.toThrow();
   });
 
   it("is the same error again", () => {

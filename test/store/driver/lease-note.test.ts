@@ -105,7 +105,9 @@ describe("a note", () => {
 
   it("has the failure of an error, and times of this machine", () => {
     const error = new AgentAuthError("timeout", "late", { class: "unavailable" });
-    expect([failureIn(undefined), failureIn(error)]).toEqual([{}, { failure: error.toJSON() }]);
+    const first = { ...error.toJSON(), repeats: 0 };
+    expect([failureIn(undefined, undefined), failureIn(error, undefined)]).toEqual([{}, { failure: first }]);
+    expect(failureIn(error, { ...instead, failure: first })).toEqual({ failure: { ...first, repeats: 1 } });
     expect(inLocalTime(instead, 1)).toEqual({ ...instead, at: 0, endedAt: 1 });
     expect(inLocalTime({ ...instead, endedAt: undefined }, 1)).toEqual({ ...instead, at: 0, endedAt: undefined });
     expect(generationOf({ refreshes: undefined })).toBeUndefined();
