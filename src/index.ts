@@ -62,7 +62,14 @@ export type { DpopPolicy } from "./oauth/dpop/dpop.js";
 export type { LoginOptions, TokenOptions } from "./oauth/grant/grant-requirements.js";
 export type { AgentRequestInit } from "./oauth/grant/token-fetch.js";
 export type { Progress, Step, TraceEntry } from "./oauth/http/trace.js";
-export { type KeepAliveOptions, type KeepAliveReport, type KeepAliveResult, keepAlive } from "./oauth/keep-alive.js";
+export {
+  type KeepAliveOptions,
+  type KeepAliveProgress,
+  type KeepAliveReport,
+  type KeepAliveResult,
+  keepAlive,
+  type OverdueLogins,
+} from "./oauth/keep-alive.js";
 export type {
   AuthorizePrompt,
   CompletedLogin,
@@ -106,6 +113,7 @@ export type {
 export type { AuthorizationParams } from "./oauth/model/authorization-params.js";
 export type { BearerChallenge } from "./oauth/model/challenge.js";
 export type { Connection, ConnectionPage, ConnectionQuery, ConnectionState } from "./oauth/model/connection.js";
+export type { DueLogin, DueLogins, DuePage } from "./oauth/model/due-logins.js";
 export type {
   AccessToken,
   AuthMethod,
@@ -127,7 +135,7 @@ export type {
   StoreHealth,
   UnrevokedLogins,
 } from "./oauth/model/grant-store.js";
-export type { Lease, LeaseHolder, LeaseOptions, PreviousAttempt } from "./oauth/model/lease.js";
+export type { Lease, LeaseHolder, LeaseOptions, PreviousAttempt, RecordedFailure } from "./oauth/model/lease.js";
 export type {
   AssertionRequest,
   IdentityProvider,

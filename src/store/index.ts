@@ -7,6 +7,7 @@
 export { decodeClient, decodeGrant, encodeClient, encodeGrant } from "../oauth/model/codec.js";
 export type * from "./driver/driver.js";
 export { type GrantStoreOptions, grantStore } from "./driver/grant-store.js";
+export type { Takeover } from "./driver/held-lease.js";
 export { type MemoryDriverOptions, memoryDriver } from "./driver/memory-driver.js";
 export type { NearOptions } from "./driver/remembered-grants.js";
 export { keysInUse, type ResealOptions, type ResealReport, reseal } from "./driver/reseal.js";

@@ -24,10 +24,18 @@ export interface DueLogin extends Pick<Connection, "profile" | "server" | "accou
   readonly failures: number;
 }
 
+/** The logins that are due until a time. */
+export interface DuePage {
+  /** The first of them, in order. */
+  items: readonly DueLogin[];
+  /** How many there are. */
+  total: number;
+}
+
 /** The logins of a store by the times when they are due. */
 export interface DueLogins {
-  /** Those that are due until then, the first ones first, and how many there are. */
-  next(until: number, limit: number): Promise<{ items: readonly DueLogin[]; total: number }>;
+  /** Those that are due until then. */
+  next(until: number, limit: number): Promise<DuePage>;
   /** Sets when a login is due. @returns false, and changes nothing, if another worker was faster or it has been refreshed */
   plan(login: DueLogin, dueAt: number, failures: number): Promise<boolean>;
   /** Those that have failed. */
