@@ -86,11 +86,11 @@ describe.skipIf(!existsSync("/dev/full"))("a full device as the output", () => {
 });
 
 it.for<[entry: string, call: string, said: string]>([
-  ["sandbox", "await startSandbox({ accessTokenTtl: 60 })", "did you mean accessTokenTtlSeconds?"],
+  ["sandbox/index", "await startSandbox({ accessTokenTtl: 60 })", "did you mean accessTokenTtlSeconds?"],
   ["node", "createAgentClient({ loginTimeout: 60 })", "did you mean loginTimeoutMs?"],
-])("an error of agentauth/%s that nothing catches prints no long line of the bundle", async ([entry, call, said]) => {
+])("an error of %s that nothing catches prints no long line of the bundle", async ([entry, call, said]) => {
   const name = /\w+(?=\()/.exec(call)?.[0];
-  const module = new URL(`../dist/${entry}/index.js`, pathToFileURL(BIN)).href;
+  const module = new URL(`../dist/${entry}.js`, pathToFileURL(BIN)).href;
   const script = join(temporaryFolder(), "script.mjs");
   writeFileSync(script, `import { ${name} } from ${JSON.stringify(module)};\n${call};\n`);
   const { code, stderr } = await run(script, [], cleanEnv());
