@@ -42,7 +42,7 @@ export interface HttpChannelOptions {
   fetch: SendRequest;
   /** As `fetch`, for what the host has not asked for: it never begins a login. Default: `fetch`. */
   unattended?: SendRequest | undefined;
-  /** What tells the token that was sent last from others. */
+  /** Identifies the token that was sent last. */
   token?: (() => unknown) | undefined;
   /** The extension of MCP that requests use, which the client then declares among its capabilities. */
   extension?: string | undefined;

@@ -44,7 +44,7 @@ const META = "io.modelcontextprotocol/";
 /** What an {@link HttpSession} sends requests with. */
 export interface HttpSessionOptions {
   fetch: SendRequest;
-  /** What tells the token that was sent last from others. */
+  /** Identifies the token that was sent last. */
   token?: (() => unknown) | undefined;
   /** The name of the client. */
   name: string;

@@ -30,7 +30,7 @@ export interface McpSession {
 export interface McpOptions {
   /** Sends each request with the token. */
   fetch: HttpSessionOptions["fetch"];
-  /** What tells the token that was sent last from others: some servers hold a session to the one that it began with. */
+  /** Identifies the token that was sent last: some servers hold a session to the one that it began with. */
   token?: HttpSessionOptions["token"];
   /** The name of the client, sent to the server. */
   name: string;

@@ -1,4 +1,5 @@
 import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError } from "../../errors.js";
+import { isJsonObject } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
 import type { Grant, GrantKey } from "./grant.js";
 
@@ -62,6 +63,14 @@ export interface RecordedFailure extends AgentAuthErrorJson {
 export function recordFailure(error: unknown, before: PreviousAttempt | undefined): RecordedFailure | undefined {
   if (!isAgentAuthError(error)) return undefined;
   return { ...error.toJSON(), repeats: before?.failure === undefined ? 0 : (before.failure.repeats ?? 0) + 1 };
+}
+
+/** Whether a stored value is a failure of this form. */
+export function isRecordedFailure(value: unknown): value is RecordedFailure {
+  if (!isJsonObject(value)) return false;
+  if (!["code", "class", "message"].every((name) => typeof value[name] === "string")) return false;
+  const { remedy = { action: "" } } = value;
+  return isJsonObject(remedy) && typeof remedy["action"] === "string";
 }
 
 /** Options of a lease. */

@@ -1,7 +1,7 @@
-import type { AgentAuthErrorJson } from "../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { tokenGeneration } from "../../oauth/model/grant.js";
 import {
+  isRecordedFailure,
   type LeaseOptions,
   type PreviousAttempt,
   type RecordedFailure,
@@ -44,7 +44,7 @@ export function encodeNote(note: LeaseNote): string {
   return JSON.stringify({ ...note, failure: shortenFailure(note.failure), instead: undefined });
 }
 
-function shortenFailure(failure: AgentAuthErrorJson | undefined): AgentAuthErrorJson | undefined {
+function shortenFailure(failure: RecordedFailure | undefined): RecordedFailure | undefined {
   if (failure === undefined) return undefined;
   const { hint: _hint, remedy: _remedy, url: _url, ...rest } = failure;
   return { ...rest, message: failure.message.slice(0, MAX_MESSAGE) };
@@ -60,7 +60,7 @@ export function decodeNote(text: string): LeaseNote | undefined {
     generation: numberIn(generation),
     spent: numberIn(spent),
     holder: typeof holder === "string" ? holder : undefined,
-    failure: isFailure(failure) ? failure : undefined,
+    failure: isRecordedFailure(failure) ? failure : undefined,
     instead: attemptIn(instead),
   };
 }
@@ -84,14 +84,7 @@ function attemptIn(value: unknown): PreviousAttempt | undefined {
   if (!Number.isFinite(at) || !(endedAt === undefined || Number.isFinite(endedAt))) return undefined;
   if ((ended !== "released" && ended !== "expired") || typeof committed !== "boolean") return undefined;
   const times = { at: at as number, endedAt: endedAt as number | undefined };
-  return { ...times, ended, committed, failure: isFailure(failure) ? failure : undefined };
-}
-
-function isFailure(value: unknown): value is AgentAuthErrorJson {
-  if (!isJsonObject(value)) return false;
-  if (!["code", "class", "message"].every((name) => typeof value[name] === "string")) return false;
-  const { remedy = { action: "" } } = value;
-  return isJsonObject(remedy) && typeof remedy["action"] === "string";
+  return { ...times, ended, committed, failure: isRecordedFailure(failure) ? failure : undefined };
 }
 
 /** The attempt that a trace shows, in times of the engine. What cannot be read may have been sent. */

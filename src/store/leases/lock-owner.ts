@@ -1,7 +1,7 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname, uptime } from "node:os";
-import type { AgentAuthErrorJson } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
+import { isRecordedFailure, type RecordedFailure } from "../../oauth/model/lease.js";
 import { randomHex, system } from "../../platform/system.js";
 
 /** The process that holds a lock file, in terms by which another process can check whether it is alive. */
@@ -138,7 +138,7 @@ export interface LockRecord {
 /** What is recorded when the work under a lock ends. */
 export interface LeaseOutcome {
   readonly at: number;
-  readonly failure: AgentAuthErrorJson | undefined;
+  readonly failure: RecordedFailure | undefined;
 }
 
 export function lockId(): string {
@@ -157,19 +157,12 @@ export function parseLockRecord(value: Record<string, unknown> | undefined): Loc
 export function parseLeaseOutcome(value: Record<string, unknown> | undefined): LeaseOutcome | undefined {
   const { at, failure } = value ?? {};
   if (!isNumber(at)) return undefined;
-  return { at, failure: isFailure(failure) ? failure : undefined };
+  return { at, failure: isRecordedFailure(failure) ? failure : undefined };
 }
 
 function isHolder(value: unknown): value is LockOwner {
   if (!isJsonObject(value) || !Number.isInteger(value["pid"]) || Number(value["pid"]) < 1) return false;
   return ["boot", "space", "started"].every((name) => typeof value[name] === "string");
-}
-
-function isFailure(value: unknown): value is AgentAuthErrorJson {
-  if (!isJsonObject(value) || !["code", "class", "message"].every((name) => typeof value[name] === "string"))
-    return false;
-  const { remedy = { action: "" } } = value;
-  return isJsonObject(remedy) && typeof remedy["action"] === "string";
 }
 
 function isNumber(value: unknown): value is number {
