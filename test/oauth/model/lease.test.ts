@@ -47,7 +47,7 @@ describe("the failure of the attempt before", () => {
     ["within five minutes of a longer Retry-After", waiting(3600), 299_999, "needed", false, true],
     ["after five minutes of a longer Retry-After", waiting(3600), 300_000, "needed", false, false],
     ["by a clock that went back", UNAVAILABLE, -1, "needed", false, false],
-    ["of whoever waited for it", UNAVAILABLE, 1e9, "forced", true, true],
+    ["of an attempt that it waited for", UNAVAILABLE, 1e9, "forced", true, true],
     ["that lost its lease", ofClass("unavailable", "lease_lost"), 1, "valid", true, false],
     ["of another class", ofClass("auth"), 1, "valid", true, false],
     ["that was none", undefined, 1, "valid", true, false],
