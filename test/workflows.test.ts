@@ -31,6 +31,15 @@ it("the workflows and .ci/run call scripts that exist", () => {
   expect([...files, ...behind].filter((path) => !existsSync(path))).toEqual([]);
 });
 
+it("the check of a laptop is a part of .ci/run", () => {
+  const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+  const steps = [...(scripts["check"] ?? "").matchAll(/npm run -s (\S+)/g)].map(([, name = ""]) => name);
+  // `npm ci` builds, the site checks the comments, and coverage runs the tests.
+  const own = steps.filter((name) => !["build", "check:docs"].includes(name));
+  expect(own.length).toBeGreaterThan(7);
+  for (const name of own) expect(read(".ci/run")).toContain(`npm run --silent ${name}\n`);
+});
+
 it("the workflow runs on each system with each Node", () => {
   const { check, platforms } = workflow("ci").jobs;
   const systems = [check?.["runs-on"], ...(platforms?.strategy?.matrix.os ?? [])];
