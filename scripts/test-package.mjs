@@ -43,6 +43,7 @@ try {
   compareFiles(tarball);
   tryMaps(tarball);
   tryLibrary(install("library", tarball, ["--omit=optional"]));
+  tryPackedDemo();
   // A program that imports agentauth/otel has the peer.
   tryEverything(install("everything", tarball, ["@opentelemetry/api"]));
   for (const npm of ["10", "11", "12"]) tryFirstSteps(npm, tarball);
@@ -167,6 +168,14 @@ function tryCommands(target) {
     run("npx", ["--no-install", "agentauth", "demo"], target),
     /(\d+) of \1 devices arrived in order, none twice/,
   );
+}
+
+/** Runs the line of README for the packed package, which is in the folder already. */
+function tryPackedDemo() {
+  const [, line] = /`npm pack && (npx [^`]+)`/.exec(readFileSync(join(root, "README.md"), "utf8")) ?? [];
+  assert.ok(line, "the line of README for the packed package");
+  shell(line, folder, { ...env, npm_config_prefer_offline: "true" });
+  console.log(`${line}: runs`);
 }
 
 /** Runs what docs/getting-started.md says about the installation, in a fresh checkout with another name. */

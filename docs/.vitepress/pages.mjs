@@ -67,6 +67,7 @@ export const SECTIONS = [
     ["Performance", "performance"],
     ["Conformance", "conformance"],
     ["How it works", "how-it-works"],
+    ["Decisions", "decisions"],
   ]),
 ];
 
