@@ -172,7 +172,7 @@ function tryCommands(target) {
 
 /** Runs the line of README for the packed package, which is in the folder already. */
 function tryPackedDemo() {
-  const [, line] = /`npm pack && (npx [^`]+)`/.exec(readFileSync(join(root, "README.md"), "utf8")) ?? [];
+  const [, line] = /`(npx --yes --package [^`]+)`/.exec(readFileSync(join(root, "README.md"), "utf8")) ?? [];
   assert.ok(line, "the line of README for the packed package");
   shell(line, folder, { ...env, npm_config_prefer_offline: "true" });
   console.log(`${line}: runs`);
