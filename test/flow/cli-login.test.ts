@@ -157,7 +157,7 @@ describe("agentauth login, status and logout", () => {
   it("logs in, appears as a new device, and logs out", async ({ desk, me, url }) => {
     const login = await me.run(["login", url, ...LOGIN_FLAGS.slice(1)]);
     expect([login.code, login.stdout]).toEqual([0, ""]);
-    expect(login.stderr).toMatch(/^logged in at http:.*, the token expires at \d{4}-/m);
+    expect(login.stderr).toMatch(/^logged in at http:.*\nthe token expires at \d{4}-/m);
     const devices = await me.run([...desk.devices, "--title", "agentauth*", "-o", "json"]);
     const { client } = await me.grant();
     const details = expect.objectContaining({ redirect_uris: [client.redirectUri] });

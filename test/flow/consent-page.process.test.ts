@@ -115,21 +115,15 @@ describe.skipIf(CHROMIUM === undefined)("the pages in a real browser, by keyboar
 
   const pictures = process.env["AGENTAUTH_SCREENSHOTS"] === "1";
   it.runIf(pictures)("are photographed for the documentation", async ({ beginLogin, page, press }) => {
-    const picture = async (name: string) => {
-      for (const colorScheme of ["light", "dark"] as const) {
-        await page.emulateMedia({ colorScheme });
-        const path = fileURLToPath(new URL(`../../docs/images/${name}-${colorScheme}.png`, import.meta.url));
-        await page.screenshot({ path, animations: "disabled" });
-      }
-    };
     const { ended } = await beginLogin("--scope", "mcp reports:read");
-    await picture("sign-in");
     await press(/^Log in as Alice/);
     await page.getByRole("heading", { name: "Allow agentauth?" }).waitFor();
-    await picture("consent");
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      const path = fileURLToPath(new URL(`../../docs/images/consent-${colorScheme}.png`, import.meta.url));
+      await page.screenshot({ path, animations: "disabled" });
+    }
     await press("Allow");
-    await page.getByRole("heading", { name: "You are logged in" }).waitFor();
-    await picture("done");
     await ended();
   });
 });

@@ -1,6 +1,6 @@
 // Writes docs/images/*-{light,dark}.svg: what the built command prints on a terminal, against a sandbox. With --check it
-// compares the text of the pictures with what is printed now, except for times, ports and identifiers of the run. Two are
-// not compared: that of doctor shows the machine, and that of the report the day.
+// compares the text of the pictures with what is printed now, except for times, ports and identifiers of the run. That of
+// doctor is not compared: it shows the machine.
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,6 +11,7 @@ import { svgOf, THEMES, textOf } from "./svg.mjs";
 import { screenOf } from "./terminal.mjs";
 
 const IMAGES = fileURLToPath(new URL("../../images", import.meta.url));
+const COLUMNS = 110;
 /** A client ID as the sandbox makes them. */
 const SAMPLE = "Ltxi85Inm0RC9sBg8kchZwzWGS9CPL-vrYhwrWfIRej";
 const isCheck = process.argv.includes("--check");
@@ -20,8 +21,8 @@ if (isCheck && spawnSync("script", ["--version"]).error) {
 }
 
 const folder = mkdtempSync(join(tmpdir(), "agentauth-pictures-"));
-const port = 4000 + Math.floor(Math.random() * 1000);
-const sandbox = await startSandbox({ port, devices: 120, autoApprove: true });
+// The port that the guides name: what is renamed after the layout may break a table.
+const sandbox = await startSandbox({ port: 4000, devices: 120, autoApprove: true });
 try {
   for (const scene of scenes()) await settle(scene);
 } finally {
@@ -35,25 +36,19 @@ function scenes() {
   return [
     {
       name: "login",
-      columns: 92,
-      commands: [`login ${mcp} --login-timeout 300 --browser ${browser()}`, `mcp call ${mcp} whoami`, "status"],
+      commands: [`login ${mcp} --login-timeout 300 --browser ${browser()}`, `mcp call ${mcp} echo --args '{"text":"hello"}'`, "status"],
     },
-    { name: "list", columns: 100, commands: [`devices list ${pool} --sort last_seen:desc --limit 8`] },
-    ...(isCheck
-      ? []
-      : [
-          { name: "report", columns: 100, commands: [`devices report ${pool}`] },
-          { name: "doctor", columns: 100, commands: ["doctor"] },
-        ]),
+    { name: "list", commands: [`devices list ${pool} --sort last_seen:desc --limit 8`] },
+    ...(isCheck ? [] : [{ name: "doctor", commands: ["doctor"] }]),
   ];
 }
 
-async function settle({ name, columns, commands }) {
-  const lines = await screenOf({ columns, commands }, environment(), rename);
+async function settle({ name, commands }) {
+  const lines = await screenOf({ columns: COLUMNS, commands }, environment(), rename);
   const title = commands.map((command) => `agentauth ${rename(command)}`).join(", ");
   for (const [theme, colors] of Object.entries(THEMES)) {
     const path = join(IMAGES, `${name}-${theme}.svg`);
-    const svg = svgOf(lines, columns, title, colors);
+    const svg = svgOf(lines, COLUMNS, title, colors);
     if (!isCheck) writeFileSync(path, svg);
     else compare(path, textOf(readFileSync(path, "utf8")).map(masked), textOf(svg).map(masked));
   }
@@ -85,15 +80,14 @@ function masked(line) {
 }
 
 /**
- * The addresses, keys and folders of the run as fixed ones of the same width; only the folder of settings is shorter. The
+ * The link, keys and folders of the run as fixed ones of the same width; only the folder of settings is shorter. The
  * marks around cells with right-to-left text, which the terminal of the picture would draw, are left out.
  */
 function rename(text) {
   return text
     .replace(/[\u2068\u2069]/g, "")
     .replaceAll(` --login-timeout 300 --browser ${join(folder, "browser")}`, "")
-    .replace(/(127\.0\.0\.1(?::|%3A))(\d+)/g, (_, host, number) => `${host}${number === `${port}` ? 4000 : 40723}`)
-    .replace(/(127\.0\.0\.1:40723\/)[\w-]{12}$/m, "$1Yx3vPq81LmTz")
+    .replace(/(127\.0\.0\.1:)\d{5}\/[\w-]{12}$/m, "$140723/Yx3vPq81LmTz")
     .replace(/((?:client_id|code_challenge|state)(?:=|":"))[\w-]{43}/g, `$1${SAMPLE}`)
     .replaceAll(join(folder, "home"), "~/.config/agentauth");
 }

@@ -134,7 +134,7 @@ async function reportLogin(
   options: TokenFlags,
   context: CommandContext,
 ): Promise<void> {
-  const until = token.expiresAt === undefined ? "" : `, the token expires at ${token.expiresAt.toISOString()}`;
+  const until = token.expiresAt === undefined ? "" : `\nthe token expires at ${token.expiresAt.toISOString()}`;
   const bound = token.tokenType === "DPoP" ? ", bound to a key of this machine (DPoP)" : "";
   const logins = await agent.status(token.server);
   const login = logins.find(({ account }) => account === (token.account ?? null));

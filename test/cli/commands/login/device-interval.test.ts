@@ -60,9 +60,9 @@ it.each<[string, object, string]>([
   const { issuer, wait } = await begin();
   issuer.routes["/pool/token"] = { json: { ...issuer.tokens(), ...over } };
   const { code, stderr } = await wait();
-  const until = "expires_in" in over ? "" : ", the token expires at [^ ;]+Z";
+  const until = "expires_in" in over ? "" : "\\nthe token expires at [^ ;]+Z";
   expect([code, stderr]).toEqual([0, expect.stringMatching(/^logged in at \S+ \(issuer \S+\)/m)]);
-  const [line = ""] = /^logged in at .*$/m.exec(stderr) ?? [];
+  const [line = ""] = /^logged in at .*(?:\nthe token .*)?$/m.exec(stderr) ?? [];
   expect(line.endsWith(end)).toBe(true);
   expect(line.slice(0, line.length - end.length)).toMatch(
     new RegExp(`^logged in at \\S+ \\(issuer [^ )]+\\)${until}$`),

@@ -29,7 +29,7 @@ async function login(user: User, args: readonly string[], open?: string, options
 it("logs in with the URL that it prints, and says for how long", async ({ desk, user }) => {
   const { code, stdout, stderr } = await login(user, [desk.url, "--browser", "none"]);
   expect([code, stdout]).toEqual([0, ""]);
-  expect(stderr).toMatch(/^logged in at \S+ \(issuer \S+\), the token expires at \S+$/m);
+  expect(stderr).toMatch(/^logged in at \S+ \(issuer \S+\)\nthe token expires at \S+$/m);
   expect(await user.store.list()).toHaveLength(1);
 });
 
