@@ -72,11 +72,18 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Grant
   const { cipher, onEmptyFile } = options;
   const leases = new FileLeases(join(folder, "claims"));
   const lease: GrantStore["lease"] = (name, work, options) => leases.run(name, work, options);
+  let isSealing = false;
   const tools: FileGrantTools = {
     open: async ({ text, path }, name, decode) => {
       try {
         const record = decode(cipher ? await cipher.open(text, name) : text);
-        if (tools.isUnsealed(text)) await sealFile({ text, path }, await tools.seal(text, name));
+        const sealed = tools.isUnsealed(text) ? await tools.seal(text, name) : text;
+        // Without a keychain, the settings may have files stay as they are.
+        if (sealed === text) return record;
+        await sealFile({ text, path }, sealed);
+        if (isSealing) return record;
+        isSealing = true;
+        await sealOthers(store);
         return record;
       } catch (cause) {
         throw unusableFileError(path, cause);
@@ -91,7 +98,7 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Grant
     encode: encodeClient,
     decode: decodeClient,
   });
-  return {
+  const store = {
     location: folder,
     ...fileGrants(folder, tools),
     readClient: onFiles(folder, (issuer: string, form: string) => clients.read(hashParts(issuer, form))),
@@ -103,7 +110,8 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Grant
     shortLived: fileRecords(folder, cipher),
     unrevoked: fileUnrevoked(folder, tools),
     lease,
-  };
+  } satisfies GrantStore;
+  return store;
 }
 
 const SEAL_TRIES = 40;
@@ -111,12 +119,22 @@ const SEAL_PAUSE_MS = 25;
 
 /** Seals a file that was written before the store had a key. */
 async function sealFile({ text, path }: { text: string; path: string }, sealed: string): Promise<void> {
-  // Without a keychain, the settings may have files stay as they are.
-  for (let tries = 1; sealed !== text && !replacePublishedFile(path, text, sealed); tries++) {
+  for (let tries = 1; !replacePublishedFile(path, text, sealed); tries++) {
     if (tries === SEAL_TRIES)
       throw storeError(`the file ${path} is not sealed, and another process is at it`, undefined);
     await sleep(SEAL_PAUSE_MS);
   }
+}
+
+/**
+ * Seals, by reading it, what else was written before the store had a key: a client has a secret, and a login of another
+ * profile a token. What cannot be used is an error where it is used.
+ */
+async function sealOthers(
+  store: Required<Pick<GrantStore, "list" | "listClients" | "listBindings">> & { unrevoked: UnrevokedLogins },
+): Promise<void> {
+  await Promise.allSettled([store.list(), store.listClients(), store.listBindings()]);
+  for await (const _ of store.unrevoked.list());
 }
 
 /** The error for a file that cannot be read, with the command that moves it away: it is never overwritten or removed. */

@@ -39,8 +39,8 @@ const OPTIONS: OptionNames<KeyringStoreOptions> = {
 /**
  * Grants and clients in files that are sealed (AES-256-GCM) with a key in the keychain of the operating system. The
  * keychain stores that one key and nothing else; it is read when the key is first needed, once for each store that is
- * opened, and written once in the lifetime of the folder. An unsealed file is sealed when it is first read; where that
- * fails, so does the read.
+ * opened, and written once in the lifetime of the folder. Unsealed files are sealed when the first of them is read; where
+ * that fails for the one that is read, so does the read.
  *
  * @param folder is created by the first save
  * @throws from its methods, `AgentAuthError` `store_failed`: the keychain is missing or locked, denies access or does not
