@@ -40,6 +40,17 @@ export function isLoopbackHost(hostname: string): boolean {
   );
 }
 
+/**
+ * An address that secrets may be sent to: over TLS or inside this machine, without a user name, a password and a fragment.
+ *
+ * @returns undefined for any other value
+ */
+export function secureAddress(value: unknown): URL | undefined {
+  const url = parseUrl(value);
+  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
+  return isSafe && !url?.username && !url?.password && !url?.href.includes("#") ? url : undefined;
+}
+
 /** Whether a path is another one, or below it. */
 export function isPathWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.replace(/\/?$/, "/"));

@@ -1,6 +1,6 @@
 /** What the value of a setting or of a flag must be. Each check throws a `TypeError` with the rule, to be read after the name. */
 
-import { isLoopbackHost, parseUrl } from "../http/address.js";
+import { secureAddress } from "../http/address.js";
 import { escapeText } from "../redact.js";
 
 /** @throws `TypeError` with the rule, where it does not hold */
@@ -16,11 +16,8 @@ export function nonEmpty(value: string): string {
 
 /** An issuer identifier (RFC 8414 section 2), over TLS or on this machine. */
 export function issuerAddress(value: string): string {
-  const url = parseUrl(value);
-  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
-  const isPlain = !/[?#]/.test(value) && url?.username === "" && url.password === "";
   const rule = "must be an https address without a query (http to this machine alone), as the issuer has it";
-  requireRule(isSafe && isPlain, rule);
+  requireRule(secureAddress(value) !== undefined && !value.includes("?"), rule);
   return value;
 }
 

@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError, messageOf } from "../../errors.js";
-import { isLoopbackHost, parseUrl } from "../../http/address.js";
+import { isLoopbackHost, secureAddress } from "../../http/address.js";
 import { HttpResponse } from "../../http/http-response.js";
 import { serverMetadataAddresses } from "../../http/oauth-syntax.js";
 import { refusalError } from "../../http/refuse.js";
@@ -146,8 +146,7 @@ function registrationsToday({ registeredAt = [] }: ClientRecord, now: number): n
 
 /** The code comes back to this address: to this machine or over TLS, never in the clear (OAuth 2.1 section 2.3.1). */
 function checkRedirect(redirectUri: string): void {
-  const url = parseUrl(redirectUri);
-  if (url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname))) return;
+  if (secureAddress(redirectUri)) return;
   throw new TypeError(`the redirect address ${quote(redirectUri)} must be https, or http to this machine`);
 }
 

@@ -1,13 +1,12 @@
 import { AgentAuthError } from "../../errors.js";
-import { isLoopbackHost, parseUrl } from "../../http/address.js";
+import { parseUrl, secureAddress } from "../../http/address.js";
 import { quote } from "../../redact.js";
 import type { LoginOptions } from "../grant/grant-requirements.js";
 import type { AccessToken } from "../model/grant.js";
 
 export function checkRedirectUri(redirectUri: string): URL {
-  const url = parseUrl(redirectUri);
-  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
-  if (url !== undefined && isSafe && !url.username && !url.password && !url.href.includes("#")) return url;
+  const url = secureAddress(redirectUri);
+  if (url !== undefined) return url;
   throw usageError(
     "redirectUri",
     redirectUri,

@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { isLoopbackHost, parseUrl } from "../../http/address.js";
+import { isLoopbackHost, secureAddress } from "../../http/address.js";
 import { classifyHost } from "../../http/address-class.js";
 import type { Clock } from "../../http/deadline.js";
 import { refusalError } from "../../http/refuse.js";
@@ -334,11 +334,9 @@ export function recordOf(client: PreRegisteredClient, issuer: string): ClientRec
  * @throws `AgentAuthError` `usage`
  */
 export function checkEndpoint(address: string, what: string, remedy?: Remedy): void {
-  const url = parseUrl(address);
-  const isPlain = url?.username === "" && url.password === "" && url.hash === "";
-  const isSafe = isPlain && (url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname)));
-  if (isSafe && classifyHost(url.hostname) !== "forbidden") return;
-  const rule = isSafe
+  const url = secureAddress(address);
+  if (url !== undefined && classifyHost(url.hostname) !== "forbidden") return;
+  const rule = url
     ? "must not be link-local, of a metadata service or reserved"
     : "must be https, or http to this machine";
   throw new AgentAuthError("usage", `${what}, ${quote(address)}, ${rule}`, { class: "usage", remedy });
