@@ -27,30 +27,32 @@ export function briefWaitingText(seconds: number): string {
 export function otherWaysText(
   url: string,
   redirectUri: string,
-  { environment, optionText = sdkOption }: { environment: LoginEnvironment; optionText?: OptionText | undefined },
+  how: { environment: LoginEnvironment; listensAt?: string | undefined; optionText?: OptionText | undefined },
 ): string {
+  const { environment, listensAt = redirectUri, optionText = sdkOption } = how;
   const { port } = new URL(redirectUri);
+  const isForwarded = listensAt !== redirectUri;
   return [
     `Without the link, open this address (at ${new URL(url).host}):`,
     "",
     `  ${escapeText(url)}`,
     "",
-    ...(environment.ssh
+    ...(environment.ssh || isForwarded
       ? []
       : [
           "If your browser is on another computer, run this there first:",
           `  ssh -L ${port}:127.0.0.1:${port} <user@host>`,
         ]),
-    ...environment.hints(redirectUri, optionText),
+    ...(isForwarded ? [] : environment.hints(redirectUri, optionText)),
     pasteText(redirectUri, { isOnly: false, isHidden: true }),
     `To log in with a code on any device, cancel this login and add ${optionText("flow", "device")}.`,
   ].join("\n");
 }
 
 /** Warns that the short link no longer works, and shows the address that it led to. */
-export function linkWithdrawnText(url: string, redirectUri: string): string {
+export function linkWithdrawnText(url: string, listensAt: string): string {
   return [
-    `warning: something on this computer, or a web page, is probing port ${new URL(redirectUri).port}:`,
+    `warning: something on this computer, or a web page, is probing port ${new URL(listensAt).port}:`,
     "50 requests for other paths were rejected, so the link no longer works.",
     "The login continues at this address:",
     "",

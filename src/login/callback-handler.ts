@@ -60,12 +60,16 @@ interface RequestRules {
 export interface CallbackHandlerOptions {
   /** The values of the Host header that a browser may send. */
   hosts: ReadonlySet<string>;
-  /** The path of the redirect address. */
+  /** The path of the callback. */
   path: string;
+  /** The same for browsers, where a proxy changes it. */
+  publicPath: string;
   /** Called once when 50 wrong callbacks came: something on this machine, or a web page, tries to inject one. */
   onProbe: () => void;
   /** Called once with an error that came without a state: an authorization server sends one back (RFC 6749 section 4.1.2.1). */
   onStatelessError: (error: string) => void;
+  /** Called once with the path of a callback that came, with the right state, to another one than `path`. */
+  onOtherPath: (path: string) => void;
   /** Called with a connection that must stay open until the login has ended. */
   keepAlive: (socket: Socket) => void;
 }
@@ -79,13 +83,14 @@ export class CallbackHandler {
   readonly #options: CallbackHandlerOptions;
   readonly #rules: RequestRules;
   readonly #link = new ShortLink();
-  #donePath = newDonePath();
+  #done = newDonePage();
   /** Where the browser of an earlier callback is sent, and the page that it may still request. */
   #redirect: { from: string; to: string; isSent: () => void } | undefined;
   readonly #waiting = new Set<ServerResponse>();
   #expected: { state: string; resolve: (parameters: URLSearchParams) => void } | undefined;
   #wrong = 0;
   #hasReportedError = false;
+  #hasReportedPath = false;
   #outcome: ShownOutcome | undefined;
   #browser: BrowserState = "expected";
   /** Called when the browser is served or gone. */
@@ -95,11 +100,7 @@ export class CallbackHandler {
     this.#options = options;
     this.#rules = {
       hosts: options.hosts,
-      knows: (path) =>
-        path === options.path ||
-        path === this.#redirect?.from ||
-        this.#link.isAt(path) ||
-        (this.#browser !== "expected" && path === this.#donePath),
+      knows: (path) => path === options.path || this.#link.isAt(path),
     };
   }
 
@@ -128,9 +129,9 @@ export class CallbackHandler {
         clearTimeout(tooLate);
         resolve(true);
       };
-      this.#redirect = { from: this.#donePath, to: url, isSent };
+      this.#redirect = { from: this.#done, to: url, isSent };
     });
-    this.#donePath = newDonePath();
+    this.#done = newDonePage();
     for (const response of this.#waiting) this.#answerRedirect(response);
     this.#waiting.clear();
     return sent;
@@ -148,12 +149,25 @@ export class CallbackHandler {
   handle(request: IncomingMessage, response: ServerResponse): void {
     const target = request.url ?? "";
     const refusal = refusalPageFor(request, this.#rules);
-    if (refusal === NOT_FOUND) this.#link.miss();
+    if (refusal === NOT_FOUND) this.#missed(target);
+    const { path } = this.#options;
     if (refusal !== undefined) sendPage(response, refusal);
     else if (this.#link.isAt(pathOf(target))) sendPage(response, this.#toLogin());
-    else if (pathOf(target) === this.#redirect?.from) this.#answerRedirect(response);
-    else if (pathOf(target) === this.#donePath) this.#serveDone(request, response);
+    else if (target === path + this.#redirect?.from) this.#answerRedirect(response);
+    else if (target === path + this.#done && this.#browser !== "expected") this.#serveDone(request, response);
     else sendPage(response, this.#receive(queryOf(target), response));
+  }
+
+  #missed(target: string): void {
+    this.#link.miss();
+    if (this.#hasReportedPath || !this.#isExpected(queryOf(target))) return;
+    this.#hasReportedPath = true;
+    this.#options.onOtherPath(pathOf(target));
+  }
+
+  #isExpected(parameters: URLSearchParams): boolean {
+    const state = parameters.get("state");
+    return this.#expected !== undefined && state !== null && sameSecret(state, this.#expected.state);
   }
 
   /** Sends the outcome to the browser. Resolves once it was sent, or where there is no browser. */
@@ -172,25 +186,22 @@ export class CallbackHandler {
   }
 
   #receive(parameters: URLSearchParams, response: ServerResponse): BrowserPage {
-    const expected = this.#expected;
-    const state = parameters.get("state");
-    const isRight = expected !== undefined && state !== null && sameSecret(state, expected.state);
-    if (!isRight || repeatedParameter(parameters) !== undefined) {
+    if (!this.#isExpected(parameters) || repeatedParameter(parameters) !== undefined) {
       if (++this.#wrong === PROBE_COUNT) this.#options.onProbe();
       const error = parameters.get("error");
-      if (error !== null && state === null && !this.#hasReportedError) {
+      if (error !== null && !parameters.has("state") && !this.#hasReportedError) {
         this.#hasReportedError = true;
         this.#options.onStatelessError(error);
       }
       return NOT_OURS;
     }
     if (!this.#on("callback")) return ALREADY_ANSWERED;
-    const path = this.#donePath;
+    const page = this.#done;
     response.once("close", () => {
-      if (!response.writableFinished && path === this.#donePath) this.#on("callbackLost");
+      if (!response.writableFinished && page === this.#done) this.#on("callbackLost");
     });
-    expected.resolve(parameters);
-    return movedTo(path);
+    this.#expected?.resolve(parameters);
+    return movedTo(this.#options.publicPath + page);
   }
 
   #serveDone(request: IncomingMessage, response: ServerResponse): void {
@@ -222,8 +233,9 @@ export class CallbackHandler {
   }
 }
 
-function newDonePath(): string {
-  return `/done/${randomBytes(16).toString("base64url")}`;
+/** The last page, as a query of the callback's own path: a proxy may bring no other one here. */
+function newDonePage(): string {
+  return `?done=${randomBytes(16).toString("base64url")}`;
 }
 
 /**

@@ -44,7 +44,8 @@ export async function listenByPlan(
     }
   }
   const requiredPort = plan.ports.at(-1) ?? 0;
-  throw requiredPort === 0 ? bindError(failure) : busyError(redirectUri(plan, requiredPort), requiredPort, failure);
+  const uri = plan.uri ?? redirectUri(plan, requiredPort);
+  throw requiredPort === 0 ? bindError(failure) : busyError(uri, requiredPort, failure);
 }
 
 /**
@@ -202,7 +203,8 @@ class SocketPool {
  * @throws AgentAuthError `usage` where nothing can be bound
  */
 export async function reserveRedirect(options: RedirectOptions): Promise<string> {
-  const plan = planRedirect(options);
+  const plan = planRedirect(options.uri === undefined ? options : { ...options, port: options.port ?? 80 });
+  if (plan.uri !== undefined) return plan.uri;
   if (options.port !== undefined) return redirectUri(plan, options.port);
   const ports = plan.ports.flatMap((port) => (port === 0 ? [...unassignedPorts(), port] : [port]));
   const listener = await listenByPlan({ ...plan, ports }, (request) => request.socket.destroy());

@@ -12,7 +12,7 @@ const LAST_PAGE_MS = 2_000;
 export interface LoopbackOptions
   extends RedirectOptions,
     ListenerLimits,
-    Partial<Pick<CallbackHandlerOptions, "onProbe" | "onStatelessError">> {
+    Partial<Pick<CallbackHandlerOptions, "onOtherPath" | "onProbe" | "onStatelessError">> {
   /** Closes everything at once. */
   signal: AbortSignal;
 }
@@ -21,6 +21,8 @@ export interface LoopbackOptions
 export interface Loopback {
   /** Where the authorization server sends the browser (RFC 8252 section 7.3). */
   readonly redirectUri: string;
+  /** The address of this machine where the callback must come in; another one, where a proxy is in front of it. */
+  readonly listensAt: string;
   /**
    * A short address that leads to the login page until the callback is there, under the rules of `ShortLink`.
    *
@@ -50,7 +52,9 @@ export async function openLoopback(options: LoopbackOptions): Promise<Loopback> 
   const handler = new CallbackHandler({
     hosts,
     path: plan.path,
+    publicPath: plan.uri === undefined ? plan.path : new URL(plan.uri).pathname,
     onProbe: () => options.onProbe?.(),
+    onOtherPath: (path) => options.onOtherPath?.(path),
     onStatelessError: (error) => options.onStatelessError?.(error),
     keepAlive: (socket) => listener.keepAlive(socket),
   });
@@ -59,14 +63,18 @@ export async function openLoopback(options: LoopbackOptions): Promise<Loopback> 
   });
   const names = plan.host === "localhost" ? ["localhost", "127.0.0.1", "[::1]"] : [plan.host];
   for (const name of names) hosts.add(authorityOf(name, listener.port));
+  // A proxy may leave the browser's Host as it is.
+  if (plan.uri !== undefined) hosts.add(new URL(plan.uri).host);
   const onAbort = () => void listener.close();
   signal.addEventListener("abort", onAbort, { once: true });
   if (signal.aborted) {
     await listener.close();
     throw abortedError(signal);
   }
+  const listensAt = redirectUri(plan, listener.port);
   return {
-    redirectUri: redirectUri(plan, listener.port),
+    redirectUri: plan.uri ?? listensAt,
+    listensAt,
     shortLink(url, onWithdrawn) {
       const path = handler.shortPathTo(url, onWithdrawn);
       return path === undefined ? undefined : redirectUri({ host: plan.host, path }, listener.port);

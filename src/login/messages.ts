@@ -2,7 +2,10 @@ import { type EndpointsPrompt, formatSeconds } from "../oauth/login/login-method
 import { escapeText, quote } from "../redact.js";
 
 /** How texts for the user spell an option: a program with settings or flags of its own has other names. */
-export type OptionText = (option: "flow" | "redirectHost" | "sameOriginEndpoints", value?: string) => string;
+export type OptionText = (
+  option: "flow" | "redirectHost" | "redirectPath" | "sameOriginEndpoints",
+  value?: string,
+) => string;
 
 export const sdkOption: OptionText = (option, value) => (value === undefined ? option : `${option}: "${value}"`);
 
@@ -86,10 +89,26 @@ export function waitingText(seconds: number): string {
   return `Waiting for the login (${formatSeconds(seconds)}; Ctrl-C cancels it).`;
 }
 
-/** Warns that something sends wrong callbacks. */
-export function probeText(redirectUri: string): string {
+/** Where the callback must come in, where that is not the redirect address. */
+export function listeningText(redirectUri: string, listensAt: string): string {
   return [
-    `warning: something on this computer, or a web page, is probing port ${new URL(redirectUri).port}:`,
+    `After the login the browser goes to ${escapeText(redirectUri)}.`,
+    `This program listens at ${listensAt} of this machine alone: requests must be forwarded there.`,
+  ].join("\n");
+}
+
+/** Names both addresses of a callback that came to another path. */
+export function otherPathText(path: string, listensAt: string, optionText: OptionText = sdkOption): string {
+  return [
+    `warning: the response of the issuer came to the path ${quote(path)}, but this login waits for it at ${listensAt}.`,
+    `It is ignored. ${optionText("redirectPath")} sets the path.`,
+  ].join("\n");
+}
+
+/** Warns that something sends wrong callbacks. */
+export function probeText(listensAt: string): string {
+  return [
+    `warning: something on this computer, or a web page, is probing port ${new URL(listensAt).port}:`,
     "50 wrong callbacks were rejected. The login continues.",
   ].join("\n");
 }

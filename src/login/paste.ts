@@ -2,6 +2,7 @@ import { createInterface, type Interface } from "node:readline";
 import type { Readable } from "node:stream";
 import { AgentAuthError, abortedError } from "../errors.js";
 import { parseUrl } from "../http/address.js";
+import { quote } from "../redact.js";
 import { HELP_KEY } from "./brief-messages.js";
 import { repeatedParameter, sameSecret } from "./callback-parameters.js";
 
@@ -135,8 +136,8 @@ function unwrap(text: string): string {
 
 /** Some browsers copy a local address without its scheme. */
 function readAddress(text: string, redirectUri: string): URL | undefined {
-  const bare = redirectUri.replace(/^http:\/\//, "");
-  const full = text.startsWith(bare) ? `http://${text}` : text;
+  const [scheme = "", bare = ""] = redirectUri.split(/(?<=:\/\/)/);
+  const full = text.startsWith(bare) ? scheme + text : text;
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(full) ? parseUrl(full) : undefined;
 }
 
@@ -144,9 +145,14 @@ function checkPastedAddress(url: URL, rules: PasteRules): PasteResult {
   const expected = new URL(rules.redirectUri);
   if (url.host !== expected.host || url.protocol !== expected.protocol || url.pathname !== expected.pathname) {
     const login = new URL(rules.loginUrl);
-    return url.host === login.host && url.pathname === login.pathname
-      ? { reason: `it is the login address, not the one where the browser ends up: ${WHOLE}` }
-      : { reason: `it is not the redirect address, which begins with ${rules.redirectUri}?` };
+    if (url.host === login.host && url.pathname === login.pathname)
+      return { reason: `it is the login address, not the one where the browser ends up: ${WHOLE}` };
+    const isOfLogin = sameSecret(url.searchParams.get("state") ?? "", rules.state);
+    // The issuer sent the browser there, so no part before the query is a secret.
+    const where = isOfLogin
+      ? `: the browser ended up at ${quote(url.origin + url.pathname)}, not at ${rules.redirectUri}; does the issuer have only the first for this client?`
+      : `, which begins with ${rules.redirectUri}?`;
+    return { reason: `it is not the redirect address${where}` };
   }
   if (url.username !== "" || url.password !== "") return { reason: "it contains a user name or password" };
   const parameters = url.searchParams;

@@ -21,8 +21,10 @@ import {
   codeTakerText,
   endpointsText,
   type LoginDisplay,
+  listeningText,
   loginText,
   type OptionText,
+  otherPathText,
   pasteText,
   probeText,
   statelessErrorText,
@@ -45,6 +47,11 @@ export interface TerminalLoginOptions {
   flow?: "browser" | "paste" | undefined;
   /** A command that gets the address as its last argument, without a shell, or `none`. Default: `$BROWSER`, then the system's. */
   browser?: string | undefined;
+  /**
+   * The whole redirect address, such as an https one behind which a proxy forwards requests to this machine. The three
+   * parts below are then those of the address to listen at; `redirectPort` is required unless this one is http.
+   */
+  redirectUri?: string | undefined;
   /** How the redirect address spells this machine. Default `127.0.0.1`. */
   redirectHost?: RedirectHost | undefined;
   /** A required port. Default: any free one. */
@@ -75,7 +82,8 @@ export interface TerminalLoginOptions {
 
 /** What the options of a login say about its redirect address. */
 export function redirectOptionsOf(options: Partial<TerminalLoginOptions>): RedirectOptions {
-  return { host: options.redirectHost, port: options.redirectPort, path: options.redirectPath };
+  const { redirectUri: uri, redirectHost: host, redirectPort: port, redirectPath: path } = options;
+  return { uri, host, port, path };
 }
 
 const DEFAULT_TIMEOUT_S = DEFAULT_LOGIN_TIMEOUT_MS / 1000;
@@ -84,25 +92,32 @@ const DEFAULT_TIMEOUT_S = DEFAULT_LOGIN_TIMEOUT_MS / 1000;
  * The ways to log in at a terminal: a browser with a listener on this machine, pasting the address where the browser
  * ends up, and the code of a device login.
  *
- * @throws `TypeError` for a port, a path or a timeout that cannot be one
- * @throws AgentAuthError `usage` for a browser command that cannot be split into words
+ * @throws `TypeError` for a port, a path, an address or a timeout that cannot be one
+ * @throws AgentAuthError `usage` for a browser command that cannot be split into words, or a redirect address without a
+ * port to listen at
  */
 export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
   const { say, env, input, confirm, loginTimeoutSeconds: loginTimeout = DEFAULT_TIMEOUT_S } = options;
   const redirect = redirectOptionsOf(options);
-  planRedirect(redirect);
+  const isPaste = options.flow === "paste";
+  // A callback that is pasted needs no port.
+  planRedirect(isPaste ? { ...redirect, port: redirect.port ?? 80 } : redirect);
   if (options.browser !== undefined) commandWords(options.browser);
   if (!(Number.isFinite(loginTimeout) && loginTimeout > 0))
     throw new TypeError("loginTimeoutSeconds must be a number above 0");
   const environment = options.environment ?? detectEnvironment({ env, exists: existsSync, platform: process.platform });
-  const isPaste = options.flow === "paste";
   return {
     loginTimeoutMs: loginTimeout * 1000,
     async open({ resource, preferredRedirectUri: preferred, signal }) {
       if (signal.aborted) throw abortedError(signal);
-      const onProbe = () => say(probeText(loopback?.redirectUri ?? ""));
-      const onStatelessError = (error: string) => say(statelessErrorText(error));
-      const own = { preferred, signal, onProbe, onStatelessError };
+      const listensAt = () => loopback?.listensAt ?? "";
+      const own = {
+        preferred,
+        signal,
+        onProbe: () => say(probeText(listensAt())),
+        onStatelessError: (error: string) => say(statelessErrorText(error)),
+        onOtherPath: (path: string) => say(otherPathText(path, listensAt(), options.optionText)),
+      };
       const loopback = isPaste ? undefined : await openLoopback({ ...redirect, ...own });
       return new TerminalSession({
         resource,
@@ -215,13 +230,14 @@ class TerminalSession implements LoginSession {
   /** A short link that leads to the login page, where it serves the user. */
   #linkTo(url: string): string | undefined {
     const { loopback, say } = this.#parts;
-    const onWithdrawn = () => say(linkWithdrawnText(url, this.redirectUri));
+    const onWithdrawn = () => say(linkWithdrawnText(url, loopback?.listensAt ?? ""));
     return this.#isBrief() ? loopback?.shortLink(url, onWithdrawn) : undefined;
   }
 
   #announceLink(link: string, url: string, prompt: AuthorizePrompt): void {
     const { resource, timeoutSeconds: timeout, openBrowser, display, optionText, say } = this.#parts;
     say(briefLoginText(resource, url));
+    this.#sayForwarded();
     const recipient = codeTakerText(url, prompt, optionText);
     if (recipient !== undefined) say(recipient);
     say(briefLinkText(openBrowser !== undefined));
@@ -246,12 +262,21 @@ class TerminalSession implements LoginSession {
     const recipient = codeTakerText(url, prompt, optionText);
     if (recipient !== undefined) say(recipient);
     if (openBrowser !== undefined) say(BROWSER_OPENED);
-    const hints = loopback === undefined ? [] : environment.hints(this.redirectUri, optionText);
+    const isForwarded = this.#sayForwarded();
+    const hints = loopback === undefined || isForwarded ? [] : environment.hints(this.redirectUri, optionText);
     if (hints.length > 0) say(hints.join("\n"));
     if (input !== undefined) {
       say(pasteText(this.redirectUri, { isOnly: loopback === undefined, isHidden: isTerminal(input) }));
     }
     say(waitingText(timeout));
+  }
+
+  /** Says where the listener is, where something must forward the callback to it. @returns whether it must */
+  #sayForwarded(): boolean {
+    const { loopback, say } = this.#parts;
+    if (loopback === undefined || loopback.listensAt === this.redirectUri) return false;
+    say(listeningText(this.redirectUri, loopback.listensAt));
+    return true;
   }
 
   async #openBrowser(url: string, signal: AbortSignal): Promise<void> {
@@ -264,7 +289,8 @@ class TerminalSession implements LoginSession {
   }
 
   #sayOtherWays(url: string): void {
-    this.#parts.say(otherWaysText(url, this.redirectUri, this.#parts));
+    const { loopback, ...parts } = this.#parts;
+    parts.say(otherWaysText(url, this.redirectUri, { ...parts, listensAt: loopback?.listensAt }));
   }
 
   /** The callback that the user pastes. When the input ends, the listener still waits, where there is one. */

@@ -1,4 +1,4 @@
-import { isPlainPath, REDIRECT_PATH_RULE } from "../login/redirect-address.js";
+import { isPlainPath, isRedirectUri, REDIRECT_PATH_RULE, REDIRECT_URI_RULE } from "../login/redirect-address.js";
 import type { TerminalLoginOptions } from "../login/terminal.js";
 import type { AgentClientOptions } from "../oauth/agent-options.js";
 import { findDocumentUrlProblem } from "../oauth/client/metadata-document.js";
@@ -192,6 +192,18 @@ export const LOGIN_SETTINGS = [
     on: ["login", "token", "stored"],
   },
   {
+    name: "redirectUri",
+    value: "<uri>",
+    about:
+      "Redirect URI of your own, such as https behind a proxy; the three parts are then those of the address to listen at",
+    group: "Login:",
+    on: ["login"],
+    values: readRedirectUri,
+    method: "redirectUri",
+    isInteractive: true,
+    parameter: "redirectUri",
+  },
+  {
     name: "redirectHost",
     value: "<host>",
     about: "Host name in the redirect URI",
@@ -370,6 +382,11 @@ function flagsOfParameter(parameter: FlowOption): string {
 /** The flag of an option as it is typed: `--page-size` for `pageSize`. */
 export function flagOf(option: string): string {
   return `--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+function readRedirectUri(value: string): string {
+  requireRule(isRedirectUri(value), REDIRECT_URI_RULE);
+  return value;
 }
 
 function readRedirectPath(value: string): string {

@@ -3,7 +3,8 @@ import { existsSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { until } from "../helpers/cli.js";
-import { isFree } from "../login/support.js";
+import { freePort } from "../helpers/port.js";
+import { isFree, raw } from "../login/support.js";
 import { callbackOf, fastClock, flowTest, loginUrl, type User } from "./support.js";
 
 const it = flowTest({ deviceFlow: true });
@@ -129,6 +130,71 @@ describe("--flow paste", () => {
     expect([code, stderr]).toEqual([4, expect.stringContaining("the input ended before the redirect address")]);
     expect(await me.grants()).toEqual([]);
   });
+});
+
+describe("--redirect-uri", () => {
+  const URI = "https://dev.example/oauth/cb";
+  /** A proxy that forwards the callback of a login to `/in` of a port, as the browser sees it: its last address. */
+  async function throughProxy(address: string, port: number): Promise<string> {
+    const forward = (target: string) => raw(port, `GET ${target} HTTP/1.1\r\nHost: dev.example\r\n\r\n`);
+    const callback = new URL(await callbackOf(address));
+    if (callback.origin + callback.pathname !== URI) throw new Error(callback.href);
+    const [, next = ""] = /location: \/oauth\/cb(\S+)/i.exec(await forward(`/in${callback.search}`)) ?? [];
+    return forward(`/in${next}`);
+  }
+  const flagsFor = (port: number) => ["--redirect-uri", URI, "--redirect-port", `${port}`, "--redirect-path", "/in"];
+
+  it("is registered, sent as it is written, and listened for at the port that a proxy forwards to", async ({
+    me,
+    url,
+  }) => {
+    const port = await freePort();
+    const login = me.start(["login", url, "--browser", "none", ...flagsFor(port)]);
+    const address = await shownUrl(login);
+    expect(address.searchParams.get("redirect_uri")).toBe(URI);
+    expect(login.err()).toContain(`listens at http://localhost:${port}/in of this machine alone`);
+    expect(await throughProxy(address.href, port)).toContain("You are logged in");
+    expect(await codeOf(login)).toBe(0);
+    expect((await me.grant()).client.redirectUri).toBe(URI);
+  });
+
+  it("is waited for by the second step, at the same port", async ({ me, url }) => {
+    const port = await freePort();
+    const begun = await me.run(["login", url, "--no-wait", "--json", ...flagsFor(port)]);
+    const { finish, url: address } = JSON.parse(begun.stdout) as { finish: string; url: string };
+    expect(begun.stderr).toContain(`listens at http://localhost:${port}/in`);
+    const waiting = me.start(finish.split(" ").slice(1));
+    await shownUrl(waiting);
+    expect(await throughProxy(address, port)).toContain("You are logged in");
+    expect(await codeOf(waiting)).toBe(0);
+  });
+
+  it("needs no port where the callback is pasted, in one step and in two", async ({ me, url }) => {
+    const login = me.start(["login", url, "--flow", "paste", "--redirect-uri", URI]);
+    login.child.stdin?.write(`${await callbackOf(await shownUrl(login))}\n`);
+    expect(await codeOf(login)).toBe(0);
+    const begun = await me.run(["login", url, "--no-wait", "--json", "--flow", "paste", "--redirect-uri", URI]);
+    const { login_id: id, url: address } = JSON.parse(begun.stdout) as { login_id: string; url: string };
+    const stdin = `${await callbackOf(address)}\n`;
+    expect((await me.run(["login", url, "--wait", id], { stdin })).code).toBe(0);
+  });
+
+  it.for([
+    [[], "--redirect-port <port>"],
+    [["--no-wait"], "--redirect-port <port>"],
+  ] as const)("without a port to listen at is wrong: %j", async ([more, hint], { me, url }) => {
+    const { code, stderr } = await me.run(["login", url, "--browser", "none", "--redirect-uri", URI, ...more]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(hint)]);
+    expect(me.requests().filter((one) => one.includes("register"))).toEqual([]);
+  });
+
+  it.for(["http://dev.example/cb", "https://u:p@dev.example/cb", "javascript:alert(1)"])(
+    "refuses %s",
+    async (uri, { me, url }) => {
+      const { code, stderr } = await me.run(["login", url, "--redirect-uri", uri]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining("--redirect-uri")]);
+    },
+  );
 });
 
 describe("--flow device", () => {

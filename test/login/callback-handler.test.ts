@@ -19,7 +19,9 @@ async function open() {
   const handler = new CallbackHandler({
     hosts,
     path: "/callback",
+    publicPath: "/callback",
     onProbe: () => {},
+    onOtherPath: () => {},
     onStatelessError: () => {},
     keepAlive: (socket) => held.push(socket),
   });
@@ -49,7 +51,7 @@ async function open() {
   hosts.add(`127.0.0.1:${port}`);
   void handler.expect(STATE);
 
-  let page = "/done/none";
+  let page = "/callback?done=none";
   const pages: ReturnType<typeof openSocket>[] = [];
   const callback = () => raw(port, request(port, `/callback?code=c&state=${STATE}`));
   const actions: Record<BrowserEvent, () => unknown> = {

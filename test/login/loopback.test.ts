@@ -71,6 +71,44 @@ describe("a callback listener", () => {
   });
 });
 
+describe("behind a proxy", () => {
+  const uri = "https://dev.example/oauth/cb?app=1";
+  const sent = (host: string, target: string) => `GET ${target} HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
+
+  test.each(["dev.example", "127.0.0.1:<port>", "localhost:<port>"])(
+    "takes a callback with the Host %s, and sends the browser to a page that the proxy knows",
+    async (name) => {
+      const at = await freePort();
+      const { loopback, callback } = await openWaiting({ uri, port: at, path: "/in", host: "localhost" });
+      expect([loopback.redirectUri, loopback.listensAt]).toEqual([uri, `http://localhost:${at}/in`]);
+      const host = name.replace("<port>", String(at));
+      const answer = await raw(at, sent(host, `/in?app=1&code=c&state=${STATE}`));
+      expect((await callback).get("code")).toBe("c");
+      const [, page = ""] = /location: \/oauth\/cb(\?done=[\w-]{22})\r/i.exec(answer) ?? [];
+      const last = raw(at, sent(host, `/in${page}`));
+      await loopback.close({ ok: true });
+      expect(await last).toContain("You are logged in");
+    },
+  );
+
+  test("refuses any other Host", async () => {
+    const at = await freePort();
+    await openWaiting({ uri, port: at });
+    for (const host of ["evil.example", "dev.example:8443", "xdev.example"])
+      expect(statusOf(await raw(at, sent(host, `/oauth/cb?code=c&state=${STATE}`)))).toBe(403);
+  });
+
+  test("reports once that the response came to another path, and only with the right state", async () => {
+    const at = await freePort();
+    const onOtherPath = vi.fn();
+    await openWaiting({ uri, port: at, onOtherPath });
+    await raw(at, sent("dev.example", "/elsewhere?state=wrong"));
+    expect(onOtherPath).not.toHaveBeenCalled();
+    for (let nth = 0; nth < 2; nth++) await raw(at, sent("dev.example", `/elsewhere?code=c&state=${STATE}`));
+    expect(onOtherPath.mock.calls).toEqual([["/elsewhere"]]);
+  });
+});
+
 describe("the port", () => {
   test("that was wished for is used", async () => {
     const port = await freePort();
@@ -195,8 +233,7 @@ describe("the last page", () => {
     await callback;
     await loopback.close({ ok: true });
     const { pathname, search } = new URL((await browser).url);
-    expect(pathname).toMatch(/^\/done\/[\w-]{22}$/);
-    expect(search).toBe("");
+    expect(pathname + search).toMatch(/^\/callback\?done=[\w-]{22}$/);
   });
 
   test("is waited for where the browser is still on its way to it", async () => {
@@ -220,9 +257,9 @@ describe("the last page", () => {
 
   test("is at a path that is not there before the callback, nor under another name", async () => {
     const { port } = await openWaiting();
-    expect(statusOf(await raw(port, request(port, "/done/")))).toBe(404);
+    expect(statusOf(await raw(port, request(port, "/callback?done=")))).toBe(400);
     await raw(port, request(port, `/callback?code=c&state=${STATE}`));
-    expect(statusOf(await raw(port, request(port, "/done/aaaaaaaaaaaaaaaaaaaaaa")))).toBe(404);
+    expect(statusOf(await raw(port, request(port, "/callback?done=aaaaaaaaaaaaaaaaaaaaaa")))).toBe(400);
   });
 
   test("and every other has the headers of a page that holds nothing", async () => {

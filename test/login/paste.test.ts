@@ -16,6 +16,8 @@ const RIGHT = `${URI}?code=c0de-42&state=${STATE}`;
 const WHOLE = "copy the whole address from the address bar of the browser, after the login";
 const NO_STATE = `it has no state: ${WHOLE}`;
 const WRONG_STATE = "its state is not the one of this login (state mismatch): open the address above, not an older one";
+const notAt = (where: string) =>
+  `it is not the redirect address: the browser ended up at "${where}", not at ${URI}; does the issuer have only the first for this client?`;
 const ELSEWHERE = `it is not the redirect address, which begins with ${URI}?`;
 const PART = `it is only a part of the address: ${WHOLE}`;
 const NO_CODE = `it is neither the redirect address nor a code: ${WHOLE}`;
@@ -48,6 +50,13 @@ describe("a pasted line", () => {
     expect(takenFrom(line, { allowBareCode: false })).toEqual({ code: "c0de-42", state: STATE });
   });
 
+  test("is one with an https address of the user's own, also without its scheme", () => {
+    const redirectUri = "https://dev.example/cb";
+    for (const line of [redirectUri, "dev.example/cb"])
+      expect(takenFrom(`${line}?code=c&state=${STATE}`, { redirectUri })).toMatchObject({ code: "c" });
+    expect(reasonOf(`http://dev.example/cb?code=c&state=${STATE}`, { redirectUri })).toContain(redirectUri);
+  });
+
   test("is the callback also with an issuer or with an error", () => {
     expect(takenFrom(`${RIGHT}&iss=https://issuer.example`)).toMatchObject({ iss: "https://issuer.example" });
     expect(takenFrom(`${URI}?error=access_denied&state=${STATE}`)).toEqual({ error: "access_denied", state: STATE });
@@ -61,11 +70,12 @@ describe("a pasted line", () => {
     [`${RIGHT}&state=${STATE}`, "it contains state more than once"],
     [`${RIGHT}&code=x`, "it contains code more than once"],
     [`${RIGHT}&iss=a&iss=b`, "it contains iss more than once"],
-    [`https://127.0.0.1:49152/callback?code=c&state=${STATE}`, ELSEWHERE],
-    [`http://127.0.0.1:49153/callback?code=c&state=${STATE}`, ELSEWHERE],
-    [`http://localhost:49152/callback?code=c&state=${STATE}`, ELSEWHERE],
-    [`http://127.0.0.1:49152/other?code=c&state=${STATE}`, ELSEWHERE],
-    [`https://evil.example/callback?code=c&state=${STATE}`, ELSEWHERE],
+    [`https://127.0.0.1:49152/callback?code=c&state=${STATE}`, notAt("https://127.0.0.1:49152/callback")],
+    [`http://127.0.0.1:49153/callback?code=c&state=${STATE}`, notAt("http://127.0.0.1:49153/callback")],
+    [`http://localhost:49152/callback?code=c&state=${STATE}`, notAt("http://localhost:49152/callback")],
+    [`http://127.0.0.1:49152/other?code=c&state=${STATE}`, notAt("http://127.0.0.1:49152/other")],
+    [`https://evil.example/callback?code=c&state=${STATE}`, notAt("https://evil.example/callback")],
+    ["https://evil.example/s3cret?code=c&state=other", ELSEWHERE],
     ["https://issuer.example/other?client_id=x", ELSEWHERE],
     ["https://other.example/authorize?client_id=x", ELSEWHERE],
     [`http://me@127.0.0.1:49152/callback?code=c&state=${STATE}`, USER],

@@ -73,6 +73,38 @@ describe("the plan of a redirect address", () => {
     expect(planRedirect({ preferred })).toEqual({ host: "127.0.0.1", path: "/callback", ports: [80, 0] });
   });
 
+  test.each<[string, object, object]>([
+    ["http://127.0.0.1:8080/cb", {}, { host: "127.0.0.1", path: "/cb", ports: [8080] }],
+    ["http://localhost/cb;v=1", {}, { host: "localhost", path: "/cb;v=1", ports: [80] }],
+    ["http://127.0.0.1/cb", { port: 8080 }, { host: "127.0.0.1", path: "/cb", ports: [8080] }],
+    ["https://dev.example", { port: 8080 }, { host: "localhost", path: "/", ports: [8080] }],
+    [
+      "https://dev.example/a/cb?x=1",
+      { port: 8080, host: "127.0.0.1", path: "/cb", preferred: "http://localhost:1/x" },
+      { host: "127.0.0.1", path: "/cb", ports: [8080] },
+    ],
+  ])("of the user's own %s with %j", (uri, options, plan) => {
+    expect(planRedirect({ uri, ...options })).toEqual({ uri, ...plan });
+  });
+
+  test.each(["https://dev.example/cb", "https://localhost:8443/cb"])("misses the port to listen at for %s", (uri) => {
+    const about = { code: "usage", remedy: expect.objectContaining({ option: "redirectPort" }) };
+    expect(() => planRedirect({ uri })).toThrow(expect.objectContaining(about));
+  });
+
+  test.each([
+    "dev.example/cb",
+    "http://dev.example/cb",
+    "javascript:alert(1)",
+    "https://user@dev.example/cb",
+    "https://dev.example/cb#x",
+    "https://dev.example/c b",
+    "https://dev.example/c\r\nb",
+    "https://dév.example/cb",
+  ])("refuses the user's own %j", (uri) => {
+    expect(() => planRedirect({ uri, port: 8080 })).toThrow(TypeError);
+  });
+
   test("is written as browsers write it", () => {
     expect(redirectUri({ host: "127.0.0.1", path: "/" }, 80)).toBe("http://127.0.0.1/");
     expect(redirectUri({ host: "localhost", path: "/callback" }, 8080)).toBe("http://localhost:8080/callback");

@@ -90,11 +90,11 @@ export async function startListener(
 }
 
 /** Whether the process that was to wait for the callback of a login still does. */
-export async function isListening(id: string, redirectUri: string, context: CommandContext): Promise<boolean> {
+export async function isListening(id: string, listensAt: string, context: CommandContext): Promise<boolean> {
   const listener = listenerOf(id, context);
   if (listener === undefined || listener.until < context.now() || livenessOf(listener) === "dead") return false;
   // Of a process in another namespace nothing else is known; and one that is stuck does not count.
-  const { hostname, port } = new URL(redirectUri);
+  const { hostname, port } = new URL(listensAt);
   const socket = connect({ host: hostname === "localhost" ? "127.0.0.1" : hostname, port: Number(port || 80) });
   const isOpen = await once(socket, "connect").then(
     () => true,

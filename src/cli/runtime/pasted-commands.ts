@@ -115,6 +115,8 @@ const REDIRECT_PORT = "28461";
 /** The redirect address to register a client with, by the flags of its login, and the flags that fix it beside those. */
 export function redirectToRegister({ flags = [] }: LoginCommandContext): { address: string; flags: string[][] } {
   const given = (name: string) => flags.find(([flag]) => flag === name)?.[1];
+  const own = given("--redirect-uri");
+  if (own !== undefined) return { address: own, flags: [] };
   const port = given("--redirect-port");
   const host = given("--redirect-host") ?? "127.0.0.1";
   const address = `http://${host}:${port ?? REDIRECT_PORT}${given("--redirect-path") ?? "/callback"}`;

@@ -31,16 +31,17 @@ const CODE = /^[\w.-]{1,64}$/;
  * @param error the error by RFC 7591, whose class and status are used
  */
 export function registrationRefused(error: AgentAuthError, refused: RefusedRegistration): AgentAuthError {
-  const { response, text, url } = refused;
+  const { response, text, url, redirectUri } = refused;
   const body = response.headers.get("content-type")?.includes("json") ? parseIfJson(text) : undefined;
   const code = isJsonObject(body) ? body["error"] : undefined;
   const named = typeof code === "string" && CODE.test(code) ? code : bearerChallenge(response.headers)?.error;
   const words = readWords(response, text, named);
   const shown = serverWords(response, text, named);
+  const asked = named === "invalid_redirect_uri" ? ` of ${redirectUri}` : "";
   const what = named === undefined ? `HTTP ${error.status}` : quote(named, 60);
   return new AgentAuthError(
     named === undefined ? "http_error" : errorCodeOf(named),
-    `${url} refused the registration with ${what}${shown === undefined ? "" : `: ${shown}`}`,
+    `${url} refused the registration${asked} with ${what}${shown === undefined ? "" : `: ${shown}`}`,
     { class: error.class, status: error.status, url, ...adviceFor(named, words ?? "", refused) },
   );
 }

@@ -35,8 +35,14 @@ export interface BetweenSteps {
 }
 
 /** The stored first step of a login. */
-export type StoredLogin = BetweenSteps &
-  ((PreparedLogin & { flow?: "paste" | undefined }) | (PreparedDeviceLogin & { flow: "device" }));
+export type StoredLogin = BetweenSteps & ((PreparedLogin & CallbackWay) | (PreparedDeviceLogin & { flow: "device" }));
+
+/** How the callback of a login between its steps comes in. */
+export interface CallbackWay {
+  flow?: "paste" | undefined;
+  /** The address to listen at, where it is not the redirect address. */
+  listensAt?: string | undefined;
+}
 
 /** The text of a started login, with its secrets. */
 export function encodeLogin(login: StoredLogin): string {
@@ -49,7 +55,7 @@ export function loginMembers(login: PreparedLogin & BetweenSteps): object {
 }
 
 /** @throws CodecError */
-export function decodeLogin(text: string): BetweenSteps & PreparedLogin & { flow?: "paste" | undefined } {
+export function decodeLogin(text: string): BetweenSteps & PreparedLogin & CallbackWay {
   return readMembers(decode(text, "login"), LOGIN);
 }
 
@@ -113,6 +119,7 @@ const DEVICE_LOGIN: Readers<BetweenSteps & Omit<PreparedDeviceLogin, "onSlowDown
 const LOGIN: Readers<ReturnType<typeof decodeLogin>> = {
   ...STARTED,
   flow: (members, name) => (members[name] === "paste" ? "paste" : undefined),
+  listensAt: (members, name) => (members[name] === undefined ? undefined : readUrl(members, name)),
   addedScope: readStrings,
   pending: readNested({
     ...readEach(readString, "issuer", "state", "clientId"),

@@ -351,7 +351,7 @@ const courses: HostileCase[] = [
     },
     check: ({ pages: [first = "", last = ""] }) =>
       unless({
-        "the browser is redirected": /^HTTP\/1\.1 303/.test(first) && /^location: \/done\//im.test(first),
+        "the browser is redirected": /^HTTP\/1\.1 303/.test(first) && /^location: \/callback\?done=/im.test(first),
         "the page allows no script": /^content-security-policy: default-src 'none'/im.test(last),
         "nothing is stored": /^cache-control: no-store/im.test(last) && /^referrer-policy: no-referrer/im.test(last),
         "the user is logged in": last.includes("You are logged in"),

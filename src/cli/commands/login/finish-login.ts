@@ -4,7 +4,7 @@ import { loginText, waitingText } from "../../../login/messages.js";
 import { checkPaste } from "../../../login/paste.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { withoutAddedScope } from "../../../oauth/login/authorize-step.js";
-import type { StoredLogin } from "../../../oauth/login/login-codec.js";
+import type { CallbackWay, StoredLogin } from "../../../oauth/login/login-codec.js";
 import type { AuthorizePrompt, LoginSession } from "../../../oauth/login/login-method.js";
 import { DEFAULT_LOGIN_TIMEOUT_MS, timeoutError } from "../../../oauth/login/login-method.js";
 import type { PreparedLogin } from "../../../oauth/login/prepared-login.js";
@@ -102,7 +102,7 @@ function afterTaken(error: unknown, { id, context, taken }: SecondStep): unknown
   return error;
 }
 
-function sessionOf(login: PreparedLogin & StoredLogin, step: SecondStep): LoginSession {
+function sessionOf(login: PreparedLogin & CallbackWay, step: SecondStep): LoginSession {
   const { options, context } = step;
   const { callbackUrl } = options;
   const { redirectUri } = login.pending;
@@ -149,16 +149,22 @@ function givenCallback(redirectUri: string, callbackUrl: string): LoginSession {
 }
 
 function openMethod(
-  { server, issuer, pending }: PreparedLogin,
+  { server, issuer, pending, listensAt }: PreparedLogin & CallbackWay,
   { options, context }: SecondStep,
   flags: Pick<TokenFlags, "flow">,
   input?: CommandContext["io"]["stdin"]["stream"],
 ): Promise<LoginSession> {
   const { redirectUri } = pending;
-  const redirectPort = Number(new URL(redirectUri).port);
-  const method = loginMethod({ ...options, ...flags, browser: "none", redirectPort }, context, input);
+  const { hostname, port, pathname } = new URL(listensAt ?? redirectUri);
+  const redirect = {
+    redirectUri,
+    redirectHost: hostname === "127.0.0.1" ? hostname : "localhost",
+    redirectPort: Number(port || 80),
+    redirectPath: pathname === new URL(redirectUri).pathname ? undefined : pathname,
+  } as const;
+  const method = loginMethod({ ...options, ...flags, ...redirect, browser: "none" }, context, input);
   const { signal } = context;
-  return method.open({ resource: server, issuer: issuer.issuer, preferredRedirectUri: redirectUri, signal });
+  return method.open({ resource: server, issuer: issuer.issuer, signal });
 }
 
 function openedLater(redirectUri: string, open: () => Promise<LoginSession>): LoginSession {
@@ -176,7 +182,7 @@ function openedLater(redirectUri: string, open: () => Promise<LoginSession>): Lo
 }
 
 /** The callback that the process of the first step received; where there is none, this process listens itself. */
-function heldCallback(login: PreparedLogin, step: SecondStep): LoginSession {
+function heldCallback(login: PreparedLogin & CallbackWay, step: SecondStep): LoginSession {
   const { redirectUri, state } = login.pending;
   const own = openedLater(redirectUri, () => openMethod(login, step, {}));
   return {
@@ -194,7 +200,7 @@ function heldCallback(login: PreparedLogin, step: SecondStep): LoginSession {
 }
 
 async function waitForCallback(
-  { server, pending }: PreparedLogin,
+  { server, pending, listensAt = pending.redirectUri }: PreparedLogin & CallbackWay,
   prompt: AuthorizePrompt,
   { id, options, context }: SecondStep,
 ): Promise<URLSearchParams | undefined> {
@@ -204,7 +210,7 @@ async function waitForCallback(
   let isAnnounced = false;
   try {
     for (;;) {
-      const isHeld = await isListening(id, pending.redirectUri, context);
+      const isHeld = await isListening(id, listensAt, context);
       // Looked for after that: the process stores the callback before it ends.
       const taken = takeCallback(id, context);
       if (taken !== undefined || !isHeld) return taken;

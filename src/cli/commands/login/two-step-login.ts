@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { deviceText } from "../../../login/device-code.js";
 import { reserveRedirect } from "../../../login/listen.js";
-import { codeTakerText } from "../../../login/messages.js";
+import { codeTakerText, listeningText } from "../../../login/messages.js";
+import { listenAddress } from "../../../login/redirect-address.js";
 import { redirectOptionsOf } from "../../../login/terminal.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import type { StoredLogin } from "../../../oauth/login/login-codec.js";
@@ -110,8 +111,10 @@ async function beginCallback(
   const { scope, idp, loginTimeout } = options;
   const flow = options.flow === "paste" ? options.flow : undefined;
   let listener: CallbackListener | undefined;
+  const given = redirectOptionsOf(loginMethodOptions(options));
+  const listensAt = flow === undefined && given.uri !== undefined ? listenAddress(given) : undefined;
   const bind = async (preferred: string | undefined) => {
-    const redirect = { ...redirectOptionsOf(loginMethodOptions(options)), preferred };
+    const redirect = { ...given, preferred };
     if (flow === undefined) listener = await startListener(redirect, context);
     return listener?.redirectUri ?? reserveRedirect(redirect);
   };
@@ -120,12 +123,13 @@ async function beginCallback(
   try {
     const wanted = { scope, signal: context.signal };
     const login = await (idp === undefined ? agent.beginLogin(url, bind, wanted) : agent.beginIdpLogin(bind, wanted));
-    const stored: StoredLogin = { ...login, flow, profile: context.settings().profile.value, lifeMs };
+    const stored: StoredLogin = { ...login, flow, listensAt, profile: context.settings().profile.value, lifeMs };
     await storeLogin(id, stored, context);
     const { authorizationUrl, state, promisesIss } = login.pending;
     const { tokenEndpoint } = login.issuer;
     const warning = codeTakerText(authorizationUrl, { tokenEndpoint, promisesIss }, flagText);
     if (warning !== undefined) context.io.say(warning);
+    if (listensAt !== undefined) context.io.say(listeningText(login.pending.redirectUri, listensAt));
     const listening = (await listener?.hold({ id, state, lifeMs })) ?? false;
     const started = { ...startOf(id, stored, context), url: authorizationUrl };
     return flow === undefined ? { ...started, listening } : started;
