@@ -89,7 +89,7 @@ const SANDBOX_PREFIX = "sandbox_";
  * running sandbox is given no other.
  *
  * @returns the token
- * @throws `AgentAuthError` `refused`; nothing was sent
+ * @throws `AgentAuthError` `bad_authtoken`; nothing was sent
  */
 export function checkSandboxToken(
   { value: token, source }: Sourced,
@@ -99,7 +99,7 @@ export function checkSandboxToken(
   const { hostname, origin } = new URL(baseUrl.value);
   if (!isLoopbackHost(hostname)) {
     if (!token.startsWith(SANDBOX_PREFIX)) return token;
-    throw badAddressError(
+    throw wrongTokenError(
       `the API token (${source}) is a sandbox's, and ${quote(baseUrl.value)} (${baseUrl.source}) is no sandbox`,
       "give the token of this service, or use the sandbox with --profile sandbox",
     );
@@ -107,12 +107,13 @@ export function checkSandboxToken(
   const sandbox = readSandboxState(home);
   const isOwn = token.startsWith(SANDBOX_PREFIX) || token === sandbox?.api_token;
   if (isOwn || sandbox === undefined || new URL(sandbox.base_url).origin !== origin) return token;
-  throw badAddressError(
+  throw wrongTokenError(
     `the API token (${source}) is not the sandbox's, and ${quote(baseUrl.value)} (${baseUrl.source}) is a sandbox`,
     "unset AGENTAUTH_API_TOKEN for the sandbox, whose own token comes with --profile sandbox",
   );
 }
 
-function badAddressError(message: string, hint: string): AgentAuthError {
-  return new AgentAuthError("bad_address", message, { class: "refused", hint });
+/** As the service itself refuses a token. */
+function wrongTokenError(message: string, hint: string): AgentAuthError {
+  return new AgentAuthError("bad_authtoken", message, { class: "auth", hint });
 }

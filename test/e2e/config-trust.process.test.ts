@@ -93,7 +93,7 @@ describe("the sandbox and the real world", () => {
     const sandboxOutside = await sandbox.run([...list, "--base-url", "https://agentauth.example"], {
       env: { AGENTAUTH_API_TOKEN: api_token },
     });
-    expect([sandboxOutside.code, sandboxOutside.stdout]).toEqual([3, ""]);
+    expect([sandboxOutside.code, sandboxOutside.stdout]).toEqual([4, ""]);
     expect(sandboxOutside.stderr).toBe(
       `error: the API token (AGENTAUTH_API_TOKEN) is a sandbox's, and "https://agentauth.example" (--base-url) is no sandbox\n` +
         "hint: give the token of this service, or use the sandbox with --profile sandbox\n",
@@ -104,7 +104,7 @@ describe("the sandbox and the real world", () => {
       [...list, "--base-url", base_url],
     ]) {
       const inside = await sandbox.run(args, { env: real });
-      expect([inside.code, inside.stdout]).toEqual([3, ""]);
+      expect([inside.code, inside.stdout]).toEqual([4, ""]);
       expect(inside.stderr).toContain("the API token (AGENTAUTH_API_TOKEN) is not the sandbox's");
       expect(inside.stderr).toContain("hint: unset AGENTAUTH_API_TOKEN for the sandbox");
       expect(inside.stderr).not.toContain(real.AGENTAUTH_API_TOKEN);

@@ -142,8 +142,8 @@ describe("a token and an address", () => {
   it("of the sandbox and of another service are refused", () => {
     expect(() => keep("sandbox_a", "https://agentauth.example")).toThrow(
       expect.objectContaining({
-        code: "bad_address",
-        class: "refused",
+        code: "bad_authtoken",
+        class: "auth",
         message: `the API token (AGENTAUTH_API_TOKEN) is a sandbox's, and "https://agentauth.example" (--base-url) is no sandbox`,
         hint: "give the token of this service, or use the sandbox with --profile sandbox",
       }),
@@ -153,8 +153,8 @@ describe("a token and an address", () => {
   it("of another service and of the sandbox are refused", () => {
     expect(() => keep("token-of-a-service", SANDBOX)).toThrow(
       expect.objectContaining({
-        code: "bad_address",
-        class: "refused",
+        code: "bad_authtoken",
+        class: "auth",
         message: `the API token (AGENTAUTH_API_TOKEN) is not the sandbox's, and "${SANDBOX}" (--base-url) is a sandbox`,
         hint: "unset AGENTAUTH_API_TOKEN for the sandbox, whose own token comes with --profile sandbox",
       }),
