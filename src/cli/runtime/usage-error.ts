@@ -58,6 +58,16 @@ const FLAGS_OF_OTHERS: Readonly<Record<string, string>> = {
   "-p": "--profile <name>",
 };
 
+/** Formats of other programs, and those that do the same here. */
+const FORMATS_OF_OTHERS: Readonly<Record<string, string>> = {
+  excel: "csv",
+  jsonl: "ndjson",
+  text: "plain",
+  tsv: "plain",
+  xlsx: "csv",
+  yaml: "json",
+};
+
 /** What the service has no operation for. */
 const NO_OPERATION = /^(?:account|domain|pool|device)s (?:add|create|delete|edit|remove|revoke|rm|update)$/;
 
@@ -113,9 +123,14 @@ function wordOfOthers(error: ParserError, word: string): string | undefined {
 function flagOfOthers({ flags = [], args = [] }: ParserError, word: string): string | undefined {
   const flag = Object.hasOwn(FLAGS_OF_OTHERS, word) ? FLAGS_OF_OTHERS[word] : undefined;
   if (!flags.includes(flag?.split(" ")[0])) return undefined;
-  const value = args[args.indexOf(word) + 1] ?? "";
+  const given = args[args.indexOf(word) + 1] ?? "";
+  const value = formatOfOthers(given) ?? given;
   // What else may follow, such as a password, is not repeated.
   return flag?.replace(/<(?:format|port)>/, (placeholder) => (/^\w+$/.test(value) ? value : placeholder));
+}
+
+function formatOfOthers(format: string): string | undefined {
+  return Object.hasOwn(FORMATS_OF_OTHERS, format) ? FORMATS_OF_OTHERS[format] : undefined;
 }
 
 /** The suggestion of the parser, which finds words that are too far away for a mistake in typing. */
@@ -152,8 +167,11 @@ function badValue(complaint: string): Problem | undefined {
   const { name, value, rule } = (BAD_VALUE.exec(complaint) ?? BAD_OPERAND.exec(complaint))?.groups ?? {};
   if (name === undefined || value === undefined || rule === undefined) return undefined;
   const choices = CHOICES.exec(rule)?.[1];
+  if (choices === undefined) return { message: `${name} ${quote(value, 80)} ${rule}`, suggestion: undefined };
+  const all = choices.split(", ");
+  const known = formatOfOthers(value) ?? "";
   return {
-    message: `${name} ${quote(value, 80)} ${choices === undefined ? rule : `must be one of ${choices}`}`,
-    suggestion: choices === undefined ? undefined : suggest(value, choices.split(", ")),
+    message: `${name} ${quote(value, 80)} must be one of ${choices}`,
+    suggestion: all.includes(known) ? known : suggest(value, all),
   };
 }

@@ -84,6 +84,17 @@ it.each([
   expect(await reported(line)).toMatchSnapshot();
 });
 
+it.each([
+  ["devices list -o tsv", "did you mean plain?"],
+  ["devices list -o yaml", "did you mean json?"],
+  ["devices list --format tsv", "did you mean -o plain?"],
+  ["devices list --format xlsx", "did you mean -o csv?"],
+  ["doctor -o tsv", "did you mean plain?"],
+  ["devices report -o xlsx", "see agentauth devices report --help"],
+])("reads a format of another program: %s", async (line, hint) => {
+  expect((await reported(line)).hint).toBe(hint);
+});
+
 it("has the complaint of the parser as its cause, unless that repeats what was typed as a flag", () => {
   const of = (message: string) => usageErrorOf(Object.assign(new Error(message), { code: "x" }) as never);
   expect(of("error: something else\nmore")).toMatchObject({
