@@ -52,12 +52,6 @@ describe("config get", () => {
     await CONFIG_RUNS.get({ key: "pool" } as ConfigOptions, context);
     expect(io.out()).toBe(expected);
   });
-
-  it("with --show-origin keeps the tab between what decided it and the value", async () => {
-    const { io, context } = contextOf(homeWith(odd), true);
-    await CONFIG_RUNS.get({ key: "pool", showOrigin: true } as ConfigOptions, context);
-    expect(io.out()).toMatch(/^profile default: line 1 of \S+\ta\\e\[31mb/);
-  });
 });
 
 describe("a setting", () => {

@@ -65,7 +65,7 @@ it.each<[string, object | undefined, string[], Record<string, string>]>([
     mkdirSync(home, { mode: 0o700 });
     writeFileSync(join(home, "config.json"), JSON.stringify(config, null, 2), { mode: 0o600 });
   }
-  const { code, stdout, stderr } = await runCli(["config", "list", "--show-origin", "--json", ...flags], {
+  const { code, stdout, stderr } = await runCli(["config", "list", "--json", ...flags], {
     env: { AGENTAUTH_HOME: home, ...env },
   });
   expect([code, stderr]).toEqual([0, ""]);

@@ -15,21 +15,13 @@ function declareConfig(registry: Registry): void {
     .addHelpText("after", `\nSettings of a profile (select one with --profile):\n${keys.join("\n")}`);
   const load = async () => (await import("./run.js")).CONFIG_RUNS;
   addOutputFlags(group.command("list").description("Show every effective setting and its source"))
-    .option("--show-origin", "Add the line of the settings file")
-    .addHelpText(
-      "after",
-      "\nExamples:\n  $ agentauth config list --profile staging\n  $ agentauth config list --show-origin",
-    )
+    .addHelpText("after", "\nExample:\n  $ agentauth config list --profile staging")
     .action(registry.run(load, "list"));
   group
     .command("get")
     .description("Print one effective setting")
     .argument("<key>", KEY)
-    .option("--show-origin", "Print its source and a tab before it")
-    .addHelpText(
-      "after",
-      "\nExamples:\n  $ agentauth config get base_url\n  $ agentauth config get base_url --show-origin",
-    )
+    .addHelpText("after", "\nExample:\n  $ agentauth config get base_url")
     .action(registry.run(load, "get", "key"));
   group
     .command("set")

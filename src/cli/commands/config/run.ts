@@ -20,7 +20,7 @@ import {
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import type { OnEmptyFile } from "../../../store/private/private-file.js";
 import { removeOwnToken, storeToken } from "../../config/api-token.js";
-import { type EffectiveSetting, effectiveSettings, settingsWithOrigin } from "../../config/effective.js";
+import { type EffectiveSetting, settingsWithOrigin } from "../../config/effective.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import type { InStream } from "../../io/stream.js";
@@ -38,18 +38,18 @@ type ConfigRun = (options: ConfigOptions, context: CommandContext) => Promise<un
 
 export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "path", ConfigRun>> = {
   async list(options, context) {
-    await printRows(rowsOf(options, context), SETTINGS, options, context);
+    await printRows(effectiveRows(context), SETTINGS, options, context);
   },
 
   async get(options, context) {
-    const rows = rowsOf(options, context);
+    const rows = effectiveRows(context);
     const row = rows.find(({ key }) => key === options.key);
     if (row === undefined)
       throw unknownKey(
         options.key,
         rows.map((one) => one.key),
       );
-    const { key, value, source } = row;
+    const { key, value } = row;
     if (value === undefined) {
       const name = context.settings().profile.value;
       const set = ["agentauth config set", key, "<value>", ...profileFlag(name).map(shellWord)].join(" ");
@@ -58,10 +58,8 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
         `${name === SANDBOX_PROFILE ? "" : `${set}; `}agentauth profile list shows the profiles, agentauth config list the effective settings`,
       );
     }
-    const line = options.showOrigin ? `${source}\t${value}` : value;
     // A program gets the value unchanged; for a terminal, control characters are escaped.
-    const shown = context.io.stdout.isTTY ? line.split("\t").map(escapeText).join("\t") : line;
-    await context.io.stdout.write(`${shown}\n`);
+    await context.io.stdout.write(`${context.io.stdout.isTTY ? escapeText(value) : value}\n`);
   },
 
   async set(options, context) {
@@ -156,11 +154,10 @@ function refuseSandbox(name: string): void {
   );
 }
 
-function rowsOf({ showOrigin }: ConfigOptions, context: CommandContext): EffectiveSetting[] {
+function effectiveRows(context: CommandContext): EffectiveSetting[] {
   const home = context.home();
   const [settings, store] = [context.settings(), context.storeChoice()];
-  const sources = { settings, config: readConfig(home), home, store, env: context.io.env };
-  return showOrigin ? settingsWithOrigin(sources) : effectiveSettings(sources);
+  return settingsWithOrigin({ settings, config: readConfig(home), home, store, env: context.io.env });
 }
 
 /** The entries of a profile, and the reference to an API token that was dropped. */
@@ -190,8 +187,6 @@ function isSameOrigin(one: string, other: string | undefined): boolean {
 export interface ConfigOptions extends GlobalFlags, OutputFlags {
   key: string;
   value: string;
-  /** Whether the line of the settings file is printed too. */
-  showOrigin?: boolean;
 }
 
 const FILES: ReadonlySet<keyof Profile> = new Set(["client_cert", "client_key"]);
