@@ -161,7 +161,6 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
     ["a sort of nothing", [...LIST, "--sort", ":asc"], '--sort ":asc" is not an order', "give a field"],
     ["a time that is none", [...LIST, "--seen-after", "yesterday"], '--seen-after "yesterday" is not a time', "7d"],
     ["an unknown column", [...LIST, "--columns", "id,foo"], '--columns: there is no field "foo"', "fields: id, title"],
-    ["a jq expression for CSV", [...LIST, "--jq", ".id", "-o", "csv"], "--jq does not work with -o csv", "-o ndjson"],
     [
       "no pool",
       ["devices", "list"],

@@ -8,6 +8,7 @@ export interface ListFlags extends GlobalFlags, OutputFlags, FilterFlags {
   columns?: string;
   header?: boolean;
   csvRaw?: boolean;
+  csvBom?: boolean;
   sort?: string;
   limit?: number;
   pageSize?: number;
@@ -23,6 +24,7 @@ export function addListFlags(command: Command): Command {
     ["--columns <paths>", "Fields to print, such as id,last_seen.city"],
     ["--no-header", "Omit the header line"],
     ["--csv-raw", "Do not escape spreadsheet formulas in CSV cells"],
+    ["--csv-bom", "Begin CSV with a byte order mark, as Excel needs it for UTF-8"],
   ]);
   const brief = "Print 50 items in few columns (default for an AI agent that names no form)";
   return addFlags(addReadFlags(command), LIST, [["--brief", brief]]);
@@ -52,6 +54,7 @@ export function addReadFlags(command: Command): Command {
 export function addDeviceFilters(command: Command): Command {
   return addFlags(command, FILTERS, [
     ["--session-type <type>", "Filter by session type: browser, api or mcp (client-side)"],
+    ["--country <codes>", "Filter by country of last seen, e.g. DE or DE,AT (client-side)"],
     ["--seen-after <time>", "Filter by last seen since 7d, 12h or a date (client-side)"],
     ["--seen-before <time>", "Filter by last seen before 7d, 12h or a date (client-side)"],
   ]);
@@ -62,6 +65,7 @@ export interface FilterFlags {
   status?: string;
   title?: string;
   sessionType?: string;
+  country?: string;
   seenAfter?: string;
   seenBefore?: string;
 }

@@ -1,6 +1,5 @@
 import { isUnusableItems } from "../../api/pages.js";
 import { type AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
-import type { Format } from "../../profile/settings.js";
 import type { ListFlags } from "../flags/list.js";
 import type { ColumnSet } from "../output/columns.js";
 import { createWriter, formatOf, type Writer } from "../output/writer.js";
@@ -23,7 +22,7 @@ export async function runList(kind: ListKind, given: ListFlags, context: Command
   const service = await context.management();
   const request = { kind, scopeId, sort, filter, options };
   const { end, selections } = readList(service, request, context);
-  await print(selections, { kind, scopeId, given, format, writer, end }, context);
+  await print(selections, { kind, scopeId, given, writer, end }, context);
   const isJson = format === "json" || format === "ndjson";
   reportEnding(end, given, filter, context, given.brief && { columns: options.columns ?? "", isJson });
   return undefined;
@@ -35,15 +34,14 @@ function shortForm(given: ListFlags, { columns }: ColumnSet): ListFlags {
 }
 
 function writerOptions(options: ListFlags, { now }: Pick<CommandContext, "now">) {
-  const { columns, header, jq, showSecrets, csvRaw } = options;
-  return { columnsFlag: columns, noHeader: header === false, jq, showSecrets, csvRaw, now };
+  const { columns, header, jq, showSecrets, csvRaw, csvBom } = options;
+  return { columnsFlag: columns, noHeader: header === false, jq, showSecrets, csvRaw, csvBom, now };
 }
 
 interface Printing {
   kind: ListKind;
   scopeId: string;
   given: ListFlags;
-  format: Format;
   writer: Writer;
   end: ListEnding;
 }
@@ -71,12 +69,12 @@ function hintForUnusable({ resume }: AgentAuthError, printing: Printing, { argv,
 }
 
 /** The error with the command that continues the list, where something was printed and there is one. */
-function withResume(thrown: unknown, { given, format, end }: Printing, argv: readonly string[]): unknown {
+function withResume(thrown: unknown, { given, writer, end }: Printing, argv: readonly string[]): unknown {
   if (!isAgentAuthError(thrown) || thrown.resume === undefined || end.yielded === 0) return thrown;
-  if (given.jq !== undefined && format !== "ndjson") {
+  if (writer.isDeferred) {
     return withHint(
       thrown,
-      "nothing was printed, since --jq sees the whole array: run it again, or item by item with -o ndjson",
+      "nothing was printed, since --jq sees the whole array: run it again, or page by page with '.[] | …'",
     );
   }
   const left = given.limit === undefined ? undefined : given.limit - end.matched;

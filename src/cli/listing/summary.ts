@@ -151,17 +151,18 @@ export function reportEnding(
     const next = offset === undefined ? null : { offset, command: resumeCommand(argv, offset, options.limit) };
     const message = "the short form, as with --brief; -o json prints everything, --limit or --columns what it names";
     sayBrief(io, { shown: matched, ...(!filter && { total }), columns: brief.columns, next, message });
-    if (filter && matched === 0) for (const sentence of filter.mistyped()) io.warn(sentence);
+    for (const remark of filter?.remarks(matched) ?? []) io.warn(remark);
     reportChanges(end, io);
     requireComplete(verdict);
     return;
   }
-  const shown = `shown ${from > 0 && yielded > 0 ? `${from + 1} to ${from + yielded}` : yielded}`;
+  // What --jq printed of them is its own.
+  const shown = `${options.jq === undefined ? "shown" : "read"} ${from > 0 && yielded > 0 ? `${from + 1} to ${from + yielded}` : yielded}`;
   if (filter) {
     const which = end.left === undefined ? `${matched} of ${yielded}` : `the first ${matched}`;
     const summary = `${which} match (${filter.flags.join(", ")}: filtered here, after reading)`;
     io.say(`${summary}${end.left === undefined ? "" : howToContinue(end.left, options, argv)}`);
-    if (matched === 0) for (const sentence of filter.mistyped()) io.warn(sentence);
+    for (const remark of filter.remarks(matched)) io.warn(remark);
   } else if (verdict?.next !== undefined) {
     io.say(`${shown} of ${total ?? "more"}; continue with: ${resumeCommand(argv, verdict.next, options.limit)}`);
   } else {

@@ -7,9 +7,10 @@ import type { FormatWriter, ObjectContext, WriterContext } from "./writer-types.
 
 /**
  * A header of paths, then one record per item. Text that a spreadsheet would run as a formula gets a leading `'`;
- * otherwise a file or a pipe gets the text unchanged. On a terminal cells are escaped.
+ * otherwise a file or a pipe gets the text unchanged. On a terminal cells are escaped. `csvBom` begins it with a byte order mark,
+ * without which Excel takes UTF-8 for the code page of the system.
  */
-export function csvWriter({ io, columns, reveal, header, csvRaw }: WriterContext): FormatWriter {
+export function csvWriter({ io, columns, reveal, header, csvRaw, csvBom }: WriterContext): FormatWriter {
   const shown = io.stdout.isTTY ? escapeText : (text: string) => text;
   const guard = csvRaw ? (text: string) => text : guardFormula;
   const style = { reveal };
@@ -19,11 +20,15 @@ export function csvWriter({ io, columns, reveal, header, csvRaw }: WriterContext
     return isNumber(value) ? text : guard(text);
   };
   let headed = !header;
+  let mark = csvBom && !io.stdout.isTTY ? "\ufeff" : "";
   const print = async (items: readonly object[]) => {
     const rows = items.map((item) => columns.map((column) => cell(item, column)));
     if (!headed) rows.unshift(columns.map(({ path }) => guard(shown(path))));
     headed = true;
-    if (rows.length > 0) await io.stdout.write(toCsv(rows));
+    if (rows.length === 0) return;
+    const text = mark + toCsv(rows);
+    mark = "";
+    await io.stdout.write(text);
   };
   return {
     write: (items) => (items.length > 0 ? print(items) : Promise.resolve()),

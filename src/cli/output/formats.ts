@@ -8,8 +8,8 @@ export interface OutputFormat {
   about: string;
   /** The columns that it prints where `--columns` names none: the most important ones, or all that have a heading. */
   columns: "main" | "all";
-  /** What an expression of `--jq` sees: the whole list, each item, or nothing, since the format refuses it. */
-  jq: "list" | "item" | "refused";
+  /** What an expression of `--jq` sees: the whole list or each item; with "rows" it selects items of the list. */
+  jq: "list" | "item" | "rows";
   list(context: WriterContext): Promise<FormatWriter>;
   /** Loads what prints a single object. */
   object(): Promise<ObjectPrinter>;
@@ -24,21 +24,21 @@ export const OUTPUT_FORMATS = {
   table: {
     about: "aligned columns that fit the terminal, relative times; the default on a terminal",
     columns: "main",
-    jq: "list",
+    jq: "rows",
     list: async (context) => (await table()).tableWriter(context, { fit: true }),
     object: async () => (await table()).recordObject,
   },
   wide: {
     about: "more columns, none left out",
     columns: "all",
-    jq: "list",
+    jq: "rows",
     list: async (context) => (await table()).tableWriter(context, { fit: false }),
     object: async () => (await table()).recordObject,
   },
   plain: {
     about: "tab-separated, nothing cut, RFC 3339 times; the default in a pipe",
     columns: "main",
-    jq: "list",
+    jq: "rows",
     list: async (context) => (await lines()).plainWriter(context),
     object: async () => (await lines()).plainObject,
   },
@@ -57,16 +57,17 @@ export const OUTPUT_FORMATS = {
     object: async () => (await lines()).ndjsonObject,
   },
   csv: {
-    about: "RFC 4180; cells that a spreadsheet would run as a formula get a ' before them (--csv-raw leaves them)",
+    about:
+      "RFC 4180; cells that a spreadsheet would run as a formula get a ' before them (--csv-raw leaves them); --csv-bom for Excel",
     columns: "all",
-    jq: "refused",
+    jq: "rows",
     list: async (context) => (await csv()).csvWriter(context),
     object: async () => (await csv()).csvObject,
   },
   id: {
     about: "one identifier a line",
     columns: "main",
-    jq: "refused",
+    jq: "rows",
     list: async (context) => (await lines()).idWriter(context),
     object: async () => (await lines()).idObject,
   },

@@ -2,12 +2,12 @@
 
 import { createRequire } from "node:module";
 import { AgentAuthError, messageOf, usageError } from "../../errors.js";
-import type { Format } from "../../profile/settings.js";
 import { escapeText } from "../../redact.js";
 import type { Io } from "../io/io.js";
-import { OUTPUT_FORMATS } from "./formats.js";
+import type { OutputFormat } from "./formats.js";
 import { escapeJson, stringifyItems } from "./safe-json.js";
-import type { FormatWriter, WriterContext } from "./writer-types.js";
+import { isRecord } from "./value.js";
+import type { FormatWriter, Writer, WriterContext } from "./writer-types.js";
 
 /** The part of jq-wasm that we use: every output of an expression over JSON texts. */
 export interface Jq {
@@ -36,26 +36,37 @@ export function isJqInstalled(): boolean {
 const loadJqWasm: LoadJq = async () => (loader()("jq-wasm") as typeof import("jq-wasm")).loadJq();
 
 /**
- * Runs the expression on each item (`each`), on each page where that gives the same, or once on the whole array when the list
- * has ended; never on an aborted array, which has no closing bracket where a `map(…)` makes one. Strings are printed without
- * quotes, with line breaks and tabs, and other control characters escaped; other values as JSON on one line.
+ * Runs the expression on each item (`mode` "item"), on each page where that gives the same, or once on the whole array when
+ * the list has ended; never on an aborted array, which has no closing bracket where a `map(…)` makes one. As JSON, strings are
+ * printed without quotes, with line breaks and tabs, and other control characters escaped; other values as JSON on one line.
  *
- * @throws {@link AgentAuthError} `usage` when jq-wasm is not installed, or with jq's error about the expression; `jq_failed`
- * when jq itself fails, or would for lack of memory
+ * @param rows prints the items that the expression selects, where the format is not JSON
+ * @throws {@link AgentAuthError} `usage` when jq-wasm is not installed, with jq's error about the expression, or for what is no
+ * item; `jq_failed` when jq itself fails, or would for lack of memory
  */
-export function jqWriter(expression: string, each: boolean, { io, paths, reveal }: WriterContext): FormatWriter {
+export function jqWriter(
+  expression: string,
+  mode: OutputFormat["jq"],
+  { io, paths, reveal }: WriterContext,
+  rows?: Promise<FormatWriter>,
+): FormatWriter & Pick<Writer, "isDeferred"> {
   const filter = jqFilter(expression);
   const hasHalt = /\bhalt/.test(expression);
-  const isByPage = each || (OF_ITEMS.test(expression) && !hasHalt);
-  const isMap = !isByPage && MAP.test(expression) && !hasHalt;
+  const each = mode === "item";
+  const isMap = MAP.test(expression) && !hasHalt;
+  const isByPage = each || (OF_ITEMS.test(expression) && !hasHalt) || (isMap && rows !== undefined);
+  const print = async (results: readonly unknown[]) =>
+    rows === undefined ? printResults(results, io) : (await rows).write(results.flat().map(requireItem));
   const collected: string[] = [];
   let [bytes, open] = [0, "["];
-  const style = { reveal, paths };
+  // --columns selects from the items that are printed.
+  const style = { reveal, paths: rows === undefined ? paths : undefined };
   return {
+    isDeferred: !isByPage && !isMap,
     async write(items) {
       if (items.length === 0) return;
       const text = stringifyItems(items, each ? "\n" : ",", style);
-      if (isByPage) return printResults(await filter(each ? text : `[${text}]`), io);
+      if (isByPage) return print(await filter(each ? text : `[${text}]`));
       if (isMap) {
         const [array = []] = await filter(`[${text}]`);
         const mapped = escapeJson(JSON.stringify(array)).slice(1, -1);
@@ -71,9 +82,20 @@ export function jqWriter(expression: string, each: boolean, { io, paths, reveal 
     async end() {
       // An invalid expression is an error for an empty list too.
       const results = await filter(() => (each ? "" : `[${collected.join(",")}]`));
-      await (open === "[" ? printResults(results, io) : io.stdout.write("]\n"));
+      await (open === "[" ? print(results) : io.stdout.write("]\n"));
+      await (await rows)?.end?.();
     },
+    abort: async () => (await rows)?.abort?.(),
   };
+}
+
+function requireItem(result: unknown): object {
+  if (isRecord(result)) return result;
+  const found = result === null ? "null" : `a ${typeof result}`;
+  throw usageError(
+    `--jq returned ${found}, and only -o json and -o ndjson print other values than items`,
+    "select items, as in '.[] | select(.status == \"revoked\")', or use -o json",
+  );
 }
 
 /** The memory of jq is at an end between 50,000 and 70,000 devices of a kilobyte, after seconds and 800 MB. */
@@ -111,19 +133,6 @@ export function jqFilter(
       throw isOfExpression(error) ? filterError(error) : jqFailed(error);
     }
   };
-}
-
-/**
- * Refuses the formats that do not work with a jq expression; `table`, `wide` and `plain` then mean JSON.
- *
- * @throws {@link AgentAuthError} `usage`
- */
-export function refuseJqWith(format: Format): void {
-  if (OUTPUT_FORMATS[format].jq !== "refused") return;
-  throw usageError(
-    `--jq does not work with -o ${format}`,
-    "use -o json (the expression runs on the whole array) or -o ndjson (it runs on each item)",
-  );
 }
 
 export async function printResults(results: readonly unknown[], io: Io): Promise<void> {

@@ -6,6 +6,8 @@ import type { CellStyle, Column } from "./value.js";
 
 /** Prints a list, a page at a time. */
 export interface Writer {
+  /** Whether nothing is printed before the list has ended. */
+  readonly isDeferred: boolean;
   /**
    * Prints items. Wait for it before the next page: a slow reader slows the listing.
    *
@@ -19,7 +21,7 @@ export interface Writer {
 }
 
 /** The writer of a format; one without `end` or `abort` has nothing to do there. */
-export type FormatWriter = Pick<Writer, "write"> & Partial<Writer>;
+export type FormatWriter = Pick<Writer, "write"> & Partial<Pick<Writer, "end" | "abort">>;
 
 export interface WriterContext {
   io: Io;
@@ -31,6 +33,7 @@ export interface WriterContext {
   reveal: boolean;
   header: boolean;
   csvRaw: boolean;
+  csvBom: boolean;
   /** Whether the rows are few and known together, unlike those of a list of the service. */
   bounded: boolean;
   now: () => number;

@@ -1,5 +1,6 @@
 /** Prints lists and single objects in the format of the flags or the settings. */
 
+import { usageError } from "../../errors.js";
 import { isNumber } from "../../mcp/exact-json.js";
 import type { Format, Settings } from "../../profile/settings.js";
 import type { OutputFlags } from "../flags/output.js";
@@ -8,10 +9,10 @@ import { PipeClosed } from "../io/stream.js";
 import type { CommandContext } from "../runtime/context.js";
 import { type ColumnSet, selectColumns } from "./columns.js";
 import { OUTPUT_FORMATS } from "./formats.js";
-import { jqFilter, jqWriter, printResults, refuseJqWith } from "./jq.js";
+import { jqFilter, jqWriter, printResults } from "./jq.js";
 import { stringifyItems } from "./safe-json.js";
 import { leaves, valueText } from "./value.js";
-import type { Writer, WriterContext } from "./writer-types.js";
+import type { FormatWriter, Writer, WriterContext } from "./writer-types.js";
 
 export type { Writer } from "./writer-types.js";
 
@@ -20,11 +21,13 @@ export interface OutputOptions extends ColumnSet {
   /** `--columns`: paths into the items, separated by commas. */
   columnsFlag?: string | undefined;
   noHeader?: boolean | undefined;
-  /** `--jq`. With `table`, `wide` and `plain` it works as with `json`. */
+  /** `--jq`. */
   jq?: string | undefined;
   showSecrets?: boolean | undefined;
   /** `--csv-raw`: leaves cells that a spreadsheet takes for a formula as they are. */
   csvRaw?: boolean | undefined;
+  /** `--csv-bom`: begins CSV with a byte order mark. */
+  csvBom?: boolean | undefined;
   /** Whether the rows are few and known together, unlike those of a list of the service. Default false. */
   bounded?: boolean | undefined;
   /** The current time in milliseconds. Default: `Date.now`. */
@@ -34,8 +37,7 @@ export interface OutputOptions extends ColumnSet {
 /**
  * The writer for a format, loaded while the first page is fetched. It prints nothing before the first item.
  *
- * @throws {@link AgentAuthError} `usage` for a field that `--columns` does not know, and for `--jq` with a format
- * that is not JSON
+ * @throws {@link AgentAuthError} `usage` for a field that `--columns` does not know
  */
 export function createWriter(format: Format, options: OutputOptions, io: Io): Writer {
   const { jq, columnsFlag, now = Date.now } = options;
@@ -49,13 +51,16 @@ export function createWriter(format: Format, options: OutputOptions, io: Io): Wr
     reveal: options.showSecrets === true,
     header: options.noHeader !== true,
     csvRaw: options.csvRaw === true,
+    csvBom: options.csvBom === true,
     bounded: options.bounded === true,
     now,
   };
-  if (jq !== undefined) refuseJqWith(format);
-  const each = OUTPUT_FORMATS[format].jq === "item";
-  const writer = jq === undefined ? OUTPUT_FORMATS[format].list(context) : jqWriter(jq, each, context);
+  const { list, jq: mode } = OUTPUT_FORMATS[format];
+  const filtered =
+    jq === undefined ? undefined : jqWriter(jq, mode, context, mode === "rows" ? list(context) : undefined);
+  const writer: FormatWriter | Promise<FormatWriter> = filtered ?? list(context);
   return {
+    isDeferred: filtered?.isDeferred === true,
     write: async (items) => (await writer).write(items),
     end: async () => (await writer).end?.(),
     abort: async () => (await writer).abort?.().catch(ignorePipe),
@@ -112,7 +117,7 @@ export function isOutputGiven({ output, json, jq }: OutputFlags): boolean {
  * and the object itself for the others.
  *
  * @param set says which of its fields are times, and its parts on a terminal
- * @throws `AgentAuthError` `usage` as `createWriter` does; `PipeClosed` if the reader has closed the pipe
+ * @throws `AgentAuthError` `usage` for `--jq` with `csv` and `id`; `PipeClosed` if the reader has closed the pipe
  */
 export async function printObject(
   format: Format,
@@ -122,7 +127,8 @@ export async function printObject(
   set?: ColumnSet,
 ): Promise<void> {
   if (jq !== undefined) {
-    refuseJqWith(format);
+    if (format === "csv" || format === "id")
+      throw usageError(`--jq does not work with -o ${format} for one object`, "use -o json");
     return printResults(await jqFilter(jq)(stringifyItems([value], "", { reveal })), io);
   }
   const kinds = new Map(set?.wideColumns.map(({ path, kind }) => [path, kind]));

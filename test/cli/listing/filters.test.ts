@@ -51,7 +51,7 @@ describe("a filter", () => {
   });
 
   it("reports a range of times that is empty", () => {
-    const warnings = (seenAfter: string, seenBefore: string) => buildFilter({ seenAfter, seenBefore }, NOW)?.mistyped();
+    const warnings = (seenAfter: string, seenBefore: string) => buildFilter({ seenAfter, seenBefore }, NOW)?.remarks(0);
     expect(warnings("7d", "1h")).toEqual([]);
     for (const [after, before] of [
       ["1h", "7d"],
@@ -60,6 +60,38 @@ describe("a filter", () => {
       expect(warnings(after, before)).toEqual([
         `nothing was last seen after ${after} and before ${before}: the range is empty`,
       ]);
+  });
+
+  it.each([
+    ["DE", "DE", true],
+    ["de,at", "AT", true],
+    ["DE,AT", "CH", false],
+    ["DE", "de", false],
+  ])("--country %s on %s: %s", (country, country_code, expected) => {
+    expect(matches({ country }, { last_seen: { country_code } })).toBe(expected);
+  });
+
+  it.each(["Germany", "", "DE,", "D", "DE, AT", "ß", "D1"])("--country %j is none", (country) => {
+    expect(() => buildFilter({ country }, NOW)).toThrow(
+      expect.objectContaining({
+        code: "usage",
+        message: expect.stringMatching(/^--country ".*" is not a country code$/),
+      }),
+    );
+  });
+
+  it("counts the items that may match, and does not take what is missing for an answer", () => {
+    const filter = buildFilter({ country: "DE", seenAfter: "7d", status: "revoked" }, NOW);
+    const german = { at: NOW / 1000, country_code: "DE" };
+    for (const [parts, expected] of [
+      [{ status: "revoked", last_seen: german }, true],
+      [{ status: "revoked", last_seen: { at: NOW / 1000, country_code: null } }, false],
+      [{ status: "revoked", last_seen: { country_code: "DE" } }, false],
+      [{ status: "active", last_seen: {} }, false],
+      [{ last_seen: { ...german, country_code: "AT" } }, false],
+    ] as const)
+      expect(filter?.matches(device(parts))).toBe(expected);
+    expect(filter?.remarks(1)).toEqual(["left out 2 items that may match: no last_seen.country_code or last_seen.at"]);
   });
 
   it("finds no title where there is none", () => {
@@ -157,7 +189,7 @@ describe("a value that nothing has", () => {
   const remarks = (flags: FilterFlags, items: readonly Record<string, unknown>[]) => {
     const filter = buildFilter(flags, NOW, { status: ["active", "revoked"], session_type: ["browser", "api", "mcp"] });
     for (const item of items) filter?.matches(device(item));
-    return filter?.mistyped();
+    return filter?.remarks(0);
   };
 
   it.each<[string, FilterFlags, Record<string, unknown>[], string[]]>([
@@ -186,6 +218,12 @@ describe("a value that nothing has", () => {
       ['--session-type "mpc": nothing has this session type; did you mean "mcp"?'],
     ],
     [
+      "a country",
+      { country: "UK,DE" },
+      [{ last_seen: { country_code: "GB" } }, { last_seen: { country_code: "DE" } }],
+      ['--country "UK": nothing has this country; there are "DE", "GB"'],
+    ],
+    [
       "two of them",
       { status: "x", sessionType: "y" },
       [{ status: "active", session_type: "api" }],
@@ -199,7 +237,6 @@ describe("a value that nothing has", () => {
     ["a documented value that happens to be rare", { status: "revoked" }, [{ status: "active" }]],
     ["a value that something has", { status: "paused" }, [{ status: "paused" }, { status: "active" }]],
     ["an empty list", { status: "actve" }, []],
-    ["items that have no such field", { status: "actve" }, [{}]],
     [
       "an item that another filter leaves out",
       { status: "paused", sessionType: "mcp" },
@@ -216,7 +253,11 @@ describe("a value that nothing has", () => {
     expect(remarks({ status: "s-24" }, many)).toEqual([]);
     const filter = buildFilter({ status: "gren" }, NOW);
     filter?.matches(device({ status: "green" }));
-    expect(filter?.mistyped()).toEqual(['--status "gren": nothing has this status; did you mean "green"?']);
+    expect(filter?.remarks(0)).toEqual(['--status "gren": nothing has this status; did you mean "green"?']);
+  });
+
+  it("is not known where no item has the field", () => {
+    expect(remarks({ status: "actve" }, [{}])).toEqual(["left out 1 item that may match: no status"]);
   });
 
   it("is reported escaped, whatever the service sends", () => {

@@ -135,6 +135,15 @@ describe("a list that ends in the middle: exit 7", () => {
     ]);
     expect([code, stdout]).toEqual([7, ""]);
     expect(stderr).toContain("hint: nothing was printed, since --jq sees the whole array");
+    bench.sandbox.faults.clear();
+    bench.sandbox.faults.add({ ...broken, after: 2 });
+    const args = [...bench.devices, "--page-size", "30", "--retries", "0", "--concurrency", "1"];
+    const byPage = await bench.run([...args, "-o", "id", "--jq", ".[]"]);
+    const [seen] = [linesOf(byPage.stdout)];
+    expect(seen).toEqual(allIds(bench.sandbox).slice(0, seen.length));
+    expect(byPage.stderr).toContain(
+      `hint: continue with: agentauth ${args.join(" ")} -o id --jq '.[]' --offset ${seen.length}`,
+    );
   });
 });
 

@@ -36,6 +36,18 @@ describe("csv", () => {
     );
   });
 
+  it("begins with one byte order mark with --csv-bom, but on a terminal", async () => {
+    const items = [device({ title: "Köln" }), device()];
+    for (const noHeader of [false, true]) {
+      const flags = { columnsFlag: "title", noHeader };
+      const bare = await print("csv", items, { flags, pageSize: 1 });
+      const marked = await print("csv", items, { flags: { ...flags, csvBom: true }, pageSize: 1 });
+      expect(marked.out).toBe(`\ufeff${bare.out}`);
+    }
+    expect((await print("csv", items, { flags: { csvBom: true }, io: TERMINAL })).out).not.toContain("\ufeff");
+    expect((await print("csv", [], { flags: { csvBom: true, noHeader: true } })).out).toBe("");
+  });
+
   it("parses back equal as it is with --csv-raw", async () => {
     await fc.assert(
       fc.asyncProperty(text, async (title) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { isJqInstalled, jqFilter, printResults, refuseJqWith } from "../../../src/cli/output/jq.js";
+import { isJqInstalled, jqFilter, printResults } from "../../../src/cli/output/jq.js";
 import { createWriter } from "../../../src/cli/output/writer.js";
 import { runCli } from "../../helpers/cli.js";
 import { createMemoryIo } from "../../helpers/memory-io.js";
@@ -171,15 +171,6 @@ it("loads jq once", async () => {
     return { json: (input) => [input] };
   });
   expect([await filter("1"), await filter("2"), loads, isJqInstalled()]).toEqual([["1"], ["2"], 1, true]);
-});
-
-it.each(["csv", "id"] as const)("is refused with -o %s", (format) => {
-  expect(() => refuseJqWith(format)).toThrow(
-    expect.objectContaining({
-      ...{ code: "usage", message: `--jq does not work with -o ${format}` },
-      hint: "use -o json (the expression runs on the whole array) or -o ndjson (it runs on each item)",
-    }),
-  );
 });
 
 it("prints nothing for no results", async () => {

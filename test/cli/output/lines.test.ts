@@ -65,8 +65,30 @@ describe("--jq", () => {
     expect((await print("ndjson", list, { flags: { jq: ".id" }, pageSize: 1 })).out).toBe("a\nb\n");
   });
 
-  it("sees the whole array where no JSON format is asked for", async () => {
-    expect((await print("table", list, { flags: { jq: "map(.id)" } })).out).toBe('["a","b"]\n');
+  it.each(['.[] | select(.id == "b")', 'map(select(.id == "b"))', '[.[] | select(.id == "b")]', "last(.[])"])(
+    "selects the items of every other format by %s",
+    async (jq) => {
+      for (const format of ["table", "wide", "plain", "csv", "id"] as const) {
+        const [, b = {}] = list;
+        const flags = { columnsFlag: "id,dynamic_client_details.client_secret" };
+        const { out } = await print(format, list, { flags: { ...flags, jq }, pageSize: 1 });
+        expect(out).toBe((await print(format, [b], { flags })).out);
+      }
+    },
+  );
+
+  it.each([".[].id", "length", "map(.id)", ".[9]", "[[.]]"])("is refused for what is no item: %s", async (jq) => {
+    await expect(print("csv", list, { flags: { jq } })).rejects.toMatchObject({
+      ...{ code: "usage", message: expect.stringMatching(/^--jq returned (?:null|a \w+), /) },
+      hint: expect.stringContaining(".[] | select("),
+    });
+  });
+
+  it("prints what a page has, and the end of a list that is empty", async () => {
+    const csv = { flags: { columnsFlag: "id", jq: ".[] | select(.id == 1)" } };
+    expect((await print("csv", list, csv)).out).toBe((await print("csv", [], { flags: { columnsFlag: "id" } })).out);
+    const part = await print("csv", list, { flags: { columnsFlag: "id", jq: ".[]" }, pageSize: 1, abort: true });
+    expect(part.out).toBe("id\r\na\r\nb\r\n");
   });
 
   it("prints strings with their line breaks and nothing else that acts on a terminal, other values as JSON on one line", async () => {
@@ -104,8 +126,4 @@ describe("--jq", () => {
       }
     },
   );
-
-  it.each(["csv", "id"] as const)("is refused with %s", async (format) => {
-    await expect(print(format, list, { flags: { jq: "." } })).rejects.toMatchObject({ class: "usage" });
-  });
 });

@@ -55,7 +55,9 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
   const isText = options.jq === undefined && (format === "table" || format === "plain");
   if (isText) await io.stdout.write(reportText(report, io.stdout, io.env));
   else if (format !== undefined) await printObject(format, report, options, context);
-  warn(reading, filter, context);
+  // The text has them as notes.
+  if (!isText) for (const remark of filter?.remarks(reading.matched) ?? []) io.warn(remark);
+  warn(reading, context);
   if (failure) throw withContinuation(failure, reading, poolId, options, context);
   requireComplete(verdict);
   return undefined;
@@ -108,6 +110,7 @@ function notesOf(reading: Reading, filter: Filter | undefined, { limit, offset }
     failure?.unusable && `${countText(failure.unusable.count, "device")} without an id are not counted`,
     failure && !failure.unusable && `the list ended early: ${read}${of} could be read`,
     filter && `${groupThousands(matched)} of ${read} match ${filter.text}`,
+    ...(filter?.remarks(matched) ?? []),
     offset && `started at offset ${groupThousands(offset)}: earlier devices are not counted`,
     isLimited && `ended at --limit ${groupThousands(limit ?? matched)}: the pool has more devices`,
     drift.length > 0 && "the list changed while it was read: devices that were added or removed may be missing",
@@ -135,8 +138,7 @@ async function writePage(report: Report, path: string, { io }: CommandContext): 
   io.say(`wrote ${quote(path)}: ${countText(report.devices.counted, "device")}`);
 }
 
-function warn({ verdict, drift, matched, failure }: Reading, filter: Filter | undefined, { io }: CommandContext): void {
-  if (filter && matched === 0) for (const sentence of filter.mistyped()) io.warn(sentence);
+function warn({ verdict, drift, failure }: Reading, { io }: CommandContext): void {
   if (drift.length > 0 && failure === undefined) io.warn("the list changed while it was read; the report says so");
   if (verdict && verdict.duplicates > 0 && drift.length === 0)
     io.warn(`the service listed ${countText(verdict.duplicates, "item")} twice; each is counted once`);

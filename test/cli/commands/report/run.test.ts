@@ -119,7 +119,9 @@ describe("agentauth devices report", () => {
     expect([wrong.code, wrong.stdout]).toEqual([2, ""]);
     expect(wrong.stderr).toMatch(/^error: --output "csv" must be one of table, plain, json, ndjson/m);
     const none = await bench.run([...report, "--status", "actve"]);
-    expect(none.stderr).toContain('did you mean "active"?');
+    expect(none.stdout.replace(/\s+/g, " ")).toContain('did you mean "active"?');
+    const asJson = await bench.run([...report, "--status", "actve", "--json"]);
+    expect(asJson.stderr).toContain('did you mean "active"?');
     const lost = await bench.run(["devices", "report"]);
     expect(lost.stderr).toContain("hint: agentauth devices report --pool <pool_id>");
   });
