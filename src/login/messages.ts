@@ -3,7 +3,7 @@ import { escapeText, quote } from "../redact.js";
 
 /** How texts for the user spell an option: a program with settings or flags of its own has other names. */
 export type OptionText = (
-  option: "flow" | "redirectHost" | "redirectPath" | "sameOriginEndpoints",
+  option: "authorizationParams" | "flow" | "redirectHost" | "redirectPath" | "sameOriginEndpoints",
   value?: string,
 ) => string;
 
@@ -83,6 +83,12 @@ export function pasteText(redirectUri: string, how: { isOnly: boolean; isHidden:
 
 export const BROWSER_OPENED = "Your browser should open now.";
 export const BROWSER_FAILED = "No browser could be started: open the address yourself.";
+
+/** What to do at a page that users may not pass, where the login forces a consent. */
+export function consentText(optionText?: OptionText): string {
+  const option = optionText?.("authorizationParams", "prompt=") ?? 'authorizationParams: { prompt: "" }';
+  return `If the page wants an approval that you cannot give, cancel the login, and log in with ${option}.`;
+}
 
 /** How long the login waits. */
 export function waitingText(seconds: number): string {

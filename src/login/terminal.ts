@@ -19,6 +19,7 @@ import {
   BROWSER_FAILED,
   BROWSER_OPENED,
   codeTakerText,
+  consentText,
   endpointsText,
   type LoginDisplay,
   listeningText,
@@ -85,6 +86,9 @@ export function redirectOptionsOf(options: Partial<TerminalLoginOptions>): Redir
   const { redirectUri: uri, redirectHost: host, redirectPort: port, redirectPath: path } = options;
   return { uri, host, port, path };
 }
+
+/** Time that a login usually takes, after which the user hears what else a page can want. */
+const USUAL_MS = 20_000;
 
 const DEFAULT_TIMEOUT_S = DEFAULT_LOGIN_TIMEOUT_MS / 1000;
 
@@ -187,13 +191,15 @@ class TerminalSession implements LoginSession {
   }
 
   async authorize(prompt: AuthorizePrompt): Promise<URLSearchParams> {
-    const { resource, timeoutSeconds: timeout, loopback, input, signal } = this.#parts;
+    const { resource, timeoutSeconds: timeout, loopback, input, signal, say, optionText } = this.#parts;
     for (const abortSignal of [signal, prompt.signal]) if (abortSignal.aborted) throw abortedError(abortSignal);
     if (loopback === undefined && input === undefined) {
       throw inputError("there is no terminal to paste the redirect address into");
     }
     const url = checkBrowserUrl(prompt.url, "the login address", "the authorization server");
     const deadline = followSignal(prompt.signal, timeout * 1000, () => timeoutError(resource, timeout));
+    const sayConsent = () => prompt.forcesConsent && say(consentText(optionText));
+    const usual = setTimeout(sayConsent, Math.min(USUAL_MS, timeout * 500));
     try {
       const show = () => {
         this.#announce(url, prompt);
@@ -211,6 +217,7 @@ class TerminalSession implements LoginSession {
       else void redirected.then((wasRequested) => wasRequested || deadline.signal.aborted || show());
       return await received;
     } finally {
+      clearTimeout(usual);
       // Stops the rest of the race: the reader releases the input, and the browser is no longer watched.
       deadline.abort(undefined);
       deadline.release();

@@ -19,6 +19,8 @@ export class TestLogin implements LoginMethod {
   readonly bareCodes: boolean[] = [];
   /** Where the code was to go, and whether the callback would name its issuer, in order. */
   readonly takers: Pick<AuthorizePrompt, "tokenEndpoint" | "promisesIss">[] = [];
+  /** Whether a consent was forced, in order. */
+  readonly consents: (boolean | undefined)[] = [];
   /** How the sessions ended, in order. */
   readonly outcomes: LoginOutcome[] = [];
   /** The codes of device logins, in order. */
@@ -39,9 +41,10 @@ export class TestLogin implements LoginMethod {
     this.log.push("person open");
     return {
       redirectUri: this.redirectUri,
-      authorize: async ({ url, allowBareCode, tokenEndpoint, promisesIss, signal }) => {
+      authorize: async ({ url, allowBareCode, tokenEndpoint, promisesIss, forcesConsent, signal }) => {
         this.urls.push(new URL(url));
         this.bareCodes.push(allowBareCode);
+        this.consents.push(forcesConsent);
         this.takers.push({ tokenEndpoint, promisesIss });
         this.log.push("person authorize");
         await this.before();

@@ -379,6 +379,12 @@ describe("the end without a callback", () => {
     expect(input.listenerCount("data")).toBe(0);
   });
 
+  test.each([true, false])("comes after what to do at a page of an approval, where one is forced: %s", async (is) => {
+    const { text, authorize } = await login({ loginTimeoutSeconds: 0.1 });
+    await rejection(authorize({ forcesConsent: is }));
+    expect(text().includes('log in with authorizationParams: { prompt: "" }')).toBe(is);
+  });
+
   test("was there before the beginning where the signal had fired", async () => {
     const method = terminalLogin({ say: () => {}, env: {} });
     const opening = method.open({ resource: RESOURCE, issuer: "https://issuer.example", signal: AbortSignal.abort() });

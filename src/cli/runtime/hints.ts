@@ -89,13 +89,9 @@ function hintOf(remedy: Remedy, error: AgentAuthError, context: HintContext): st
 
 function loginHint(remedy: LoginRemedy, { hint = LOGIN_HINT }: AgentAuthError, context: HintContext): string {
   switch (remedy.option) {
-    case "loginTimeoutMs": {
-      const { authorizationParams, ...plain } = remedy;
+    case "loginTimeoutMs":
       // The first login at an identity provider needs its flags.
-      const again = `run ${loginCommand(plain, plain.idp ? context : {})} again; --login-timeout <seconds> gives more time`;
-      if (authorizationParams === undefined) return again;
-      return `${again}; if the page wanted an approval: ${loginCommand(remedy, context)}`;
-    }
+      return `run ${loginCommand(remedy, remedy.idp ? context : {})} again; --login-timeout <seconds> gives more time`;
     case "scope":
       return `${loginCommand(remedy)} --scope "<scopes>" asks for others`;
     case "clientId":

@@ -47,7 +47,8 @@ const MAX_URL = 8192;
 /** Builds the authorization request (RFC 6749 section 4.1.1) with PKCE S256 (RFC 7636) and `resource` (RFC 8707). */
 export async function buildAuthorization(request: AuthorizationRequest): Promise<PendingAuthorization> {
   const { server, client, redirectUri, scope, resource, loginHint, proofKeyThumbprint } = request;
-  const { authorizationParams, needsConsent = !knownIssuer(server.issuer).needsNoConsent } = request;
+  const { authorizationParams, needsConsent = true } = request;
+  const needsNone = [server.issuer, server.authorizationEndpoint].some((url) => knownIssuer(url).needsNoConsent);
   const verifier = oauth.generateRandomCodeVerifier();
   const state = oauth.generateRandomState();
   // Optional in this flow (OpenID Connect Core section 3.1.2.1), and some servers require it.
@@ -56,7 +57,7 @@ export async function buildAuthorization(request: AuthorizationRequest): Promise
   const parameters = {
     // OpenID Connect issues a refresh token for offline_access only after consent (Core section 11), unless "other
     // conditions" are met, such as the consent of an administrator.
-    ...(scope.includes("offline_access") && needsConsent && { prompt: "consent" }),
+    ...(scope.includes("offline_access") && needsConsent && !needsNone && { prompt: "consent" }),
     ...authorizationParams,
     response_type: "code",
     client_id: client.clientId,

@@ -33,29 +33,22 @@ export async function authorize(
   signal: AbortSignal,
 ): Promise<AuthorizedLogin> {
   const { issuer, pending } = login;
-  const callback = await session
-    .authorize({
-      url: pending.authorizationUrl,
-      state: pending.state,
-      allowBareCode: !pending.promisesIss,
-      tokenEndpoint: issuer.tokenEndpoint,
-      promisesIss: pending.promisesIss,
-      signal,
-    })
-    .catch((error: unknown) => {
-      throw withConsentHint(error, login);
-    });
+  const callback = await session.authorize({
+    url: pending.authorizationUrl,
+    state: pending.state,
+    allowBareCode: !pending.promisesIss,
+    tokenEndpoint: issuer.tokenEndpoint,
+    promisesIss: pending.promisesIss,
+    forcesConsent: forcesConsent(login),
+    signal,
+  });
   const judged = await judgeCallback(context, login, callback);
   return "again" in judged ? authorize(context, judged.again, session, signal) : judged;
 }
 
-/** Where users may not consent, the page of a forced consent ends at a request for approval and never returns. */
-function withConsentHint(error: unknown, { pending, authorizationParams }: PreparedLogin): unknown {
-  const isForced = asksForConsent(pending) && authorizationParams?.["prompt"] === undefined;
-  if (!isAgentAuthError(error) || error.code !== "timeout" || error.remedy?.action !== "login" || !isForced)
-    return error;
-  const hint = `${error.hint}; if the page wanted an approval, set authorizationParams: { prompt: "" }`;
-  return withHint(error, hint, { ...error.remedy, authorizationParams: { prompt: "" } });
+/** Whether a login forces the user to consent, and no parameter of the user says so. */
+export function forcesConsent({ pending, authorizationParams }: PreparedLogin): boolean {
+  return asksForConsent(pending) && authorizationParams?.["prompt"] === undefined;
 }
 
 /** Errors of a callback that refuse the client. */

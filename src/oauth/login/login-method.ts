@@ -87,6 +87,11 @@ export interface AuthorizePrompt {
   tokenEndpoint?: string | undefined;
   /** Whether the issuer promises to name itself in the callback (RFC 9207). */
   promisesIss?: boolean | undefined;
+  /**
+   * Whether the page forces the user to consent, which it does for a refresh token. Where users may not consent, it ends
+   * at a request for approval and never returns: a login with `authorizationParams: { prompt: "" }` goes on.
+   */
+  forcesConsent?: boolean | undefined;
   /** Aborts the login. */
   signal: AbortSignal;
 }

@@ -506,12 +506,6 @@ describe("the hint of a login", () => {
       `run agentauth login --idp ${SERVER} --proxy p again; ${AGAIN}`,
     ],
     [
-      "that took too long at an issuer with an approval",
-      { ...login, option: "loginTimeoutMs", authorizationParams: { prompt: "consent" } },
-      { flags },
-      `run agentauth login ${SERVER} again; ${AGAIN}; if the page wanted an approval: agentauth login ${SERVER} --authorize-param prompt=consent --proxy p --client-id c`,
-    ],
-    [
       "whose scopes were refused",
       { ...login, option: "scope" },
       { flags },

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { AgentAuthError } from "../../../src/errors.js";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import {
   checkAuthorizationParam,
@@ -165,19 +164,11 @@ describe("a forced consent", () => {
     expect((await scene.store.list())[0]?.needsConsent).toBe(true);
   });
 
-  it("is what the hint of a login is about that the user did not finish", async () => {
+  it("is what the method of a login hears of, unless a parameter of the user forces it", async () => {
     const scene = await offlineScene();
-    const remedy = { action: "login", server: scene.mcp.url, option: "loginTimeoutMs" } as const;
-    scene.login.before = () => {
-      throw new AgentAuthError("timeout", "not finished", { class: "auth", hint: "log in again", remedy });
-    };
-    expect(await failureOf(scene.agent().login(scene.mcp.url))).toMatchObject({
-      code: "timeout",
-      hint: expect.stringContaining('authorizationParams: { prompt: "" }'),
-      remedy: { ...remedy, authorizationParams: { prompt: "" } },
-    });
-    const agent = scene.agent({ authorizationParams: { prompt: "" } });
-    expect(await failureOf(agent.login(scene.mcp.url))).toMatchObject({ hint: "log in again", remedy });
+    for (const prompt of [undefined, "", "consent"])
+      await scene.agent({ authorizationParams: prompt === undefined ? {} : { prompt } }).login(scene.mcp.url);
+    expect(scene.login.consents).toEqual([true, false, false]);
   });
 });
 

@@ -97,8 +97,14 @@ describe("the authorization request", () => {
     ["https://constructor/", "consent"],
   ])("forces consent at %s: %s", async (issuer, expected) => {
     const scope = ["offline_access"];
-    const request = await build({ server: serverMetadata({ issuer }), scope });
-    expect(new URL(request.authorizationUrl).searchParams.get("prompt")).toBe(expected);
+    const authorizationEndpoint = new URL("authorize", issuer).href;
+    // Also where an earlier login got no refresh token, and where another issuer sends its users there.
+    for (const server of [{ issuer }, { authorizationEndpoint }]) {
+      for (const needsConsent of [undefined, true]) {
+        const { authorizationUrl } = await build({ server: serverMetadata(server), scope, needsConsent });
+        expect(new URL(authorizationUrl).searchParams.get("prompt")).toBe(expected);
+      }
+    }
   });
 
   it("has the user's parameters, which decide over the consent and cannot set one of its own", async () => {

@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { deviceText } from "../../../login/device-code.js";
 import { reserveRedirect } from "../../../login/listen.js";
-import { codeTakerText, listeningText } from "../../../login/messages.js";
+import { codeTakerText, consentText, listeningText } from "../../../login/messages.js";
 import { listenAddress } from "../../../login/redirect-address.js";
 import { redirectOptionsOf } from "../../../login/terminal.js";
 import type { AgentClient } from "../../../oauth/agent.js";
+import { forcesConsent } from "../../../oauth/login/authorize-step.js";
 import type { StoredLogin } from "../../../oauth/login/login-codec.js";
 import { IDP_ACCOUNT } from "../../../oauth/model/machine-grant.js";
 import { loginMethodOptions } from "../../../profile/login-settings.js";
@@ -129,6 +130,7 @@ async function beginCallback(
     const { tokenEndpoint } = login.issuer;
     const warning = codeTakerText(authorizationUrl, { tokenEndpoint, promisesIss }, flagText);
     if (warning !== undefined) context.io.say(warning);
+    if (forcesConsent(login)) context.io.say(consentText(flagText));
     if (listensAt !== undefined) context.io.say(listeningText(login.pending.redirectUri, listensAt));
     const listening = (await listener?.hold({ id, state, lifeMs })) ?? false;
     const started = { ...startOf(id, stored, context), url: authorizationUrl };
