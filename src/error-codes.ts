@@ -89,7 +89,7 @@ export const CLIENT_ERROR_CODES = [
   "login_required",
   /** The MCP server answers without a token, so that there is none to get. */
   "login_not_required",
-  /** Several accounts are signed in at the server, and none is named. */
+  /** Several accounts are logged in at the server, and none is named. */
   "account_ambiguous",
   /** The server refuses each token as fast as it is renewed. */
   "renewal_storm",
@@ -139,11 +139,11 @@ export const CLIENT_ERROR_CODES = [
   "no_device_flow",
   /** The authorization server has no introspection endpoint. */
   "no_introspection",
-  /** The callback of a sign-in lacks what it needs, or has it twice. */
+  /** The callback of a login lacks what it needs, or has it twice. */
   "bad_callback",
   /** A code that cannot be one. */
   "bad_code",
-  /** The callback belongs to another sign-in. */
+  /** The callback belongs to another login. */
   "state_mismatch",
   /** The callback of a web app came from another browser than the one that the login was started in. */
   "browser_mismatch",

@@ -607,8 +607,8 @@ export interface LoginStatus {
   server: string;
   /** The account that the login requested; null if none was named. */
   account: string | null;
-  /** How it gets tokens: by a login of the user at the server (`sign-in`) or at an identity provider (`idp`), or by a machine grant. */
-  grant: "sign-in" | "idp" | GrantFlag;
+  /** How it gets tokens: by a login of the user at the server (`login`) or at an identity provider (`idp`), or by a machine grant. */
+  grant: "login" | "idp" | GrantFlag;
   /** The type of its tokens: `DPoP` tokens are bound to a key that is stored with them. */
   token_type: "Bearer" | "DPoP";
   /** The `resource` parameter; `none` if none is sent. */
@@ -624,7 +624,7 @@ export interface LoginStatus {
   /** RFC 3339; null if the issuer did not say. */
   expires_at: string | null;
   /** RFC 3339. */
-  signed_in_at: string;
+  logged_in_at: string;
   /** `expired` if the token has expired, or if the issuer rejected the grant (`reason`) and a new login is required. */
   state: "valid" | "expired";
   /** Whether it can be refreshed without a login. */
@@ -645,7 +645,7 @@ export function describeLogin(grant: Grant, now: number, location: string): Logi
     profile: grant.profile,
     server: grant.server,
     account: grant.account ?? null,
-    grant: machine ? GRANT_STRATEGIES[machine].flag : grant.account === IDP_ACCOUNT ? "idp" : "sign-in",
+    grant: machine ? GRANT_STRATEGIES[machine].flag : grant.account === IDP_ACCOUNT ? "idp" : "login",
     token_type: grant.proofKey === undefined ? "Bearer" : "DPoP",
     resource: grant.resource,
     issuer: grant.issuer,
@@ -653,7 +653,7 @@ export function describeLogin(grant: Grant, now: number, location: string): Logi
     client_id: grant.client.clientId,
     scope: scope ?? null,
     expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
-    signed_in_at: new Date(grant.signedInAt).toISOString(),
+    logged_in_at: new Date(grant.signedInAt).toISOString(),
     state: grant.retired || hasExpired(grant.tokens, now) ? "expired" : "valid",
     // A machine uses its own credential.
     refreshable: (refreshToken !== undefined || machine !== undefined) && !grant.retired,

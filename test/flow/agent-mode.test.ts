@@ -26,7 +26,7 @@ it("an agent's login opens no browser, prints where to log in, says that it does
   await until(() => loginUrl(second.err()) !== undefined);
   await (await fetch(url ?? "")).text();
   await until(() => second.child.exitCode !== null);
-  expect(JSON.parse(second.out())).toMatchObject({ signed_in: true, server: me.url });
+  expect(JSON.parse(second.out())).toMatchObject({ logged_in: true, server: me.url });
 });
 
 it("an agent's login waits where --browser none says so", async ({ me }) => {
@@ -34,7 +34,7 @@ it("an agent's login waits where --browser none says so", async ({ me }) => {
   await until(() => loginUrl(login.err()) !== undefined);
   await (await fetch(loginUrl(login.err()) ?? "")).text();
   await until(() => login.child.exitCode !== null);
-  expect(JSON.parse(login.out())).toMatchObject({ signed_in: true, server: me.url });
+  expect(JSON.parse(login.out())).toMatchObject({ logged_in: true, server: me.url });
 });
 
 it("a login without a terminal does not wait either, unless a flag or BROWSER says how the user is reached", async ({

@@ -38,7 +38,7 @@ describe("agentauth login --idp", () => {
     const login = await logInAtIdp("--json");
     expect([login.code, JSON.parse(login.stdout)]).toEqual([
       0,
-      expect.objectContaining({ signed_in: true, grant: "idp", client_id: "sandbox-desktop", refreshable: true }),
+      expect.objectContaining({ logged_in: true, grant: "idp", client_id: "sandbox-desktop", refreshable: true }),
     ]);
     expect(login.stderr).toContain("agentauth token <mcp_url> needs no login");
     const unnamed = await me.run(["mcp", "tools", url, "--no-login"]);
@@ -149,7 +149,7 @@ describe("agentauth login --idp", () => {
       stdin: await callbackOf(started.url),
     });
     expect([code, stderr]).toEqual([0, expect.stringContaining(`logged in at the identity provider ${issuer}`)]);
-    expect(JSON.parse(stdout)).toMatchObject({ signed_in: true, grant: "idp", client_id: "sandbox-desktop" });
+    expect(JSON.parse(stdout)).toMatchObject({ logged_in: true, grant: "idp", client_id: "sandbox-desktop" });
     expect((await me.run(["token", url, "--no-login", ...client])).code).toBe(0);
   });
 
@@ -158,7 +158,7 @@ describe("agentauth login --idp", () => {
     const { finish, url } = JSON.parse(begun.stdout) as Begun;
     await (await fetch(url)).text();
     const { code, stdout } = await me.run([...finish.split(" ").slice(1), "--json"], { clock: fastClock(20) });
-    expect([code, JSON.parse(stdout)]).toMatchObject([0, { signed_in: true, grant: "idp" }]);
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { logged_in: true, grant: "idp" }]);
   });
 
   it.for<[string, string[], RegExp]>([

@@ -177,7 +177,7 @@ describe("agentauth login, status and logout", () => {
     const before = await me.grant();
     const again = await me.run(["login", url, "--json", ...LOGIN_FLAGS.slice(1)]);
     const after = await me.grant();
-    expect(JSON.parse(again.stdout)).toMatchObject({ signed_in: true, server: url, state: "valid", refreshable: true });
+    expect(JSON.parse(again.stdout)).toMatchObject({ logged_in: true, server: url, state: "valid", refreshable: true });
     expect(after.tokens.accessToken.reveal()).not.toBe(before.tokens.accessToken.reveal());
     expect(after.client.clientId).toBe(before.client.clientId);
     expect(me.requests().filter((request) => request.includes("/register"))).toHaveLength(1);

@@ -77,7 +77,7 @@ describe("the process that waits for a callback between the two steps of a login
     const stored = new URLSearchParams(readFileSync(path, "utf8").trim());
     expect([statSync(path).mode & 0o777, [...stored.keys()].sort()]).toEqual([0o600, ["code", "iss", "state"]]);
     const { code, stdout } = await finish(started);
-    expect([code, JSON.parse(stdout)]).toMatchObject([0, { signed_in: true, state: "valid" }]);
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { logged_in: true, state: "valid" }]);
     expect(readdirSync(join(home, "logins"))).toEqual([]);
   });
 

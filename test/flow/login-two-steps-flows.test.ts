@@ -43,7 +43,7 @@ describe("a device login in two steps", () => {
     await (await fetch(started.verification_uri_complete)).text();
     const args = ["login", me.url, "--wait", started.login_id, "--json"];
     const { code, stdout } = await me.run(args, { clock: fastClock(20) });
-    expect([code, JSON.parse(stdout)]).toMatchObject([0, { signed_in: true, state: "valid" }]);
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { logged_in: true, state: "valid" }]);
     expect(readdirSync(join(me.home, "logins"))).toEqual([]);
   });
 

@@ -39,7 +39,7 @@ describe("a login in two steps of one account of several", () => {
     const begun = await begin(me, "--account-hint", "alice");
     expect(begun.finish).toBe(`agentauth login ${url} --wait ${begun.login_id} --account-hint alice`);
     const { code, stdout } = await finish(me, [...begun.finish.split(" ").slice(1), "--json"], begun.url);
-    expect([code, JSON.parse(stdout)]).toMatchObject([0, { signed_in: true, account: "alice" }]);
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { logged_in: true, account: "alice" }]);
     expect(await accounts(me)).toEqual(["", "alice"]);
     const first = (await me.grants()).find(({ account }) => account === undefined);
     expect(first?.tokens.accessToken.reveal()).toBe(tokens.accessToken.reveal());

@@ -282,7 +282,7 @@ describe("a login", () => {
     expect(decodeJwt(await token(as.service())).sub).toBe(machine.secretClient.clientId);
     const status = await me.run(["status", "-o", "plain"]);
     expect(status.stdout).toContain("client-credentials");
-    expect(status.stdout).toContain("sign-in");
+    expect(status.stdout).toContain("login\t");
     expect(
       (await me.run(["logout", url, "--account-hint", `grant:client_credentials:${machine.secretClient.clientId}`]))
         .code,

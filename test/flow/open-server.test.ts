@@ -76,7 +76,7 @@ describe.each([undefined, 400, 404] as const)("a server that requires no login (
     expect([code, stdout, stderr]).toEqual([0, "", `${url} requires no login\n`]);
     const json = await run("login", url, "--json", "--browser", "none");
     const report = JSON.parse(json.stdout);
-    expect(report).toEqual({ signed_in: false, login_required: false, server: url });
+    expect(report).toEqual({ logged_in: false, login_required: false, server: url });
     const problems = await schemaChecks();
     expect(problems("login-not-required", report)).toBeUndefined();
     expect(problems("login-not-required", { ...report, server: undefined })).toBeDefined();

@@ -64,7 +64,7 @@ it("does what the skill says, step by step", async () => {
     values["login_id"] = started.login_id;
     return started;
   };
-  const loggedIn = (outcome: Outcome) => expect(json(outcome)).toMatchObject({ signed_in: true, state: "valid" });
+  const loggedIn = (outcome: Outcome) => expect(json(outcome)).toMatchObject({ logged_in: true, state: "valid" });
   const wait = `agentauth login ${URL_OF_PAGE} --wait <login_id>`;
   const next = ({ err }: Outcome) => JSON.parse(err.trim().split("\n").at(-1) ?? "").next;
   const steps: Step[] = [
@@ -185,5 +185,5 @@ it("does what the skill says where the issuer refuses a scope", async () => {
   if (!again.listening) await until(() => finish.err().includes("Waiting for the login"));
   await (await fetch(again.url)).text();
   expect(await finish.ended, finish.err()).toEqual([0, null]);
-  expect(JSON.parse(finish.out())).toMatchObject({ signed_in: true, state: "valid" });
+  expect(JSON.parse(finish.out())).toMatchObject({ logged_in: true, state: "valid" });
 }, 60_000);

@@ -37,7 +37,7 @@ it("describes a login without its secrets", () => {
     profile: "default",
     server: "https://mcp.example/mcp",
     account: "ann",
-    grant: "sign-in",
+    grant: "login",
     token_type: "DPoP",
     resource: "https://mcp.example/mcp",
     issuer: "https://as.example/pool",
@@ -45,7 +45,7 @@ it("describes a login without its secrets", () => {
     client_id: "client-1",
     scope: "tools",
     expires_at: "2033-05-18T03:33:20.000Z",
-    signed_in_at: "2023-11-14T22:13:20.000Z",
+    logged_in_at: "2023-11-14T22:13:20.000Z",
     state: "valid",
     refreshable: true,
     refresh_lost_at: null,
@@ -55,7 +55,7 @@ it("describes a login without its secrets", () => {
 });
 
 it.each([
-  [{}, { grant: "sign-in", token_type: "Bearer", account: null, refreshable: true }],
+  [{}, { grant: "login", token_type: "Bearer", account: null, refreshable: true }],
   [{ account: "grant:idp" }, { grant: "idp" }],
   [{ account: "grant:client_credentials:c" }, { grant: "client-credentials" }],
   [{ account: "grant:id_jag:c" }, { grant: "id-jag" }],

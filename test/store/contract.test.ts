@@ -309,7 +309,7 @@ describe.each(stores)("%s", (name, open) => {
         issuer: "https://as.example/pool",
         state: "valid",
         scope: "tools",
-        signed_in_at: new Date(1_700_000_000_000).toISOString(),
+        logged_in_at: new Date(1_700_000_000_000).toISOString(),
         issued_at: new Date(living.obtainedAt).toISOString(),
         expires_at: new Date(living.expiresAt).toISOString(),
         last_used_at: new Date(usedAt).toISOString(),

@@ -25,7 +25,7 @@ export interface Connection {
   /** The scopes granted, separated by blanks; null if unknown. */
   scope: string | null;
   /** When the user logged in. */
-  signed_in_at: string;
+  logged_in_at: string;
   /** When its token was issued. */
   issued_at: string;
   /** When its token expires; null if the issuer did not say. */

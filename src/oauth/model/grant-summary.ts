@@ -65,7 +65,7 @@ export function connectionOf(summary: GrantSummary, now: number): Connection {
     issuer,
     state: stateOf(summary, now),
     scope: scope ?? null,
-    signed_in_at: timeText(signedInAt),
+    logged_in_at: timeText(signedInAt),
     issued_at: timeText(obtainedAt),
     expires_at: expiresAt === undefined ? null : timeText(expiresAt),
     last_used_at: timeText(usedAt),

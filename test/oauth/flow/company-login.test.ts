@@ -275,7 +275,7 @@ describe("one login at the company's identity provider", () => {
     await agent.loginIdp();
     for (const server of servers) await agent.token(server);
     await agentWith({ idp: undefined, client: undefined }).login(servers[0]);
-    expect((await agent.status()).map(({ grant }) => grant).sort()).toEqual(["id-jag", "id-jag", "idp", "sign-in"]);
+    expect((await agent.status()).map(({ grant }) => grant).sort()).toEqual(["id-jag", "id-jag", "idp", "login"]);
     const ended = await agent.logoutIdp();
     expect(ended.map(({ account }) => account?.replace(/:[0-9a-f]+$/, ""))).toEqual([
       "grant:idp",

@@ -805,16 +805,16 @@ describe("machines and people", () => {
     const status = async () => (await scene.agent().status()).map(({ grant, refreshable }) => ({ grant, refreshable }));
     expect(await status()).toEqual(
       expect.arrayContaining([
-        { grant: "sign-in", refreshable: true },
+        { grant: "login", refreshable: true },
         { grant: "client-credentials", refreshable: true },
       ]),
     );
     expect(await machine().disconnect(mcp.url)).toMatchObject({ removed: true, revoked: true });
-    expect(await status()).toEqual([{ grant: "sign-in", refreshable: true }]);
+    expect(await status()).toEqual([{ grant: "login", refreshable: true }]);
     await machine().token(mcp.url);
     const account = "grant:client_credentials:machine";
     expect(await scene.agent().disconnect(mcp.url, { account })).toMatchObject({ removed: true, revoked: false });
-    expect(await status()).toEqual([{ grant: "sign-in", refreshable: true }]);
+    expect(await status()).toEqual([{ grant: "login", refreshable: true }]);
   });
 
   it("ask about their own tokens, the machine with the secret that it was given", async ({ scene, machine }) => {

@@ -53,7 +53,7 @@ describe("the summary of a login", () => {
       issuer: "https://as.example/pool",
       state: "needs_login",
       scope: "tools",
-      signed_in_at: "2023-11-14T22:13:20.000Z",
+      logged_in_at: "2023-11-14T22:13:20.000Z",
       issued_at: "2023-11-14T22:13:20.000Z",
       expires_at: "2027-01-15T09:00:00.000Z",
       last_used_at: "2027-01-15T07:59:59.000Z",

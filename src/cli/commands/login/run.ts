@@ -19,13 +19,13 @@ import { beginAgain, beginLogin } from "./two-step-login.js";
 /** The output of `login -o json`. */
 interface FinishedLogin extends PrintedLogin {
   /** Distinguishes it from a started login. */
-  signed_in: true;
+  logged_in: true;
 }
 
 /** The output of `login -o json` at a server that requires no login. */
 interface NoLogin {
   /** There is no login. */
-  signed_in: false;
+  logged_in: false;
   /** The server answers requests without a token. */
   login_required: false;
   /** The MCP server, canonical. */
@@ -40,7 +40,7 @@ export async function runLogin(options: TokenFlags, run: CommandContext): Promis
   } catch (error) {
     if (!isLoginNotRequired(error)) throw error;
     const { resource: server } = parseMcpUrl(options.url);
-    const report: NoLogin = { signed_in: false, login_required: false, server };
+    const report: NoLogin = { logged_in: false, login_required: false, server };
     if (wantsJson(options, context)) await context.io.stdout.write(json(report));
     context.io.say(`${escapeText(server)} requires no login`);
     return undefined;
@@ -121,7 +121,7 @@ async function storedIdpLogin(agent: AgentClient, { server, account }: AccessTok
 
 async function reportIdpLogin(status: LoginStatus, options: TokenFlags, context: CommandContext): Promise<void> {
   const login = printedLogin(status);
-  const finished: FinishedLogin = { signed_in: true, ...login };
+  const finished: FinishedLogin = { logged_in: true, ...login };
   if (options.json || options.output === "json") await context.io.stdout.write(json(finished));
   const next = "agentauth token <mcp_url> needs no login where the issuer takes assertions of this identity provider";
   const lasting = login.refreshable ? "" : `; it comes without a refresh token: log in again at ${login.expires_at}`;
@@ -140,7 +140,7 @@ async function reportLogin(
   const login = logins.find(({ account }) => account === (token.account ?? null));
   const isLasting = login?.refreshable || token.expiresAt === undefined || options.grant !== undefined;
   const refresh = isLasting ? "" : shortLived(token, login, context);
-  const finished: Partial<FinishedLogin> = { signed_in: true, ...(login && printedLogin(login)) };
+  const finished: Partial<FinishedLogin> = { logged_in: true, ...(login && printedLogin(login)) };
   if (options.json || options.output === "json") await context.io.stdout.write(json(finished));
   context.io.say(
     `${options.grant === undefined ? "logged in at" : `stored the grant ${options.grant} for`} ${escapeText(token.server)} (issuer ${escapeText(token.issuer)})${until}${bound}${refresh}`,

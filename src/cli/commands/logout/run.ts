@@ -67,7 +67,7 @@ interface LogoutResult {
 
 const LOGOUT_COLUMNS = rowColumns(
   [
-    { path: "server", header: "SERVER" },
+    { path: "server", header: "SERVER", kind: "name" },
     { path: "removed", header: "REMOVED", kind: "bool" },
     { path: "revoked", header: "REVOKED", kind: "bool" },
     { path: "error", header: "ERROR" },
@@ -75,8 +75,8 @@ const LOGOUT_COLUMNS = rowColumns(
   [
     { path: "session_ended", header: "SESSION ENDED", kind: "bool" },
     { path: "expires_at", header: "EXPIRES", kind: "time" },
-    { path: "account", header: "ACCOUNT" },
-    { path: "profile", header: "PROFILE" },
+    { path: "account", header: "ACCOUNT", kind: "name" },
+    { path: "profile", header: "PROFILE", kind: "name" },
   ],
 );
 

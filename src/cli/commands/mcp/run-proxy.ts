@@ -94,7 +94,7 @@ async function sendersOf(
     };
     const senderOf = (login?: false) => withToken(url, { ...sending, agent, login, onToken });
     const logins = options.grant === undefined ? await agent.status(url).catch(() => []) : [];
-    const isOfUser = logins.some(({ grant }) => grant === "sign-in");
+    const isOfUser = logins.some(({ grant }) => grant === "login");
     const grant = options.grant ?? (isOfUser ? undefined : logins[0]?.grant);
     const extension = extensionOf(grant);
     return { fetch: senderOf(), unattended: senderOf(false), token: () => token, extension };

@@ -24,7 +24,7 @@ import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
 const TOOLS = rowColumns([
-  { path: "name", header: "TOOL" },
+  { path: "name", header: "TOOL", kind: "name" },
   { path: "description", header: "ABOUT" },
 ]);
 

@@ -20,7 +20,7 @@ import { printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 const PROFILES = rowColumns([
-  { path: "name", header: "PROFILE" },
+  { path: "name", header: "PROFILE", kind: "name" },
   { path: "current", header: "USED", kind: "bool" },
   { path: "base_url", header: "BASE URL" },
   { path: "source", header: "SOURCE" },

@@ -19,20 +19,22 @@ import { printPages, printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
+const SERVER = { path: "server", header: "SERVER", kind: "name" } as const;
 const COLUMNS = [
-  { path: "server", header: "SERVER", kind: "name" },
+  SERVER,
   { path: "state", header: "STATE" },
   { path: "expires_at", header: "EXPIRES", kind: "time" },
   { path: "refreshable", header: "REFRESHABLE", kind: "bool" },
   { path: "grant", header: "GRANT" },
   { path: "scope", header: "SCOPE" },
-  { path: "issuer", header: "ISSUER" },
+  // Half an address is of no use: on a terminal a column is left out, from the last one on, before a name is cut.
+  { path: "issuer", header: "ISSUER", kind: "name" },
 ] as const;
-const PROFILE = { path: "profile", header: "PROFILE" } as const;
-const ACCOUNT = { path: "account", header: "ACCOUNT" } as const;
+const PROFILE = { path: "profile", header: "PROFILE", kind: "name" } as const;
+const ACCOUNT = { path: "account", header: "ACCOUNT", kind: "name" } as const;
 const EXCEPTIONS = { path: "exceptions", header: "EXCEPTIONS", kind: "list" } as const;
 const PENDING = [
-  { path: "login_id", header: "LOGIN ID" },
+  { path: "login_id", header: "LOGIN ID", kind: "name" },
   { path: "flow", header: "FLOW" },
 ] as const;
 const LOGINS = rowColumns(COLUMNS, [
@@ -64,14 +66,15 @@ export async function runStatus(
   const home = context.findHome() ?? "";
   const logins = [...stored.map(printedLogin).sort(byName), ...pending.map((one) => printedPendingLogin(one, home))];
   const settings = context.settings();
-  const columns = [
-    ...(all ? [PROFILE] : []),
-    ...COLUMNS,
+  const [profiles, pendings] = [all ? [PROFILE] : [], pending.length > 0 ? PENDING : []];
+  const more = [
     ...(logins.some(({ account }) => account !== null) ? [ACCOUNT] : []),
     ...(logins.some(({ exceptions }) => exceptions.length > 0) ? [EXCEPTIONS] : []),
-    ...(pending.length > 0 ? PENDING : []),
   ];
-  await printRows(logins, { ...LOGINS, columns }, options, { ...context, io });
+  const [, ...facts] = COLUMNS;
+  const columns = [...profiles, ...COLUMNS, ...more, ...pendings];
+  const screenColumns = [...profiles, SERVER, ...pendings, ...more, ...facts];
+  await printRows(logins, { ...LOGINS, columns, screenColumns }, options, { ...context, io });
   io.say(sourcesLine(settings, context, { all, location: stored[0]?.stored_in ?? (await context.store()).location }));
   remark(logins, io);
   sayPending(pending, io);

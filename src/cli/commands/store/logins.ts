@@ -22,16 +22,16 @@ export interface PrintedConnection extends Connection {}
 
 const LOGINS = rowColumns(
   [
-    { path: "profile", header: "PROFILE" },
+    { path: "profile", header: "PROFILE", kind: "name" },
     { path: "server", header: "SERVER", kind: "name" },
     { path: "state", header: "STATE" },
     { path: "expires_at", header: "EXPIRES", kind: "time" },
     { path: "last_used_at", header: "LAST USED", kind: "time" },
-    { path: "account", header: "ACCOUNT" },
+    { path: "account", header: "ACCOUNT", kind: "name" },
   ],
   [
     { path: "issued_at", header: "ISSUED", kind: "time" },
-    { path: "signed_in_at", header: "LOGGED IN", kind: "time" },
+    { path: "logged_in_at", header: "LOGGED IN", kind: "time" },
     { path: "refreshable", header: "REFRESHABLE", kind: "bool" },
     { path: "scope", header: "SCOPE" },
     { path: "issuer", header: "ISSUER" },

@@ -67,7 +67,7 @@ it("uses the profile of the sandbox where none runs", async ({ desk, user }) => 
 
 it("prints the login as JSON", async ({ desk, user }) => {
   const { code, stdout } = await login(user, [desk.url, "--browser", "none", "--json"]);
-  expect([code, JSON.parse(stdout)]).toMatchObject([0, { signed_in: true, server: desk.url, state: "valid" }]);
+  expect([code, JSON.parse(stdout)]).toMatchObject([0, { logged_in: true, server: desk.url, state: "valid" }]);
 });
 
 it("repairs a home folder that others can read", async ({ desk, user }) => {

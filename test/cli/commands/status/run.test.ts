@@ -37,6 +37,18 @@ it("has a column for each field, as it was approved", async ({ user }) => {
   await show("--all", "-o", "table", "--account-hint", "ann");
 });
 
+it("cuts nothing that is copied, however narrow the terminal is", async ({ desk, user }) => {
+  await user.store.save(madeGrant({ account: "ann@customer.example" }), undefined);
+  const begun = await user.run(["login", desk.url, "--no-wait", "--flow", "paste", "--json"]);
+  const { login_id: id } = JSON.parse(begun.stdout);
+  for (const columns of [40, 60, 80, 100, 140, 200]) {
+    const { stdout } = await user.run(["status", "--all"], { tty: true, columns });
+    for (const url of ["https://mcp.example/mcp", desk.url]) expect(stdout).toContain(url);
+    if (columns >= 80) for (const name of ["ann@customer.example", id]) expect(stdout).toContain(name);
+    expect(stdout).not.toContain("…");
+  }
+});
+
 it("names a login that was started, for the server, the account and the profile that it is for", async ({
   desk,
   user,

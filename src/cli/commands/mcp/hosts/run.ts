@@ -133,7 +133,7 @@ const SERVERS = rowColumns(
     { path: "host", header: "HOST" },
     { path: "scope", header: "SCOPE" },
     { path: "name", header: "NAME", kind: "name" },
-    { path: "url", header: "URL" },
+    { path: "url", header: "URL", kind: "name" },
   ],
   [{ path: "file", header: "FILE" }],
 );
