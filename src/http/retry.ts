@@ -34,7 +34,7 @@ type AttemptResult = BufferedResponse | AgentAuthError;
  * of the call, the call fails at once and reports it.
  *
  * With a throttle, all requests wait together after a 429, and after a 503 with `Retry-After`. A wait that the service asks
- * for is no failed attempt.
+ * for is no failed attempt, nor is a refusal while others of the client succeed.
  *
  * @param mayRetry whether a response with a retryable status may be retried: its body may carry a final error code
  */
@@ -46,6 +46,7 @@ export function withRetry(send: Send, policy: RetryPolicy, mayRetry: (reply: Buf
     const { maxRetries = policy.maxRetries } = call;
     let spent = 0;
     let attempt = 1;
+    let successes = throttle?.successes;
     for (let sent = 1; ; sent++) {
       const last = attempt > maxRetries;
       // A body can be read once: each attempt but the last takes a copy.
@@ -58,7 +59,9 @@ export function withRetry(send: Send, policy: RetryPolicy, mayRetry: (reply: Buf
         return settle(result);
       }
       const isThrottled = throttle !== undefined && asksForLess(result, policy);
-      const isFree = isThrottled && maxRetries > 0 && (requestedWait(result, policy) ?? 0) > 0;
+      const isServed = throttle?.successes !== successes || (requestedWait(result, policy) ?? 0) > 0;
+      successes = throttle?.successes;
+      const isFree = isThrottled && maxRetries > 0 && isServed;
       const cost = isFree ? 0 : isAgentAuthError(result) && result.code === "timeout" ? 10 : 5;
       if ((last && !isFree) || budget < cost) return settle(result);
       budget -= cost;

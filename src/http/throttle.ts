@@ -5,6 +5,8 @@ import { type AbortSource, type Clock, untilAborted } from "./deadline.js";
  * asks, then one is sent at a time, and one more at once after each success.
  */
 export class Throttle {
+  /** How many requests the service has answered as they wanted. */
+  successes = 0;
   readonly #clock: Clock;
   readonly #waiting: (() => void)[] = [];
   /** Requests that may be in flight at once. */
@@ -37,8 +39,11 @@ export class Throttle {
       await this.#pause(limit.signal);
       const pauses = this.#pauses;
       const result = await send();
-      // What was sent before a pause says nothing about the time after it.
-      if (pauses === this.#pauses && isSuccess(result)) this.#width++;
+      if (isSuccess(result)) {
+        this.successes++;
+        // What was sent before a pause says nothing about the time after it.
+        if (pauses === this.#pauses) this.#width++;
+      }
       return result;
     } finally {
       this.#inFlight--;

@@ -55,6 +55,14 @@ describe("a list of a service that allows fewer pages a second than are requeste
     },
   );
 
+  it.each(cases)(
+    "is complete where the service names no time: $perSecond a second, with concurrency $concurrency",
+    async ({ perSecond, concurrency }) => {
+      const { service, read } = limited(perSecond, () => tooMany());
+      expect(await read({ concurrency })).toEqual(service.ids());
+    },
+  );
+
   it("has one page in flight after a refusal, and one more with each success", async () => {
     const { service, read, accepted, refused, clock } = limited(1000, () => tooMany());
     const starts: number[] = [];
