@@ -61,6 +61,7 @@ export type { SecurityPolicy } from "./oauth/discovery/overrides.js";
 export type { DpopPolicy } from "./oauth/dpop/dpop.js";
 export type { LoginOptions, TokenOptions } from "./oauth/grant/grant-requirements.js";
 export type { AgentRequestInit } from "./oauth/grant/token-fetch.js";
+export type { HandOver, HandOverClientAuth, HandOverFormats, McpOAuthCredential } from "./oauth/hand-over.js";
 export type { Progress, Step, TraceEntry } from "./oauth/http/trace.js";
 export {
   type KeepAliveOptions,

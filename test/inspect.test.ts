@@ -2,6 +2,7 @@ import { format, inspect } from "node:util";
 import { describe, expect } from "vitest";
 import { AgentAuthError, AgentClient, ManagementClient } from "../src/index.js";
 import { fileStore, keyringStore, terminalLogin } from "../src/node.js";
+import { HandOver } from "../src/oauth/hand-over.js";
 import { Secret } from "../src/redact.js";
 import type { Sandbox } from "../src/sandbox/index.js";
 import { memoryStore } from "../src/store/index.js";
@@ -80,6 +81,7 @@ const OBJECTS: readonly (readonly [string, (sandbox: Sandbox) => unknown | Promi
   ["a sandbox", (sandbox) => sandbox],
   ["the requests of a sandbox", (sandbox) => [...sandbox.requests]],
   ["a grant", () => grant()],
+  ["a login that is handed over", () => new HandOver(grant(), async () => ({ revoked: null, sessionEnded: null }))],
 ];
 
 function grant() {

@@ -197,7 +197,7 @@ function typedFlags(option: Option, command: Command): string[][] {
   const { long } = option;
   // The second step of a login in two steps: another login starts with the first step.
   if (long === "--wait" && typeof command.getOptionValue("wait") === "string") return [["--no-wait"]];
-  if (!long || !(isLoginOption(option) || isConnectionOption(option))) return [];
+  if (!long || !(isLoginOption(option) || isConnectionOption(option) || long.startsWith("--hand-over"))) return [];
   const name = option.attributeName();
   if (command.getOptionValueSource(name) !== "cli") return [];
   const value: unknown = command.getOptionValue(name);

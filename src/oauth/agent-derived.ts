@@ -1,5 +1,6 @@
-// Tokens that come from no login of a user at the server: those of a machine, those of a login at an identity provider, and
-// exchanged ones; and the logins of a web app. Loaded where they are used, since most users in a browser have none.
+// What most users in a browser have none of, loaded where it is used: tokens that come from no login of a user at the server
+// (those of a machine, those of a login at an identity provider, and exchanged ones), the logins of a web app, those that are
+// handed over, and introspection.
 import { AgentAuthError, isAgentAuthError, usageError, withHint } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
 import { Lru } from "../http/lru.js";
@@ -444,5 +445,7 @@ export async function callForClient(
   };
 }
 
+export { handOver, handOverOptions } from "./hand-over.js";
 export { finishWithCallback, storeWebLogin, takeWebLogin } from "./login/web-login.js";
+export { introspect } from "./token/introspection.js";
 export { MachineTokenManager };

@@ -30,6 +30,7 @@ import { discover } from "./discovery/discovery.js";
 import { challengeOfRemedy } from "./discovery/resource-metadata.js";
 import { type GrantOptions, type LoginOptions, loginRequired, type TokenOptions } from "./grant/grant-requirements.js";
 import { type AgentRequestInit, type FetchContext, fetchWithToken } from "./grant/token-fetch.js";
+import type { HandOver } from "./hand-over.js";
 import type { TraceEntry } from "./http/trace.js";
 import { type LoginContext, withParams } from "./login/login-context.js";
 import { beginDevice, finishDevice, finishInSession, grantKeyFor } from "./login/login-flow.js";
@@ -54,7 +55,7 @@ import { AccessToken, type Grant, type GrantKey, hasExpired } from "./model/gran
 import { withReservation } from "./model/grant-store.js";
 import { IDP_ACCOUNT, machineGrantOf } from "./model/machine-grant.js";
 import type { ExchangedToken } from "./token/exchange.js";
-import { type Introspection, introspect } from "./token/introspection.js";
+import type { Introspection } from "./token/introspection.js";
 import type { RemoteLogout } from "./token/revocation.js";
 
 export type { AgentClientOptions } from "./agent-options.js";
@@ -199,6 +200,30 @@ export class AgentClient {
     checkCallNames(options, "login");
     checkCall(options);
     return this.#offerLogin(this.#login(this.#context.loginKey(mcpUrl), options));
+  }
+
+  /**
+   * Logs the user in for an agent that runs elsewhere, such as one of a vendor that stores the login in a vault: with a
+   * client of its own, unless the option `client` names one. It is stored nowhere, and a login that is stored for the server
+   * stays as it is: each has its own refresh token.
+   *
+   * @throws `AgentAuthError` `dpop_unsupported` if the server accepts only tokens that are bound to a key, `usage` with a
+   * key or a certificate in the options, and as {@link AgentClient.login}
+   *
+   * @example
+   * const login = await agent.handOver("https://mcp.example/mcp");
+   * try {
+   *   await client.beta.vaults.credentials.create(vaultId, login.reveal("anthropic"));
+   * } catch (error) {
+   *   await login.revoke();
+   *   throw error;
+   * }
+   */
+  async handOver(mcpUrl: string, options: LoginOptions = {}): Promise<HandOver> {
+    checkCallNames(options, "login");
+    const { handOver, handOverOptions } = await import("./agent-derived.js");
+    const own = { ...handOverOptions(this.#context.options), profile: this.#context.profile };
+    return handOver(new AgentClient(own), own.store, mcpUrl, options);
   }
 
   /**
@@ -459,6 +484,7 @@ export class AgentClient {
     if (!grant) throw tokens.isOfMachine ? noStoredTokenError(key.server) : loginRequired(key, "not logged in");
     this.#context.requireIssuer(grant.issuer, grant.server);
     const { client, privateKey, http } = (await tokens.clientOf(grant)).context.callOf(grant);
+    const { introspect } = await import("./agent-derived.js");
     return introspect({ ...grant, client }, http, options.signal, privateKey);
   }
 

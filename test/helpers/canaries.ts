@@ -128,6 +128,8 @@ function secretsIn(text: string): string[] {
 /** What a command is there to print: its names of secrets on standard output. Nothing may be on standard error. */
 function allowed({ args }: Run): readonly string[] {
   const command = args.find((word) => !word.startsWith("-"));
+  if (command === "login" && args.some((word) => word.startsWith("--hand-over")))
+    return ["access_token", "refresh_token", "client_secret"];
   if (args.includes("--show-secrets")) return ["client_secret"];
   if (command === "token" || command === "exchange") return ["access_token"];
   // The ready line has what a script needs to use a sandbox, whose secrets protect nothing.

@@ -20,7 +20,7 @@ import { traceLine } from "./trace-line.js";
 export async function buildAgentClient(
   flags: ContextFlags,
   context: CommandContext,
-  { login, idleTimeoutMs, storesGrant }: AgentUse,
+  { login, idleTimeoutMs, storesGrant, adapt = (options) => options }: AgentUse,
 ): Promise<AgentClient> {
   const { io } = context;
   const settings = context.settings();
@@ -32,7 +32,7 @@ export async function buildAgentClient(
   const { issuer, clientMetadataUrl } = settings;
   if (issuer) checkSetting("issuer", issuer.value, issuer.source);
   const trace = flags.verbose || flags.debug ? (entry: TraceEntry) => io.verbose(traceLine(entry)) : undefined;
-  return new AgentClient({
+  const described: AgentClientOptions = {
     ...clientOptionsOf(flags),
     store: await context.store(),
     profile: settings.profile.value,
@@ -55,7 +55,8 @@ export async function buildAgentClient(
     onTrace: trace,
     onEvent: bothReceivers(eventLogger(http), context.audit()),
     onProgress: ({ about, text }) => (about === "login" ? io.say(text) : io.verbose(text)),
-  });
+  };
+  return new AgentClient(adapt(described));
 }
 
 /** Asks the user whether the issuer that a server names is the one of the client. */

@@ -119,11 +119,12 @@ export function readLogin(id: string, url: string, files: Files): StoredLogin {
 }
 
 /** The command that finishes a login. It is another process, which may have another default profile. */
-export function finishCommand(id: string, { server, issuer, profile, account }: StoredLogin): string {
+export function finishCommand(id: string, { server, issuer, profile, account, handOver = [] }: StoredLogin): string {
   const isAtIdp = account === IDP_ACCOUNT;
   const flags = [
     ...(profile === "default" ? [] : ["--profile", profile]),
     ...(account === undefined || isAtIdp ? [] : ["--account-hint", account]),
+    ...handOver,
   ];
   const at = isAtIdp ? ["--idp", issuer.issuer] : [server];
   return ["agentauth", "login", ...at, "--wait", id, ...flags].map(shellWord).join(" ");

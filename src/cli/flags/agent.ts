@@ -1,5 +1,6 @@
 import type { Command, Option } from "commander";
 import { usageError } from "../../errors.js";
+import type { HandOverFormats } from "../../oauth/hand-over.js";
 import { flagOf, type LoginCommand, type LoginFlags, loginSettings } from "../../profile/login-settings.js";
 import { wholeNumber } from "../../profile/setting-rules.js";
 import type { GlobalFlags } from "./global.js";
@@ -103,10 +104,16 @@ export interface TokenFlags extends Omit<AgentFlags, "output"> {
   callbackUrl?: string;
   output?: "text" | "json";
   json?: boolean;
+  /** Whether the login is for a hosted agent; a text is the file that gets it. */
+  handOver?: true | string;
+  handOverFormat?: keyof HandOverFormats;
+  showSecrets?: boolean;
 }
 
 /** Options of the commands about stored logins. */
 export interface StoredLoginFlags extends AgentFlags, OutputFlags {
   url?: string;
   all?: boolean;
+  /** The file of a login that was handed over; `-` is stdin. */
+  handOver?: string;
 }

@@ -4,7 +4,7 @@ import type { AgentAuthError } from "../../errors.js";
 import type { Network } from "../../http/address-class.js";
 import type { HttpEvent } from "../../http/buffered-response.js";
 import type { Clock } from "../../http/deadline.js";
-import type { AgentClient } from "../../oauth/agent.js";
+import type { AgentClient, AgentClientOptions } from "../../oauth/agent.js";
 import type { GrantStore } from "../../oauth/model/grant-store.js";
 import type { Env } from "../../platform/system.js";
 import type { Settings } from "../../profile/settings.js";
@@ -100,6 +100,8 @@ export interface AgentUse {
   idleTimeoutMs?: number;
   /** Whether a machine grant is stored so that later commands find it. */
   storesGrant?: boolean;
+  /** Changes the options of the client. */
+  adapt?: (options: AgentClientOptions) => AgentClientOptions;
 }
 
 /** What can differ in the part of a run that {@link CommandContext.with} is for. */

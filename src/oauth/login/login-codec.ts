@@ -32,6 +32,8 @@ export interface BetweenSteps {
   profile: string;
   /** Milliseconds from the first step until it expires. Default: that of the command. */
   lifeMs?: number | undefined;
+  /** The flags of a login that is handed over, which its second step repeats. */
+  handOver?: readonly string[] | undefined;
 }
 
 /** The stored first step of a login. */
@@ -93,6 +95,7 @@ const SERVER: Readers<ServerMetadata> = {
 const STARTED: Readers<BetweenSteps & Omit<PreparedDeviceLogin, "device" | "onSlowDown">> = {
   ...readEach(readString, "profile", "server"),
   lifeMs: readNumber,
+  handOver: readOptionalStrings,
   account: readOptional,
   issuer: readNested(SERVER),
   client: readClientRecord,

@@ -326,6 +326,23 @@ export function writePrivateFile(path: string, content: string): void {
   attempt(() => syncFolder(folder));
 }
 
+/**
+ * Writes a file that only this user can read, under a name that is free.
+ *
+ * @throws `AgentAuthError` `store_failed` where something has the name, a link too, which stays as it is; and where another
+ * user can replace the file
+ */
+export function createPrivateFile(path: string, content: string): void {
+  checkTrustedFolder(dirname(path));
+  try {
+    writeSynced(path, content, constants.O_CREAT | constants.O_EXCL);
+  } catch (cause) {
+    if (codeOf(cause) !== "EEXIST") discardFile(path);
+    throw storeError(`the file ${path} cannot be written`, cause, inUse(cause));
+  }
+  attempt(() => syncFolder(dirname(path)));
+}
+
 /** Flushes a folder: a new name is on the disk only then. Windows cannot do that, nor can many network folders. */
 export function syncFolder(folder: string): void {
   if (system.name === "win32") return;

@@ -1,7 +1,10 @@
+import type { HandOverFormats } from "../../../oauth/hand-over.js";
 import { addAgentFlags, RECEIVE_CALLBACK } from "../../flags/agent.js";
 import { textOrJson } from "../../flags/output.js";
 import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
+
+const HAND_OVER_FORMATS = ["mcp-oauth", "anthropic", "openai"] satisfies (keyof HandOverFormats)[];
 
 export const command: CommandDeclaration = {
   group: "Tokens:",
@@ -20,6 +23,9 @@ function declareLogin({ root, run }: Registry): void {
     ["--no-wait", "Print the login URL (with --flow device: the code) and exit"],
     ["--wait <login_id>", "Finish a login that --no-wait started"],
     ["--callback-url <url>", "With --wait: address where the browser ended up (- for stdin, which is preferred)"],
+    ["--hand-over [file]", "Print the login for a hosted agent, or write it to a new file, and store nothing"],
+    ["--hand-over-format <format>", "Form of that JSON (default: mcp-oauth)", HAND_OVER_FORMATS],
+    ["--show-secrets", "Let --hand-over print to a terminal"],
     ...textOrJson(),
   ])
     .argument("<mcp_url>", "URL of the MCP server")
@@ -40,6 +46,9 @@ machine can read a command line, so avoid --callback-url <url> where there are a
 with the verifier that is stored with the login. If the issuer refuses a scope, --wait may begin the login again with fewer
 scopes: it prints another URL and the next command, as --no-wait does, and exits with 4.
 
+--hand-over makes another login, with a client of its own, for an agent that runs elsewhere: one JSON object for the vault
+that stores its credentials. Logins that are stored here stay as they are.
+
 Examples:
   $ agentauth login https://mcp.example/mcp
   $ agentauth login https://mcp.example/mcp --flow paste
@@ -47,7 +56,8 @@ Examples:
   $ agentauth login https://mcp.example/mcp --no-wait --json
   $ agentauth login https://mcp.example/mcp --wait <login_id>
   $ agentauth login https://mcp.example/mcp --no-wait --json --flow device
-  $ agentauth login https://mcp.example/mcp --wait <login_id> --callback-url - < callback.txt`,
+  $ agentauth login https://mcp.example/mcp --wait <login_id> --callback-url - < callback.txt
+  $ agentauth login https://mcp.example/mcp --hand-over=credential.json`,
     )
     .action(run(() => import("./run.js"), "runLogin", "url"));
   root

@@ -13,7 +13,14 @@ import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { quote, shellWord } from "../../../redact.js";
 import { isListening } from "../../clients/callback-listener.js";
 import { loginMethod } from "../../clients/login-method.js";
-import { readLogin, removeLogin, storeCallback, storeInterval, takeCallback } from "../../clients/started-logins.js";
+import {
+  finishCommand,
+  readLogin,
+  removeLogin,
+  storeCallback,
+  storeInterval,
+  takeCallback,
+} from "../../clients/started-logins.js";
 import type { TokenFlags } from "../../flags/agent.js";
 import type { CommandContext } from "../../runtime/context.js";
 
@@ -227,6 +234,10 @@ async function waitForCallback(
 function checkSameLogin(login: StoredLogin, { id, url, options, context }: SecondStep): void {
   if (login.server !== parseMcpUrl(url).resource) {
     throw usageError(`the login ${quote(id)} is for ${login.server}, not for ${url}`);
+  }
+  if ((login.handOver === undefined) !== (options.handOver === undefined)) {
+    const what = login.handOver === undefined ? "is to be stored" : "is to be handed over";
+    throw usageError(`the login ${quote(id)} ${what}`, finishCommand(id, login));
   }
   const { profile } = context.settings();
   if (login.profile !== profile.value) {

@@ -2,6 +2,7 @@ import { type AgentAuthError, usageError } from "../../../errors.js";
 import { parseUrl } from "../../../http/address.js";
 import type { AgentClient, LoginStatus } from "../../../oauth/agent.js";
 import { isLoginNotRequired } from "../../../oauth/discovery/challenge-request.js";
+import { handOver, takeHandOver } from "../../../oauth/hand-over.js";
 import { knownIssuer } from "../../../oauth/model/authorization-params.js";
 import type { AccessToken } from "../../../oauth/model/grant.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
@@ -14,6 +15,7 @@ import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { loginCommand } from "../../runtime/pasted-commands.js";
 import { finishLogin } from "./finish-login.js";
+import { checkHandOverFlags, openLoginClient, printHandOver } from "./hand-over.js";
 import { beginAgain, beginLogin } from "./two-step-login.js";
 
 /** The output of `login -o json`. */
@@ -33,18 +35,26 @@ interface NoLogin {
 }
 
 /** `login`, at a server that may require none; exit code 4 where the user has to open another URL. */
-export async function runLogin(options: TokenFlags, run: CommandContext): Promise<number | undefined> {
+export async function runLogin(given: TokenFlags, run: CommandContext): Promise<number | undefined> {
+  const options = withServer(given);
   const context = run.with({ acceptsNewProfile: true });
   try {
     return await logIn(options, context);
   } catch (error) {
-    if (!isLoginNotRequired(error)) throw error;
+    if (!isLoginNotRequired(error) || options.handOver !== undefined) throw error;
     const { resource: server } = parseMcpUrl(options.url);
     const report: NoLogin = { logged_in: false, login_required: false, server };
     if (wantsJson(options, context)) await context.io.stdout.write(json(report));
     context.io.say(`${escapeText(server)} requires no login`);
     return undefined;
   }
+}
+
+/** In `login --hand-over <mcp_url>` the parser takes the server for the file. */
+function withServer(options: TokenFlags): TokenFlags {
+  const { url, handOver } = options as Partial<TokenFlags>;
+  const isTaken = url === undefined && typeof handOver === "string" && parseUrl(handOver) !== undefined;
+  return isTaken ? { ...options, url: handOver, handOver: true } : options;
 }
 
 /** An agent reads JSON, whether it asked for it or not. */
@@ -57,6 +67,8 @@ function wantsJson(options: TokenFlags, context: CommandContext): boolean {
 async function logIn(options: TokenFlags, context: CommandContext): Promise<number | undefined> {
   const { scope } = options;
   const { signal } = context;
+  const reason = whyTwoSteps(options, context);
+  checkHandOverFlags(options, context, options.wait === false ? undefined : reason);
   const idp = options.idp === undefined ? undefined : checkedIdp(String(options.idp), options);
   if (idp === undefined && (options.url as string | undefined) === undefined) throw await noServer(context);
   const url = idp ?? parseMcpUrlArgument(options.url);
@@ -66,23 +78,26 @@ async function logIn(options: TokenFlags, context: CommandContext): Promise<numb
   if (options.callbackUrl !== undefined && typeof options.wait !== "string") throw callbackWithoutWait();
   if (options.grant !== undefined) return storeMachineGrant(url, options, context);
   if (options.wait === false) return beginLogin(url, options, context);
-  const reason = whyTwoSteps(options, context);
   if (reason !== undefined) {
     context.io.say(
       `login does not wait for the user, since ${reason}: show the URL to the user, then run the command in "finish"; to wait instead, add --browser none`,
     );
     return beginLogin(url, { ...options, ...(options.output === undefined && { json: true }) }, context);
   }
-  const agent = await context.agent({ login: "always" });
+  const { agent, store } = await openLoginClient(options, context);
   // While the user logs in.
   const retried = retryRevocations(agent, context);
   if (typeof options.wait === "string") {
     const finished = await finishLogin(agent, { id: options.wait, url, options, context });
     if ("rejected" in finished) return beginAgain(url, finished.rejected, options, context);
-    await (idp === undefined
-      ? reportLogin(agent, finished.token, options, context)
-      : reportIdpLogin(await storedIdpLogin(agent, finished.token), options, context));
-  } else if (idp === undefined) await reportLogin(agent, await agent.login(url, { scope, signal }), options, context);
+    if (store !== undefined) await printHandOver(await takeHandOver(agent, store), options, context);
+    else
+      await (idp === undefined
+        ? reportLogin(agent, finished.token, options, context)
+        : reportIdpLogin(await storedIdpLogin(agent, finished.token), options, context));
+  } else if (store !== undefined)
+    await printHandOver(await handOver(agent, store, url, { scope, signal }), options, context);
+  else if (idp === undefined) await reportLogin(agent, await agent.login(url, { scope, signal }), options, context);
   else await reportIdpLogin(await agent.loginIdp({ scope, signal }), options, context);
   await retried;
   return undefined;

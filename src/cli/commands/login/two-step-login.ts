@@ -5,6 +5,7 @@ import { codeTakerText, consentText, listeningText } from "../../../login/messag
 import { listenAddress } from "../../../login/redirect-address.js";
 import { redirectOptionsOf } from "../../../login/terminal.js";
 import type { AgentClient } from "../../../oauth/agent.js";
+import { checkHandOver } from "../../../oauth/hand-over.js";
 import { forcesConsent } from "../../../oauth/login/authorize-step.js";
 import type { StoredLogin } from "../../../oauth/login/login-codec.js";
 import { IDP_ACCOUNT } from "../../../oauth/model/machine-grant.js";
@@ -17,6 +18,7 @@ import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import type { RejectedLogin } from "./finish-login.js";
+import { handOverWords, openLoginClient } from "./hand-over.js";
 
 /** The output of `login --no-wait -o json`. */
 interface PrintedStart {
@@ -42,7 +44,8 @@ interface PrintedStart {
 
 /** `login --no-wait`: prints where the user logs in, and stores the state for the second step. */
 export async function beginLogin(url: string, options: TokenFlags, context: CommandContext): Promise<undefined> {
-  const agent = await context.agent({ login: "always" });
+  const { agent, store } = await openLoginClient(options, context);
+  if (store !== undefined) await checkHandOver(agent, url, context.signal);
   const report = await (options.flow === "device" ? beginDevice : beginCallback)(agent, url, options, context);
   const { io } = context;
   if (options.json || options.output === "json") {
@@ -81,9 +84,10 @@ export async function beginAgain(
 async function beginDevice(
   agent: AgentClient,
   url: string,
-  { scope, idp }: TokenFlags,
+  options: TokenFlags,
   context: CommandContext,
 ): Promise<PrintedStart> {
+  const { scope, idp } = options;
   const wanted = { scope, signal: context.signal };
   const login = await (idp === undefined ? agent.beginDeviceLogin(url, wanted) : agent.beginIdpDeviceLogin(wanted));
   const { userCode, verificationUri, verificationUriComplete: complete, expiresAt } = login.device;
@@ -92,7 +96,8 @@ async function beginDevice(
   context.io.say(deviceText({ ...login.device, expiresInSeconds: Math.round(lifeMs / 1000) }));
   const id = newLoginId();
   const profile = context.settings().profile.value;
-  const stored: StoredLogin = { ...login, flow: "device", profile, lifeMs };
+  const handOver = handOverWords(options, context);
+  const stored: StoredLogin = { ...login, flow: "device", profile, lifeMs, handOver };
   await storeLogin(id, stored, context);
   return {
     ...startOf(id, stored, context),
@@ -124,7 +129,9 @@ async function beginCallback(
   try {
     const wanted = { scope, signal: context.signal };
     const login = await (idp === undefined ? agent.beginLogin(url, bind, wanted) : agent.beginIdpLogin(bind, wanted));
-    const stored: StoredLogin = { ...login, flow, listensAt, profile: context.settings().profile.value, lifeMs };
+    const profile = context.settings().profile.value;
+    const handOver = handOverWords(options, context);
+    const stored: StoredLogin = { ...login, flow, listensAt, profile, lifeMs, handOver };
     await storeLogin(id, stored, context);
     const { authorizationUrl, state, promisesIss } = login.pending;
     const { tokenEndpoint } = login.issuer;

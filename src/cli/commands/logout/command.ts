@@ -10,6 +10,7 @@ function declareLogout(registry: Registry): void {
     .argument("[mcp_url]", "URL of the MCP server")
     .option("--all", "Log out of every server of the profile")
     .option("--idp [issuer]", "Log out of the identity provider, and of every server whose token came from it")
+    .option("--hand-over <file>", "Revoke the login that login --hand-over printed (- for stdin)")
     .option(...ACCOUNT_HINT)
     .addHelpText(
       "after",

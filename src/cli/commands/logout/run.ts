@@ -8,12 +8,13 @@ import { rowColumns } from "../../output/columns.js";
 import { isOutputGiven, printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
+import { openHandedOver } from "./handed-over.js";
 
 /** `logout`: deletes the local login first, whatever the issuer returns. */
 export async function runLogout(options: StoredLoginFlags, context: CommandContext): Promise<number | undefined> {
-  const { idp } = options;
-  if ([options.url, options.all, idp].filter((one) => one !== undefined).length !== 1) {
-    throw usageError("give one MCP server, --idp, or --all", "agentauth status lists the servers");
+  const { idp, handOver } = options;
+  if ([options.url, options.all, idp, handOver].filter((one) => one !== undefined).length !== 1) {
+    throw usageError("give one MCP server, --idp, --hand-over, or --all", "agentauth status lists the servers");
   }
   if (options.all && options.accountHint !== undefined) {
     throw usageError(
@@ -26,20 +27,33 @@ export async function runLogout(options: StoredLoginFlags, context: CommandConte
   const unusable: AgentAuthError[] = [];
   const onUnusable = (error: AgentAuthError) => unusable.push(error);
   const { logouts, failure } =
-    idp !== undefined
-      ? { logouts: await logoutOfIdp(agent, idp, profile, context), failure: undefined }
-      : options.url === undefined
-        ? await logoutOfAll(agent, await agent.status(undefined, { onUnusable }), profile, context)
-        : {
-            logouts: [await logout(agent, { server: parseMcpUrlArgument(options.url) }, profile, context)],
-            failure: undefined,
-          };
+    handOver !== undefined
+      ? { logouts: [await logoutOfHandOver(handOver, profile, context)], failure: undefined }
+      : idp !== undefined
+        ? { logouts: await logoutOfIdp(agent, idp, profile, context), failure: undefined }
+        : options.url === undefined
+          ? await logoutOfAll(agent, await agent.status(undefined, { onUnusable }), profile, context)
+          : {
+              logouts: [await logout(agent, { server: parseMcpUrlArgument(options.url) }, profile, context)],
+              failure: undefined,
+            };
   if (isOutputGiven(options)) await printRows(logouts, LOGOUT_COLUMNS, options, context);
   warnOfUnusable(unusable, context);
   // An issuer that has just failed is asked by the next command.
   if (logouts.every(({ revoked }) => revoked !== false)) await retryRevocations(agent, context);
   if (failure) throw failure;
   return unusable.length > 0 ? EXIT_CODES.store : undefined;
+}
+
+/** Revokes a login that was handed over. */
+async function logoutOfHandOver(source: string, profile: string, context: CommandContext): Promise<LogoutResult> {
+  const { agent, server } = await openHandedOver(source, profile, context);
+  const result = await logout(agent, { server, account: null, isHandOver: true }, profile, context);
+  if (result.revoked)
+    context.io.say(
+      "a refresh token that the vault has got since is not revoked by this: delete the credential there, too",
+    );
+  return result;
 }
 
 /** The result of one logout, as `logout -o json` prints it. */
@@ -83,12 +97,12 @@ const LOGOUT_COLUMNS = rowColumns(
 const MAX_REASON = 160;
 
 /** The login to remove: of the given account, if the server has several. */
-type LoggedIn = Pick<LoginStatus, "server"> & Partial<Pick<LoginStatus, "account">>;
+type LoggedIn = Pick<LoginStatus, "server"> & Partial<Pick<LoginStatus, "account">> & { isHandOver?: boolean };
 
 /** Logs out of one server and reports the result. Throws if the local login cannot be removed. */
 export async function logout(
   agent: Pick<AgentClient, "disconnect">,
-  { server, account }: LoggedIn,
+  { server, account, isHandOver }: LoggedIn,
   profile: string,
   { io, signal, redactor, now }: CommandContext,
 ): Promise<LogoutResult> {
@@ -106,8 +120,10 @@ export async function logout(
     const left = notRevoked?.includes("refresh_token")
       ? `its refresh token was not revoked (${why})${isAccessLeft ? ", nor was its access token" : ""}`
       : `its access token was not revoked (${why})`;
-    const next = "the next login or logout tries again";
-    io.warn(`logged out of ${where} locally, but ${left}: ${next}${isAccessLeft ? `; ${remaining}` : ""}`);
+    const next = isHandOver ? "try again" : "the next login or logout tries again";
+    io.warn(
+      `logged out of ${where}${isHandOver ? "" : " locally"}, but ${left}: ${next}${isAccessLeft ? `; ${remaining}` : ""}`,
+    );
   } else if (sessionEnded === false) {
     const failure = `its session was not ended (${why}), and its issuer has no revocation endpoint`;
     io.warn(`logged out of ${where} locally, but ${failure}: ${remaining}`);

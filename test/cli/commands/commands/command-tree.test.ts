@@ -49,7 +49,7 @@ describe("the command tree", () => {
     expect(sort).not.toHaveProperty("value_optional");
     const all = [...tree.flags, ...commands.flatMap(({ flags }) => flags)];
     expect(new Set(all.filter((one) => one.value_optional).map(({ name }) => name))).toEqual(
-      new Set(["--idp", "--keep-alive", "--strict"]),
+      new Set(["--hand-over", "--idp", "--keep-alive", "--strict"]),
     );
     const brackets = (value: string) => [value.split("[").length, value.split("<").length];
     const closing = (value: string) => [value.split("]").length, value.split(">").length];

@@ -80,8 +80,8 @@ it("exits with 0 where the session is not ended, and warns of it", async ({ desk
 });
 
 it.for<[string, string[], RegExp]>([
-  ["neither a server nor --all", [], /give one MCP server, --idp, or --all/],
-  ["both", ["URL", "--all"], /give one MCP server, --idp, or --all/],
+  ["neither a server nor --all", [], /give one MCP server, --idp, --hand-over, or --all/],
+  ["both", ["URL", "--all"], /give one MCP server, --idp, --hand-over, or --all/],
   ["one account of all", ["--all", "--account-hint", "bob"], /--all covers every account/],
   ["an address that is none", ["nowhere"], /nowhere/],
 ])("refuses %s", async ([_what, args, words], { desk, user }) => {
