@@ -247,7 +247,8 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
   ])("%s", async (_what, args, message, hint) => {
     const { code, stdout, stderr } = await runCli(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    const [error = "", help = ""] = linesOf(stderr);
+    const [error = "", ...lines] = linesOf(stderr);
+    const help = lines.map((line) => line.trim()).join("; ");
     expect(error).toMatch(/^error: /);
     expect(error).toContain(message);
     expect(help).toContain(hint);

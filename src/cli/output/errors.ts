@@ -1,4 +1,4 @@
-/** The report of a failure: two lines of text, or one line of JSON for programs. */
+/** The report of a failure: lines of text, or one line of JSON for programs. */
 
 import type { ErrorCode } from "../../error-codes.js";
 import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError, usageError } from "../../errors.js";
@@ -46,9 +46,20 @@ export function formatError(thrown: unknown, style: ErrorStyle): string {
   if (json) return `${escapeJson(JSON.stringify(errorReport(thrown, style)))}\n`;
   const { message, hint, request_id: requestId } = errorReport(thrown, style).error;
   const lines = [`${colors.red("error:")} ${message}${requestId === undefined ? "" : ` (request ${requestId})`}`];
-  if (hint !== undefined) lines.push(`${colors.cyan("hint:")} ${hint}`);
+  if (hint !== undefined) lines.push(`${colors.cyan("hint:")} ${hintParts(hint).join("\n      ")}`);
   if (style.debug) lines.push(...stackLines(thrown, redactor).map((line) => colors.dim(line)));
   return `${lines.join("\n")}\n`;
+}
+
+/** Three lines of a terminal. */
+const LONG_HINT = 240;
+// Not inside of what is quoted for a shell.
+const PART = /(?:(?<![^\s=])'[^']*'|"[^"]*"|(?!; ).)+/gs;
+
+/** What a long hint says, one thing a line. */
+function hintParts(hint: string): string[] {
+  if (hint.length <= LONG_HINT) return [hint];
+  return hint.match(PART)?.map((part) => part.replace(/^ /, "")) ?? [hint];
 }
 
 /** The error as data, every text of it redacted and escaped. */

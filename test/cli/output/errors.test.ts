@@ -27,6 +27,15 @@ describe("an error", () => {
     expect(tell(new AgentAuthError("usage", "no", { class: "usage" }))).toBe("error: no\n");
   });
 
+  it("has a long hint in parts, a line each, and no command cut in two", () => {
+    const command = `agentauth devices list --jq '.a; .b' --title "c; d" ${"x".repeat(200)}`;
+    const text = (hint: string) => tell(new AgentAuthError("usage", "no", { class: "usage", hint }));
+    expect(text(`the issuer's way; ${command}; last`)).toBe(
+      `error: no\nhint: the issuer's way\n      ${command}\n      last\n`,
+    );
+    expect(text("a; b")).toBe("error: no\nhint: a; b\n");
+  });
+
   it("is coloured on a terminal only", () => {
     const { colors } = createMemoryIo({ tty: true }).stderr;
     const text = formatError(partial, { json: false, colors, redactor: new Redactor() });

@@ -8,7 +8,7 @@ export const command: CommandDeclaration = { group: "Lists:", order: 3, names: [
 function declareApi(registry: Registry): void {
   addOutputFlags(registry.root.command("api").description("Send one raw GET request to the management interface"))
     .argument("<method>", "HTTP method: GET (the service has no other operations)")
-    .argument("<path>", "Path, such as /api/v1/device")
+    .argument("<path>", "Path, such as /api/v1/device, also with a query")
     .option("-f, --field <name=value>", "Query parameter (repeatable)", collectRepeated)
     .option("--paginate", "Print all pages of a list, with -o json as one array; --jq runs on each page")
     .addHelpText(

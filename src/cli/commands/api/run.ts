@@ -28,8 +28,8 @@ export async function runApi(options: ApiOptions, context: CommandContext): Prom
       "give only its path, such as /api/v1/device; --base-url sets the service",
     );
   }
-  const path = options.path.startsWith("/") ? options.path : `/${options.path}`;
-  const query = (options.field ?? []).map(splitField);
+  const { path, inPath } = splitPath(options.path);
+  const query = [...inPath, ...(options.field ?? []).map(splitField)];
   const service = await context.management();
   const format = options.output ?? "json";
   const print = (body: object) => printObject(format, body, options, context);
@@ -53,7 +53,7 @@ export async function runApi(options: ApiOptions, context: CommandContext): Prom
       next = nextOffset(body, offset, response);
     } catch (thrown) {
       await writer?.abort();
-      throw pages === 0 ? thrown : partial(thrown, offset, context.argv);
+      throw pages === 0 ? thrown : partial(thrown, offset, options.path, context.argv);
     }
   }
   await writer?.end();
@@ -64,6 +64,12 @@ function columnsOf(page: object) {
   return rowColumns(
     leaves(page).map(({ path, key }) => ({ path, header: path, ...(key === "at" && { kind: "time" }) })),
   );
+}
+
+/** The path, with a slash before it, and the parameters of its query. */
+function splitPath(text: string): { path: string; inPath: [string, string][] } {
+  const [path = "", ...query] = text.split("?");
+  return { path: path.startsWith("/") ? path : `/${path}`, inPath: [...new URLSearchParams(query.join("?"))] };
 }
 
 function firstOffset(query: readonly [string, string][]): number {
@@ -88,12 +94,15 @@ function nextOffset(body: object, offset: number, response: Response): number | 
 }
 
 /** The error after some pages were printed, with the command that prints the others. */
-function partial(thrown: unknown, offset: number, argv: readonly string[]): unknown {
+function partial(thrown: unknown, offset: number, given: string, argv: readonly string[]): unknown {
   if (!isAgentAuthError(thrown) || thrown.class === "aborted") return thrown;
-  const rest = argv.filter((word, index) => {
-    const value = /^(?:-f|--field)$/.test(word) ? argv[index + 1] : /^(?:-f|--field=)(.+)$/s.exec(word)?.[1];
+  const { path, inPath } = splitPath(given);
+  const fields = inPath.flatMap(([name, value]) => ["-f", `${name}=${value}`]);
+  const words = fields.length === 0 ? argv : argv.flatMap((word) => (word === given ? [path, ...fields] : [word]));
+  const rest = words.filter((word, index) => {
+    const value = /^(?:-f|--field)$/.test(word) ? words[index + 1] : /^(?:-f|--field=)(.+)$/s.exec(word)?.[1];
     const isOffset = (text: string | undefined) => text?.startsWith(`${OFFSET}=`) === true;
-    return !isOffset(value) && !(isOffset(word) && /^(?:-f|--field)$/.test(argv[index - 1] ?? ""));
+    return !isOffset(value) && !(isOffset(word) && /^(?:-f|--field)$/.test(words[index - 1] ?? ""));
   });
   const command = ["agentauth", ...rest, "-f", `${OFFSET}=${offset}`].map(shellWord).join(" ");
   return partialError(thrown, `the pages ended before offset ${offset}`, `continue with: ${command}`, offset);

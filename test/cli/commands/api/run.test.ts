@@ -57,7 +57,7 @@ describe("api", () => {
       "for example -f",
     ],
     ["a parameter without a value", ["GET", "/api/v1/device", "-f", "x"], '-f "x" is not name=value', "for example -f"],
-    ["a path with a query", ["GET", "/api/v1/device?pool_id=p"], "", "pass parameters with -f name=value"],
+    ["a path with a fragment", ["GET", "/api/v1/device#p"], "", "pass parameters with -f name=value"],
     ["a path that leaves the interface", ["GET", "//other.example/x"], "", "give only the path"],
   ])("refuses %s, and sends nothing", async ([_what, args, message, hint], { bench }) => {
     const before = bench.sandbox.requests.length;
@@ -131,6 +131,18 @@ describe("api", () => {
     expect([code, linesOf(stdout)]).toEqual([7, allIds(bench.sandbox).slice(2, 7)]);
     const command = /^hint: continue with: agentauth (.*)$/m.exec(stderr)?.[1]?.replaceAll("'", "").split(" ") ?? [];
     expect(command.filter((word) => word.includes("offset"))).toEqual(["pagination[offset]=7"]);
+    expect(linesOf((await bench.run(command)).stdout)).toEqual(allIds(bench.sandbox).slice(7));
+  });
+
+  it("takes a query as gh does, also with --paginate and in the command that continues", async ({ bench }) => {
+    const path = `/api/v1/device?pool_id=${bench.sandbox.ids.pool}&pagination[page_size]=5&pagination%5Boffset%5D=2`;
+    const one = await bench.run(["api", "GET", path, "-f", "sorting[field]=title", "--jq", ".pagination.page_offset"]);
+    expect([one.stdout, bench.sandbox.requests.at(-1)?.query]).toMatchObject(["2\n", { "sorting[field]": "title" }]);
+    bench.sandbox.faults.add({ kind: "status", status: 503, path: "device", after: 1, times: 1 });
+    const paged = ["api", "GET", path, "--retries", "0", "--paginate", "--jq", ".summaries[].id"];
+    const { code, stdout, stderr } = await bench.run(paged);
+    expect([code, linesOf(stdout)]).toEqual([7, allIds(bench.sandbox).slice(2, 7)]);
+    const command = /^hint: continue with: agentauth (.*)$/m.exec(stderr)?.[1]?.replaceAll("'", "").split(" ") ?? [];
     expect(linesOf((await bench.run(command)).stdout)).toEqual(allIds(bench.sandbox).slice(7));
   });
 
