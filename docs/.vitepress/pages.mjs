@@ -1,73 +1,82 @@
-// The order of the pages. The build fails for a page of docs/ that is in no section.
+// The order of the pages. The build fails for a page of docs/ that is in no section, and for a section of more
+// than eight entries.
 import { readdirSync } from "node:fs";
 
 export const SECTIONS = [
-  section("Begin", [
-    ["Getting started: tokens", "getting-started"],
-    ["Getting started: lists", "getting-started-lists"],
+  section("Start", [
+    ["Tokens", "getting-started"],
+    ["Lists", "getting-started-lists"],
+    ["How it works", "how-it-works"],
     ["Comparison", "comparison"],
     ["Moving from other clients", "moving"],
   ]),
-  section("Tokens", [
-    ["Tokens in scripts", "tokens"],
-    ["Tokens in CI and cron", "tokens-ci"],
-    ["The official MCP SDKs", "mcp-sdk"],
+  section("Lists", [
+    ["Lists and output", "lists"],
+    ["Commands: lists", "cli-lists"],
+    ["The SDK: lists", "sdk-lists"],
+  ]),
+  section("Tokens for users", [
+    ["Scripts", "tokens"],
+    ["AI agents", "agents"],
     ["MCP hosts", "mcp-hosts"],
     ["The MCP proxy", "mcp-proxy"],
-    ["AI agents", "agents"],
+    ["The official MCP SDKs", "mcp-sdk"],
     ["Agents in sandboxes", "broker"],
     ["Company login", "company-login"],
+    ["Register a client yourself", "register-a-client"],
+  ]),
+  section("Tokens without a user", [
+    ["CI and cron", "tokens-ci"],
     ["Machine grants", "grants"],
     ["Workloads without a secret", "workloads"],
-    ["Register a client yourself", "register-a-client"],
-    ["Issuers that differ", "issuers"],
     ["DPoP and exchange", "dpop"],
+  ]),
+  section("Platforms and fleets", [
     ["Web apps", "web-login"],
+    ["Logins of many users", "many-users"],
     ["Many machines", "fleet"],
     ["Many machines: operation", "fleet-operation"],
     ["Many machines: failures", "fleet-failures"],
-    ["Logins of many users", "many-users"],
     ["Events", "events"],
   ]),
-  section("Lists", [["Lists and output", "lists"]]),
   section("Servers", [
     ["Resource server", "resource-server"],
     ["Which tokens it accepts", "resource-server-tokens"],
     ["Real servers", "servers"],
-  ]),
-  section("Tests", [
+    ["Issuers that differ", "issuers"],
     ["The sandbox", "sandbox"],
     ["Sandbox: options", "sandbox-options"],
     ["Sandbox: faults", "sandbox-faults"],
     ["Testing your own code", "testing"],
   ]),
   section("Reference", [
-    ["Commands and flags", "cli"],
-    ["Commands: tokens", "cli-tokens"],
-    ["Commands: lists", "cli-lists"],
-    ["Commands: settings", "cli-settings"],
-    ["Commands: sandbox", "cli-sandbox"],
-    ["Commands: help", "cli-help"],
     ["Settings, exit codes", "settings"],
-    ["The SDK", "sdk"],
-    ["The SDK: tokens", "sdk-tokens"],
-    ["The SDK: lists", "sdk-lists"],
-    ["The SDK: errors", "sdk-errors"],
     ["Troubleshooting", "troubleshooting"],
     ["Platforms", "platforms"],
     ["Glossary", "glossary"],
-  ]),
-  section("Promises", [
-    ["Security", "security"],
-    ["How each promise is kept", "security-details"],
-    ["Hostile inputs", "security-table"],
-    ["Reliability", "reliability"],
-    ["Reliability: design", "reliability-design"],
-    ["Reliability: measurements", "reliability-measurements"],
-    ["Performance", "performance"],
-    ["Conformance", "conformance"],
-    ["How it works", "how-it-works"],
     ["Decisions", "decisions"],
+    group("Commands", [
+      ["Commands and flags", "cli"],
+      ["Commands: tokens", "cli-tokens"],
+      ["Commands: settings", "cli-settings"],
+      ["Commands: sandbox", "cli-sandbox"],
+      ["Commands: help", "cli-help"],
+    ]),
+    group("The SDK", [
+      ["Entry points", "sdk"],
+      ["The SDK: tokens", "sdk-tokens"],
+      ["The SDK: errors", "sdk-errors"],
+    ]),
+    group("Promises", [
+      ["Security", "security"],
+      ["How each promise is kept", "security-details"],
+      ["Hostile inputs", "security-table"],
+      ["Reliability", "reliability"],
+      ["Reliability: design", "reliability-design"],
+      ["Reliability: measurements", "reliability-measurements"],
+      ["Performance", "performance"],
+      ["Conformance", "conformance"],
+    ]),
   ]),
 ];
 
@@ -78,11 +87,25 @@ export const NAVIGATION = [
   { text: "API", link: "/api/index.html", target: "_self" },
 ];
 
-const listed = SECTIONS.flatMap(({ items }) => items.map(({ link }) => `${link.slice(1)}.md`));
+const listed = linksOf(SECTIONS).map((link) => `${link.slice(1)}.md`);
 const pages = readdirSync(new URL("..", import.meta.url)).filter((name) => name.endsWith(".md"));
 const unlisted = pages.filter((name) => name !== "index.md" && !listed.includes(name));
 if (unlisted.length > 0) throw new Error(`in no section of docs/.vitepress/pages.mjs: ${unlisted.join(", ")}`);
 
-function section(text, items) {
-  return { text, items: items.map(([title, name]) => ({ text: title, link: `/${name}` })) };
+/** A heading, open, with at most eight entries: readers see a group at a glance. */
+function section(text, entries) {
+  if (entries.length > 8) throw new Error(`${text} has ${entries.length} entries: at most 8`);
+  return { text, items: entries.map((entry) => (Array.isArray(entry) ? page(...entry) : entry)) };
+}
+
+function group(text, entries) {
+  return { ...section(text, entries), collapsed: true };
+}
+
+function page(text, name) {
+  return { text, link: `/${name}` };
+}
+
+function linksOf(items) {
+  return items.flatMap(({ link, items: below = [] }) => [...(link === undefined ? [] : [link]), ...linksOf(below)]);
 }

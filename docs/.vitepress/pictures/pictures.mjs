@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startSandbox } from "../../../dist/sandbox/index.js";
 import { svgOf, THEMES, textOf } from "./svg.mjs";
-import { screenOf } from "./terminal.mjs";
+import { outputOf, screenOf } from "./terminal.mjs";
 
 const IMAGES = fileURLToPath(new URL("../../images", import.meta.url));
 const COLUMNS = 110;
@@ -32,23 +32,32 @@ try {
 
 function scenes() {
   const mcp = sandbox.mcpUrl;
+  const flags = ` --login-timeout 300 --browser ${browser()}`;
   const pool = `--pool ${sandbox.ids.pool}`;
   return [
     {
       name: "login",
-      commands: [`login ${mcp} --login-timeout 300 --browser ${browser()}`, `mcp call ${mcp} echo --args '{"text":"hello"}'`, "status"],
+      commands: [`login ${mcp}${flags}`, `mcp call ${mcp} echo --args '{"text":"hello"}'`, "status"],
     },
     { name: "list", commands: [`devices list ${pool} --sort last_seen:desc --limit 8`] },
     ...(isCheck ? [] : [{ name: "doctor", commands: ["doctor"] }]),
+    // For the landing page on a telephone.
+    {
+      name: "narrow",
+      columns: 50,
+      before: `config set pool ${sandbox.ids.pool}`,
+      commands: [`login ${mcp} -q${flags}`, "devices list --limit 3 -q"],
+    },
   ];
 }
 
-async function settle({ name, commands }) {
-  const lines = await screenOf({ columns: COLUMNS, commands }, environment(), rename);
+async function settle({ name, columns = COLUMNS, before, commands }) {
+  if (before !== undefined) await outputOf(before, columns, environment());
+  const lines = await screenOf({ columns, commands }, environment(), rename);
   const title = commands.map((command) => `agentauth ${rename(command)}`).join(", ");
   for (const [theme, colors] of Object.entries(THEMES)) {
     const path = join(IMAGES, `${name}-${theme}.svg`);
-    const svg = svgOf(lines, COLUMNS, title, colors);
+    const svg = svgOf(lines, columns, title, colors);
     if (!isCheck) writeFileSync(path, svg);
     else compare(path, textOf(readFileSync(path, "utf8")).map(masked), textOf(svg).map(masked));
   }

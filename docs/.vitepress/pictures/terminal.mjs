@@ -29,7 +29,8 @@ function write(terminal, text) {
   return new Promise((done) => terminal.write(text, done));
 }
 
-async function outputOf(command, columns, env) {
+/** What the command prints on a terminal of this width. */
+export async function outputOf(command, columns, env) {
   const line = `stty cols ${columns} rows ${ROWS} && exec "${process.execPath}" "${BIN}" ${command}`;
   const child = spawn("script", ["-qec", line, "/dev/null"], { env, stdio: ["pipe", "pipe", "inherit"] });
   const chunks = [];
