@@ -14,24 +14,26 @@ export function serversPage(servers, run) {
     "<!-- Generated from lab/foreign/results.json and test/vendors by scripts/generate.mjs. Do not edit. -->",
     "## Run",
     `The programs of other projects that the package was run against on ${run.date}: at each, a login, its token, a list of ` +
-      "tools, a call, a refresh and a logout, by the command line and by the package ([conformance](conformance.md)).",
-    table(["program", "version", "result"], run.rows.map(resultOf)),
+      "tools, a call, a refresh and a logout, by the command line and by the package ([conformance](conformance.md)). Each " +
+      "passed whose line says nothing else.",
+    run.rows.map(resultOf).join("\n"),
     "## Recorded",
     `${count(servers)} shapes of MCP servers with their authorization servers, ${count(known)} of them from a public ` +
-      "record: what the server published on that day. No login of this table was tried at the server itself, which may " +
+      "record: what the server published on that day. No such login was tried at the server itself, which may " +
       "have changed, and may refuse what no record shows. An address that a record does not name is an example.",
     `The tests replay each shape and log in there. As recorded, ${count(servers.filter(({ byDefault }) => byDefault))} ` +
       "need no flag. Where one is needed, the message of the refused login names it. The exception is stored with that " +
       "login, and no other check is disabled.",
     "`your-client` and `your-secret` are the client that the vendor registered for you. `your-approved-name` is the name " +
       "under which the vendor has approved your client. Use the name of another product only where that is allowed.",
-    table(["server", "record", "login as recorded", "what is special", "command"], servers.map(rowOf)),
+    ...servers.map(cardOf),
   ];
   return `${parts.join("\n\n")}\n`;
 }
 
 function resultOf({ title, version = "", result, reason }) {
-  return [title, version, reason === undefined ? result : `${result}: ${reason}`];
+  const unlessPassed = result === "passed" ? "" : `: ${reason === undefined ? result : `${result}, ${reason}`}`;
+  return `- ${title} ${version}${unlessPassed}`;
 }
 
 /** docs/conformance.md with the sentence about the last whole run. @param page the page as it is */
@@ -41,18 +43,9 @@ export function withForeignRun(page, { date, rows }) {
   return page.replace(/(?<=<!-- foreign -->\n)[\s\S]*?(?=\n<!-- \/foreign -->)/, sentence);
 }
 
-function rowOf({ title, source, date, byDefault, about, command, refused }) {
+function cardOf({ title, source, date, about, command, refused }) {
   const record = source === undefined ? "no public source" : `[${date}](${source})`;
-  return [
-    title,
-    record,
-    byDefault ? "without flags" : command ? "with flags" : "refused",
-    about,
-    command ? `\`${command}\`` : `none: ${refused}`,
-  ];
-}
-
-function table(header, rows) {
-  const line = (cells) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
-  return [line(header), line(header.map(() => "---")), ...rows.map(line)].join("\n");
+  const mark = command?.startsWith("AGENTAUTH_") ? "<!-- sh only: sets a variable -->\n\n" : "";
+  const login = command ? `${mark}\`\`\`sh\n${command}\n\`\`\`` : `Refused: ${refused}.`;
+  return `### ${title}\n\n${about.replace(/\.$/, "")} (${record}).\n\n${login}`;
 }
