@@ -27,9 +27,14 @@ export function briefWaitingText(seconds: number): string {
 export function otherWaysText(
   url: string,
   redirectUri: string,
-  how: { environment: LoginEnvironment; listensAt?: string | undefined; optionText?: OptionText | undefined },
+  how: {
+    environment: LoginEnvironment;
+    hasDeviceFlow?: boolean | undefined;
+    listensAt?: string | undefined;
+    optionText?: OptionText | undefined;
+  },
 ): string {
-  const { environment, listensAt = redirectUri, optionText = sdkOption } = how;
+  const { environment, hasDeviceFlow, listensAt = redirectUri, optionText = sdkOption } = how;
   const { port } = new URL(redirectUri);
   const isForwarded = listensAt !== redirectUri;
   return [
@@ -43,9 +48,11 @@ export function otherWaysText(
           "If your browser is on another computer, run this there first:",
           `  ssh -L ${port}:127.0.0.1:${port} <user@host>`,
         ]),
-    ...(isForwarded ? [] : environment.hints(redirectUri, optionText)),
+    ...(isForwarded ? [] : environment.hints(redirectUri, optionText, hasDeviceFlow)),
     pasteText(redirectUri, { isOnly: false, isHidden: true }),
-    `To log in with a code on any device, cancel this login and add ${optionText("flow", "device")}.`,
+    ...(hasDeviceFlow
+      ? [`To log in with a code on any device, cancel this login and add ${optionText("flow", "device")}.`]
+      : []),
   ].join("\n");
 }
 

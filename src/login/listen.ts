@@ -146,7 +146,7 @@ function busyError(uri: string, port: number, cause: unknown): AgentAuthError {
 
 function bindError(cause: unknown): AgentAuthError {
   const message = `nothing can listen on this machine's loopback address: ${messageOf(cause)}`;
-  const hint = "log in without a listener: by the flow paste or device";
+  const hint = "log in without a listener: by the flow paste";
   const remedy = { action: "configure", option: "flow" } as const;
   return new AgentAuthError("usage", message, { class: "usage", hint, remedy, cause });
 }

@@ -95,7 +95,7 @@ function endedError(): AgentAuthError {
 
 /** The error where the user cannot paste the callback. */
 export function inputError(message: string): AgentAuthError {
-  const hint = "run the program in a terminal, or use the flow device";
+  const hint = "run the program in a terminal";
   const remedy = { action: "configure", option: "flow" } as const;
   return new AgentAuthError("login_required", message, { class: "auth", hint, remedy });
 }

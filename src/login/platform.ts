@@ -19,8 +19,8 @@ export interface LoginEnvironment {
   readonly headless: boolean;
   /** Whether a browser started here would be visible to the user. */
   readonly hasBrowser: boolean;
-  /** What the user must do so that the browser reaches the redirect address; one line each. */
-  hints(redirectUri: string, optionText?: OptionText): string[];
+  /** What the user must do so that the browser reaches the redirect address, or instead; one line each. */
+  hints(redirectUri: string, optionText?: OptionText, hasDeviceFlow?: boolean): string[];
 }
 
 /** Finds out where the program runs. */
@@ -42,11 +42,11 @@ export function detectEnvironment({ env, exists, platform }: PlatformFacts): Log
     ci,
     headless,
     hasBrowser: !ssh && !ci && !headless,
-    hints(redirectUri, optionText = sdkOption) {
+    hints(redirectUri, optionText = sdkOption, hasDeviceFlow = false) {
       const lines: string[] = [];
       if (ssh) lines.push(...sshHint(env, redirectUri));
       // Many containers run an SSH server or a CI job: the hint for the environment nearest to the user comes first.
-      if (container) lines.push(...containerHint(redirectUri, optionText));
+      if (container) lines.push(...containerHint(redirectUri, optionText, hasDeviceFlow));
       if (wsl) lines.push(...wslHint(redirectUri, optionText));
       if (ci) lines.push(...CI_HINT);
       return lines;
@@ -73,13 +73,14 @@ function sshHint(env: PlatformFacts["env"], redirectUri: string): string[] {
   ];
 }
 
-function containerHint(redirectUri: string, optionText: OptionText): string[] {
+function containerHint(redirectUri: string, optionText: OptionText, hasDeviceFlow: boolean): string[] {
+  const device = hasDeviceFlow ? ` or ${optionText("flow", "device")}` : "";
   return [
     "This looks like a container.",
     `A browser outside reaches ${redirectUri} only if`,
     "the container shares the network of its host (docker run --network host),",
     `or port ${portOf(redirectUri)} is forwarded to its loopback address.`,
-    `Otherwise log in with ${optionText("flow", "paste")} or ${optionText("flow", "device")}.`,
+    `Otherwise log in with ${optionText("flow", "paste")}${device}.`,
   ];
 }
 

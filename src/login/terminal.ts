@@ -203,7 +203,7 @@ class TerminalSession implements LoginSession {
     try {
       const show = () => {
         this.#announce(url, prompt);
-        void this.#openBrowser(url, deadline.signal);
+        void this.#openBrowser(url, prompt, deadline.signal);
       };
       const redirected = loopback?.redirectAgain(url);
       this.#linkTo(url);
@@ -270,7 +270,10 @@ class TerminalSession implements LoginSession {
     if (recipient !== undefined) say(recipient);
     if (openBrowser !== undefined) say(BROWSER_OPENED);
     const isForwarded = this.#sayForwarded();
-    const hints = loopback === undefined || isForwarded ? [] : environment.hints(this.redirectUri, optionText);
+    const hints =
+      loopback === undefined || isForwarded
+        ? []
+        : environment.hints(this.redirectUri, optionText, prompt.hasDeviceFlow);
     if (hints.length > 0) say(hints.join("\n"));
     if (input !== undefined) {
       say(pasteText(this.redirectUri, { isOnly: loopback === undefined, isHidden: isTerminal(input) }));
@@ -286,18 +289,18 @@ class TerminalSession implements LoginSession {
     return true;
   }
 
-  async #openBrowser(url: string, signal: AbortSignal): Promise<void> {
+  async #openBrowser(url: string, prompt: AuthorizePrompt, signal: AbortSignal): Promise<void> {
     const { openBrowser, environment, say } = this.#parts;
     const result = await openBrowser?.(url, signal).catch(() => "failed" as const);
     if (result !== "failed" || signal.aborted) return;
     say(BROWSER_FAILED);
     // The link may be of no use either.
-    if (this.#isBrief() && (environment.container || !environment.hasBrowser)) this.#sayOtherWays(url);
+    if (this.#isBrief() && (environment.container || !environment.hasBrowser)) this.#sayOtherWays(url, prompt);
   }
 
-  #sayOtherWays(url: string): void {
+  #sayOtherWays(url: string, { hasDeviceFlow }: AuthorizePrompt): void {
     const { loopback, ...parts } = this.#parts;
-    parts.say(otherWaysText(url, this.redirectUri, { ...parts, listensAt: loopback?.listensAt }));
+    parts.say(otherWaysText(url, this.redirectUri, { ...parts, hasDeviceFlow, listensAt: loopback?.listensAt }));
   }
 
   /** The callback that the user pastes. When the input ends, the listener still waits, where there is one. */
@@ -307,7 +310,7 @@ class TerminalSession implements LoginSession {
     if (input === undefined) return never;
     const { url: loginUrl, state, allowBareCode } = prompt;
     const rules = { redirectUri: this.redirectUri, state, loginUrl, allowBareCode };
-    const onHelp = this.#isBrief() ? () => this.#sayOtherWays(loginUrl) : undefined;
+    const onHelp = this.#isBrief() ? () => this.#sayOtherWays(loginUrl, prompt) : undefined;
     const pasted = readPaste({ ...rules, input, say, onInterrupt, onHelp, signal });
     return loopback === undefined ? pasted : pasted.catch(() => never);
   }

@@ -198,6 +198,15 @@ describe("--redirect-uri", () => {
 });
 
 describe("--flow device", () => {
+  it("is named where the issuer has it, and no browser may reach this machine", async ({ me, url }) => {
+    const login = me.start(["login", url, "--browser", "none"], { container: "docker" });
+    await shownUrl(login);
+    await until(() => login.err().includes("Waiting for the login"));
+    expect(login.err()).toContain("Otherwise log in with --flow paste or --flow device.\n");
+    login.child.kill("SIGINT");
+    expect(await codeOf(login)).toBe(130);
+  });
+
   it("shows a code, and finishes once the user entered it in a browser", async ({ me, url }) => {
     const login = me.start(["login", url, "--flow", "device"], {}, { clock: fastClock(20) });
     await shownUrl(login);

@@ -59,7 +59,7 @@ describe("a login on a terminal that shows links", () => {
 
   test("shows the long address, the forwarded port and the other flows when ? is pressed, and again", async () => {
     const { said, text, input, authorize, session } = await briefLogin();
-    void authorize();
+    void authorize({ hasDeviceFlow: true });
     input.write("?");
     await expect.poll(() => said.length).toBe(4);
     const port = portOf(session);

@@ -155,7 +155,7 @@ describe("the port", () => {
       code: "usage",
       class: "usage",
       message: "nothing can listen on this machine's loopback address: listen EMFILE",
-      hint: "log in without a listener: by the flow paste or device",
+      hint: "log in without a listener: by the flow paste",
       remedy: remedy({ action: "configure", option: "flow" }),
     });
   });

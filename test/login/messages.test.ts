@@ -34,11 +34,15 @@ it.each<[string, string | undefined]>([
   ["an error without a state", messages.statelessErrorText("invalid_scope\u001b[31m")],
   ["a code for another device", deviceText(device as Parameters<typeof deviceText>[0])],
   ["the same in an address", deviceText({ ...device, verificationUriComplete } as Parameters<typeof deviceText>[0])],
-  ["the other ways", brief.otherWaysText(URL_OF_LOGIN, REDIRECT, { environment })],
+  ["the other ways", brief.otherWaysText(URL_OF_LOGIN, REDIRECT, { environment, hasDeviceFlow: true })],
   ["a short link that no longer works", brief.linkWithdrawnText(URL_OF_LOGIN, REDIRECT)],
   ["waiting, in brief", brief.briefWaitingText(300)],
 ])("a user reads of %s", (_what, text) => {
   expect(text).toMatchSnapshot();
+});
+
+it("a user reads of the device flow only where the issuer has it", () => {
+  expect(brief.otherWaysText(URL_OF_LOGIN, REDIRECT, { environment })).not.toContain("device");
 });
 
 it("a code for the host of the login page is worth no notice", () => {

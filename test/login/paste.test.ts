@@ -188,7 +188,7 @@ describe("reading pasted lines", () => {
       code: "login_required",
       class: "auth",
       message: "the input ended before the redirect address was pasted",
-      hint: "run the program in a terminal, or use the flow device",
+      hint: "run the program in a terminal",
       remedy: { action: "configure", option: "flow" },
     };
     expect(await rejection(ended.pasted)).toMatchObject(expected);

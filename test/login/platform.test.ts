@@ -99,8 +99,8 @@ describe("the hints", () => {
     expect(detect({ WSL_DISTRO_NAME: "Ubuntu" }).hints(URI).join()).toMatch(
       /WSL.*redirectHost: "localhost".*flow: "paste"/,
     );
-    expect(detect({}, ["/.dockerenv"]).hints(URI).join()).toMatch(/container.*49152.*flow: "device"/s);
-    expect(detect({}, ["/.dockerenv"]).hints(URI, flagText).join()).toMatch(/--flow paste or --flow device\.$/);
+    expect(detect({}, ["/.dockerenv"]).hints(URI).join()).toMatch(/container.*49152.*flow: "paste"\.$/s);
+    expect(detect({}, ["/.dockerenv"]).hints(URI, flagText, true).join()).toMatch(/--flow paste or --flow device\.$/);
     expect(detect({ WSL_DISTRO_NAME: "Ubuntu" }).hints(URI, flagText).join()).toMatch(
       /try --redirect-host localhost or --flow paste\.$/,
     );

@@ -186,10 +186,10 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
       : "--client-id, and give it in AGENTAUTH_CLIENT_SECRET or with --client-secret-file <file>";
   },
   flow: ({ code }) => {
-    if (code === "login_required") return "run the command in a terminal, or log in with --flow device";
+    if (code === "login_required") return "run the command in a terminal, or in two steps: --no-wait";
     return code === "no_device_flow"
       ? "use --flow browser, or --flow paste where no browser can reach this machine"
-      : "log in without a listener: --flow paste or --flow device";
+      : "log in without a listener: --flow paste";
   },
   idToken: ({ hint }) => `${hint} in AGENTAUTH_ID_TOKEN`,
   idpTokenEndpoint: () => "--idp-token-endpoint <url>",

@@ -40,6 +40,7 @@ export async function authorize(
     tokenEndpoint: issuer.tokenEndpoint,
     promisesIss: pending.promisesIss,
     forcesConsent: forcesConsent(login),
+    hasDeviceFlow: issuer.deviceAuthorizationEndpoint !== undefined,
     signal,
   });
   const judged = await judgeCallback(context, login, callback);

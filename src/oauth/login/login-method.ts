@@ -92,6 +92,8 @@ export interface AuthorizePrompt {
    * at a request for approval and never returns: a login with `authorizationParams: { prompt: "" }` goes on.
    */
   forcesConsent?: boolean | undefined;
+  /** Whether the issuer has a device authorization endpoint (RFC 8628): without it no device login works. */
+  hasDeviceFlow?: boolean | undefined;
   /** Aborts the login. */
   signal: AbortSignal;
 }

@@ -152,9 +152,9 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
     },
   ],
   flow: [
-    { code: "login_required", expected: "run the command in a terminal, or log in with --flow device" },
+    { code: "login_required", expected: "run the command in a terminal, or in two steps: --no-wait" },
     { code: "no_device_flow", expected: "use --flow browser, or --flow paste where no browser can reach this machine" },
-    { code: "usage", expected: "log in without a listener: --flow paste or --flow device" },
+    { code: "usage", expected: "log in without a listener: --flow paste" },
   ],
   idToken: [
     {

@@ -83,7 +83,7 @@ it("is shown by discover, which ends with the login that works", async ({ scene,
     3,
     expect.stringMatching(
       new RegExp(
-        `expect that issuer for it; the login and its tokens then go to ${new URL(named.origin).host}, which says that it is this issuer, unless the issuer publishes its own metadata: agentauth login \\S+ --allow-cross-origin-metadata --issuer \\S+\n$`,
+        `expect that issuer for it\n {6}the login and its tokens then go to ${new URL(named.origin).host}, which says that it is this issuer, unless the issuer publishes its own metadata: agentauth login \\S+ --allow-cross-origin-metadata --issuer \\S+\n$`,
       ),
     ),
   ]);

@@ -253,7 +253,7 @@ const shown = (text: string) =>
     .replace(/"client_id":"[^"]+"/g, '"client_id":"<client_id>"')
     .replace(/127\.0\.0\.1%3A\d+/g, "<address>")
     // What a container adds.
-    .replace(/This looks like a container\..*?--flow device\.\n/s, "");
+    .replace(/This looks like a container\..*?--flow paste\.\n/s, "");
 
 it.for<[string, string[]]>([
   ["a terminal", []],
@@ -271,6 +271,12 @@ it("prints a login in one step whole, as text and as JSON", async ({ desk, user 
     const { code, stdout, stderr } = await login(user, [desk.url, "--browser", "none", ...flags]);
     expect([code, shown(`${stdout}---\n${stderr}`).replaceAll(user.home, "<home>")]).toMatchSnapshot();
   }
+});
+
+it("names no flow that the issuer does not have", async ({ desk, user }) => {
+  const more = { env: { container: "docker" } };
+  const { stderr } = await login(user, [desk.url, "--browser", "none"], undefined, more);
+  expect(stderr).toContain("Otherwise log in with --flow paste.\n");
 });
 
 it("fits its sentences to a terminal, and breaks no line to copy", async ({ desk, user }) => {
