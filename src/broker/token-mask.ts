@@ -10,23 +10,21 @@ const MAX_WINDOW = 16;
 const MAX_LEVELS = 5;
 const FACTOR = 0x01000193;
 
+/** The names that HTML has for visible ASCII characters, each before its character, and a longer one before its beginning. */
+const ENTITIES = new Map(
+  `amp& apos' ast* bsol\\ colon: commat@ comma, dollar$ equals= excl! grave\` gt> hat^ lbrace{ lbrack[ lcub{ lowbar_ lpar( lsqb[
+  lt< midast* num# percnt% period. plus+ quest? quot" rbrace} rbrack] rcub} rpar) rsqb] semi; sol/ underbar_ verbar| vert|`
+    .split(/\s+/)
+    .map((entity) => [entity.slice(0, -1), entity.slice(-1)]),
+);
 /** One character in another spelling: of JSON, of a URL, of HTML. A back slash and an ampersand may begin an inner one. */
-const SPELLED =
-  /\\(?:[\\/]|u00([0-7][\da-f]))|%([0-7][\da-f])|&(?:#0*(\d{2,3})(?!\d)|#x0*([\da-f]{2})(?![\da-f])|(amp|sol|equals|plus|period|lowbar|num|percnt|bsol));?/gi;
+const SPELLED = new RegExp(
+  `\\\\(?:["\\\\/]|u00([0-7][\\da-f]))|%([0-7][\\da-f])|&(?:#0*(\\d{2,3})(?!\\d)|#x0*([\\da-f]{2})(?![\\da-f])|(${[...ENTITIES.keys()].join("|")}));?`,
+  "gi",
+);
 /** What may be the beginning of one. */
-const HALF_SPELLED = /(?:\\+(?:u0{0,2}[0-7]?)?|%[0-7]?|&(?:#x?[\da-f]{0,12}|[a-z]{0,6}))$/i;
+const HALF_SPELLED = /(?:\\+(?:u0{0,2}[0-7]?)?|%[0-7]?|&(?:#x?[\da-f]{0,12}|[a-z]{0,8}))$/i;
 const LONGEST_HALF = 16;
-const ENTITIES: Readonly<Record<string, string>> = {
-  amp: "&",
-  sol: "/",
-  equals: "=",
-  plus: "+",
-  period: ".",
-  lowbar: "_",
-  num: "#",
-  percnt: "%",
-  bsol: "\\",
-};
 
 /** A text with one level of spellings read: where each of its characters begins in the source, and where the source ends. */
 interface Level {
@@ -157,7 +155,7 @@ function read(text: string, before: Uint32Array | undefined): Pick<Level, "text"
 }
 
 function characterOf([spelled, json, percent, decimal, hex, entity]: RegExpExecArray): string {
-  if (entity !== undefined) return ENTITIES[entity.toLowerCase()] ?? "";
+  if (entity !== undefined) return ENTITIES.get(entity.toLowerCase()) ?? "";
   if (decimal !== undefined) return String.fromCharCode(Number(decimal) & 0xff);
   const code = json ?? percent ?? hex;
   return code === undefined ? (spelled[1] ?? "") : String.fromCharCode(Number.parseInt(code, 16));

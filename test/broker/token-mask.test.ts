@@ -67,6 +67,17 @@ describe("a token", () => {
     expect(mask.isIn(TOKEN.toUpperCase())).toBe(true);
   });
 
+  it("of any visible character is hidden as JSON and HTML write it", async () => {
+    const token = [...Array(94).keys()].map((at) => String.fromCharCode(0x21 + at)).join("");
+    const names =
+      "amp& apos' lt< gt> quot\" colon: comma, commat@ dollar$ excl! grave` lbrace{ lcub{ lpar( lsqb[ UnderBar_ verbar|";
+    const named = new Map(names.split(" ").map((entity) => [entity.slice(-1), `&${entity.slice(0, -1)};`]));
+    const html = [...token].map((one) => named.get(one) ?? one).join("");
+    for (const text of [JSON.stringify(token).slice(1, -1), JSON.stringify(JSON.stringify(token)).slice(3, -3), html])
+      for (const parts of [[text], [...text]])
+        expect(await masked(maskOf(token), parts)).toBe(SHOWN.repeat(text.length));
+  });
+
   it("is hidden in any mixture of spellings and parts, and nothing else is", async () => {
     const other = fc.string({ unit: fc.constantFrom(...'eyJ0\\/%&;u"n {'.split("")), maxLength: 20 });
     const spelled = fc
