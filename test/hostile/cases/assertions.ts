@@ -1,5 +1,6 @@
 import { chmodSync } from "node:fs";
 import { dirname } from "node:path";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { type Reply, type Route, reset } from "../../helpers/peer.js";
 import { type HostileCase, UP_TO_ISSUER } from "../case.js";
 import { ID_TOKEN, type Kit } from "../kit/kit.js";
@@ -334,6 +335,24 @@ const idpLogins: HostileCase[] = [
   ]),
   idpLogin("T20d", "an ID token for another login", (kit) => idToken(kit, {}), ["its nonce is not"]),
   idpLogin("T20f", "an ID token whose user is a number", (kit) => idToken(kit, { sub: 7 }), ["its sub is not a text"]),
+  {
+    ...idpLogin("T20g", "an ID token that is signed, and issued in the future", () => undefined, [
+      "issued by now (iat)",
+    ]),
+    requests: [...IDP_LOGIN, "as GET /pool/jwks"],
+    async arrange({ as }) {
+      const { privateKey, publicKey } = await generateKeyPair("ES256");
+      const keys = [{ ...(await exportJWK(publicKey)), alg: "ES256", kid: "one" }];
+      as.routes["/pool/jwks"] = { json: { keys } };
+      as.routes["/pool/authorize"] = async (request, nth) => {
+        const nonce = new URL(request.url, as.origin).searchParams.get("nonce");
+        const claims = { iss: as.issuer, sub: "alice", aud: "agent", iat: 39e8, exp: 4e9, nonce };
+        const token = new SignJWT(claims).setProtectedHeader({ alg: "ES256", kid: "one" });
+        as.tokenAnswer = { id_token: await token.sign(privateKey) };
+        return { status: 302, headers: { location: as.callbackTo(request, nth) } };
+      };
+    },
+  },
   idpLogin("T20e", "an ID token that was issued to another client", (kit) => idToken(kit, { azp: "other" }), [
     "it is not for the client",
   ]),
