@@ -1,4 +1,4 @@
-// Names in tables are never cut: a wide table scrolls in its own block.
+// Names in tables are never cut: a wide table scrolls in its own block. Commands continue on the next line, between words.
 
 /** A plugin of markdown-it. */
 export function wholeWords(md) {
@@ -18,4 +18,15 @@ export function wholeWords(md) {
     const words = content.split(" ").map((word) => `<span class="word">${md.utils.escapeHtml(word)}</span>`);
     return `<code v-pre>${words.join(" ")}</code>`;
   };
+  const fence = md.renderer.rules.fence;
+  md.renderer.rules.fence = (tokens, index, ...rest) => {
+    const html = fence(tokens, index, ...rest);
+    if (!/^(?:sh|powershell|console)\b/.test(tokens[index].info)) return html;
+    return html.replace(/(?<=>)[^<]+/g, (text) => text.replace(/\S+/g, wholeUnlessLong));
+  };
+}
+
+/** A browser breaks a flag at its hyphens; an address has to be broken where it is longer than a line. */
+function wholeUnlessLong(word) {
+  return word.length > 40 ? word : `<span class="word">${word}</span>`;
 }

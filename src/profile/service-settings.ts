@@ -52,8 +52,7 @@ export interface MissingSetting {
   command: string;
 }
 
-/** The way without a service. */
-export const WITHOUT_SERVICE = "without a service: agentauth demo, or agentauth sandbox start";
+const WITHOUT_SERVICE = "without a service: agentauth demo";
 
 /** The settings that say which service is used. */
 type ServiceChoice = Pick<Settings, "profile" | "baseUrl" | "apiToken" | "clientCert">;
@@ -64,10 +63,10 @@ export function missingService({ profile, baseUrl, apiToken, clientCert }: Servi
   if (profile.value === SANDBOX_PROFILE)
     return [{ problem: "no sandbox is running", command: "agentauth sandbox start" }];
   const service = {
-    problem: "no service is configured: the base URL is not set",
-    command: "agentauth config set base_url <url>, or --base-url, or AGENTAUTH_BASE_URL",
+    problem: "no service is configured: the base URL is not set (AGENTAUTH_BASE_URL)",
+    command: "agentauth config set base_url <url>",
   };
-  const token = { problem: "no API token is set", command: storingToken() };
+  const token = { problem: "no API token is set (AGENTAUTH_API_TOKEN)", command: storingToken() };
   return apiToken || clientCert ? [service] : [service, token];
 }
 

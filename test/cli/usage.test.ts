@@ -163,15 +163,15 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
     ["an unknown column", [...LIST, "--columns", "id,foo"], '--columns: there is no field "foo"', "fields: id, title"],
     [
       "no pool",
-      ["devices", "list"],
+      ["devices", "list", "--base-url", "https://agentauth.example"],
       "no pool is named",
       "agentauth devices list --pool <pool_id>, or once for all: agentauth config set pool",
     ],
     [
       "no service, no token and no account, in the order to set them",
       ["domains", "list"],
-      "no service is configured: the base URL is not set, no API token is set, no account is named",
-      "1. agentauth config set base_url <url>, or --base-url, or AGENTAUTH_BASE_URL; 2. agentauth config set api_token - < token.txt; 3. agentauth domains list --account <account_id>",
+      "no service is configured: the base URL is not set (AGENTAUTH_BASE_URL), no API token is set (AGENTAUTH_API_TOKEN), no account is named",
+      "1. agentauth config set base_url <url>",
     ],
     [
       "no account, which no command finds",
@@ -194,7 +194,7 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
       "no service",
       ["devices", "list", "--pool", "p"],
       "no service is configured",
-      "agentauth config set base_url <url>, or --base-url",
+      "1. agentauth config set base_url <url>",
     ],
     ["an address that is none", [...LIST, "--base-url", "nowhere"], '--base-url "nowhere" is not an absolute URL', ""],
     [
@@ -254,6 +254,16 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
     expect(help).toContain(hint);
     expect(help === "" || help.startsWith("hint: ")).toBe(true);
   });
+});
+
+it("names three commands, each on a line, to a list without any service", async () => {
+  const { stderr } = await runCli(["devices", "list"]);
+  const [, ...hint] = linesOf(stderr);
+  expect(hint.map((line) => line.replace("hint:", "     "))).toEqual([
+    "      1. agentauth config set base_url <url>",
+    expect.stringMatching(/^ {6}2\. .*agentauth config set api_token -/),
+    "      3. agentauth devices list --pool <pool_id>",
+  ]);
 });
 
 describe("errors as JSON", () => {

@@ -3,8 +3,8 @@ import { requireBaseUrl, serviceOptions } from "../../src/profile/service-settin
 import type { Settings } from "../../src/profile/settings.js";
 import { onSystem } from "../platform/support.js";
 
-const WITHOUT = "without a service: agentauth demo, or agentauth sandbox start";
-const NO_BASE_URL = "agentauth config set base_url <url>, or --base-url, or AGENTAUTH_BASE_URL";
+const WITHOUT = "without a service: agentauth demo";
+const NO_BASE_URL = "agentauth config set base_url <url>";
 
 describe("without a base URL", () => {
   const from = (value: string) => ({ value, source: "the test" });
@@ -15,19 +15,19 @@ describe("without a base URL", () => {
     [
       "and without a token, both are named in order",
       { profile, baseUrl: undefined, apiToken: undefined, clientCert: undefined },
-      "no service is configured: the base URL is not set, no API token is set",
+      "no service is configured: the base URL is not set (AGENTAUTH_BASE_URL), no API token is set (AGENTAUTH_API_TOKEN)",
       `1. ${NO_BASE_URL}; 2. agentauth config set api_token - < token.txt; ${WITHOUT}`,
     ],
     [
       "but with a token, it alone is",
       { profile, baseUrl: undefined, apiToken, clientCert: undefined },
-      "no service is configured: the base URL is not set",
+      "no service is configured: the base URL is not set (AGENTAUTH_BASE_URL)",
       `${NO_BASE_URL}; ${WITHOUT}`,
     ],
     [
       "but with a client certificate, it alone is",
       { profile, baseUrl: undefined, apiToken: undefined, clientCert: from("/cert.pem") },
-      "no service is configured: the base URL is not set",
+      "no service is configured: the base URL is not set (AGENTAUTH_BASE_URL)",
       `${NO_BASE_URL}; ${WITHOUT}`,
     ],
     [

@@ -1,6 +1,6 @@
 import type { Device } from "../../api/types.js";
 import { usageError } from "../../errors.js";
-import { inOrder, missingService, requireBaseUrl, WITHOUT_SERVICE } from "../../profile/service-settings.js";
+import { inOrder, missingService, requireBaseUrl } from "../../profile/service-settings.js";
 import type { Settings } from "../../profile/settings.js";
 import { SANDBOX_PROFILE } from "../../profile/settings-file.js";
 import { shellWord } from "../../redact.js";
@@ -49,11 +49,12 @@ export function requireScope(name: "account" | "domain" | "pool", settings: Sett
     ...missingService(settings),
     {
       problem: `no ${name} is named`,
-      command: `agentauth ${command} --${name} <${name}_id>, or once for all: agentauth config set ${name} <${name}_id>`,
+      command: `agentauth ${command} --${name} <${name}_id>`,
     },
   ];
-  const without = missing.length > 1 ? `; ${WITHOUT_SERVICE}` : "";
-  throw usageError(missing.map(({ problem }) => problem).join(", "), `${inOrder(missing)}; ${ORIGINS[name]}${without}`);
+  const others = `, or once for all: agentauth config set ${name} <${name}_id>; ${ORIGINS[name]}`;
+  const hint = `${inOrder(missing)}${missing.length > 1 ? "" : others}`;
+  throw usageError(missing.map(({ problem }) => problem).join(", "), hint);
 }
 
 /** The settings by flags that another command has to repeat. */

@@ -56,9 +56,9 @@ const LONG_HINT = 240;
 // Not inside of what is quoted for a shell.
 const PART = /(?:(?<![^\s=])'[^']*'|"[^"]*"|(?!; ).)+/gs;
 
-/** What a long hint says, one thing a line. */
+/** What a long hint or one of several steps says, one thing a line. */
 function hintParts(hint: string): string[] {
-  if (hint.length <= LONG_HINT) return [hint];
+  if (hint.length <= LONG_HINT && !hint.startsWith("1. ")) return [hint];
   return hint.match(PART)?.map((part) => part.replace(/^ /, "")) ?? [hint];
 }
 

@@ -84,7 +84,15 @@ export async function runDoctor(options: DoctorFlags, context: CommandContext): 
   const count = (state: CheckState) => results.filter((result) => result.state === state).length;
   const warnings = countText(count("warning"), "warning");
   io.say(`${results.length} checks: ${count("failed")} failed, ${warnings}, ${count("skipped")} skipped`);
+  io.say(verdictOn(results, subject));
   return exitCode;
+}
+
+/** What the user can do now. */
+function verdictOn(results: readonly CheckResult[], { settings: { baseUrl } }: Subject): string {
+  const problems = results.filter(({ state }) => state === "failed").map(({ name }) => name);
+  if (problems.length > 0) return `not ready: ${problems.join(", ")}`;
+  return baseUrl === undefined ? "ready for tokens; lists need a base_url" : "ready for tokens and lists";
 }
 
 const NOT_USABLE = "(invalid)";

@@ -205,8 +205,14 @@ export class HelpedCommand extends Command implements HelpedText {
   }
 }
 
-/** The commands that a new user needs first. */
-const FIRST = ["demo", "login", "token", "devices list"];
+/** The two jobs, each with the commands that a new user needs first. */
+const JOBS = {
+  "A token for an MCP server:": ["login", "token"],
+  "The lists of a service:": ["devices list", "pools list"],
+  "Without an account:": ["demo"],
+};
+/** The commands of platforms, fleets and issuers, which only the whole help lists. */
+const RARE: ReadonlySet<string> = new Set(["broker", "client", "exchange", "introspect", "store"]);
 
 /** The help of the program: a screen of 24 lines, or every command with its summary and the global flags. */
 function rootPage(root: Command, { width, isFull }: HelpLayout): string[] {
@@ -225,23 +231,32 @@ function rootPage(root: Command, { width, isFull }: HelpLayout): string[] {
       ...wrapProse(moreOf(root).trim(), width),
     ];
   }
+  const jobs = Object.entries(JOBS).map(
+    ([job, first]) => [job, first.flatMap((words) => firstRow(root, words))] as const,
+  );
+  const widest = Math.max(...jobs.flatMap(([, rows]) => rows.map(([term]) => term.length)));
   return [
     ...head,
-    ...formatRows(
-      FIRST.flatMap((words) => firstRow(root, words)),
-      width,
+    ...jobs.flatMap(([heading, rows]) =>
+      addHeading(
+        heading,
+        formatRows(
+          rows.map(([term, summary]) => [term.padEnd(widest), summary]),
+          width,
+        ),
+      ),
     ),
     "",
     ...groups.flatMap(([heading, commands]) =>
       nameRow(
         heading.replace(/:$/, ""),
-        commands.map((one) => one.name()),
+        commands.map((one) => one.name()).filter((name) => !RARE.has(name)),
         width,
       ),
     ),
     ...nameRow("Topics", [...moreOf(root).matchAll(/help [\w-]+/g)].map(String), width),
     "",
-    ...fill("Help: agentauth <command> --help, agentauth --help --all", width, 2),
+    ...fill("Help: agentauth <command> --help. All commands: agentauth --help --all", width, 2),
   ];
 }
 

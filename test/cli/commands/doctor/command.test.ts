@@ -41,8 +41,15 @@ describe("doctor", () => {
     expect(stdout).toMatch(/^agentauth \d+\.\d+\.\d+, Node v/);
     expect(stdout).toContain(`${home} (AGENTAUTH_HOME), does not exist yet`);
     expect(stdout).not.toMatch(/^failed/m);
-    expect(stderr).toMatch(/^\d+ checks: 0 failed, /);
+    expect(stderr).toMatch(/^\d+ checks: 0 failed, .*\nready for tokens; lists need a base_url\n$/);
     expect(existsSync(home)).toBe(false);
+  });
+
+  it.each([
+    [{ AGENTAUTH_BASE_URL: "https://agentauth.example" }, "ready for tokens and lists"],
+    [{ NODE_TLS_REJECT_UNAUTHORIZED: "0", AGENTAUTH_STORE: "cloud" }, "not ready: tls, store"],
+  ])("ends with its verdict: %o", async (env, verdict) => {
+    expect((await run([], env)).stderr).toContain(`\n${verdict}\n`);
   });
 
   it("tries the folder that is there, and leaves it as it was", async () => {
