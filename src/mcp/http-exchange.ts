@@ -30,8 +30,8 @@ export function sessionHeaders({ sessionId, revision }: SessionState): Record<st
 /** Sends a request with the token, and follows redirects within the origin: a message may hold what no other may see. */
 export type SendRequest = (url: string, init: HttpRequestInit) => Promise<Response>;
 
-/** Resolves when the reader of a body accepts more of it. */
-export type Ready = () => Promise<void> | undefined;
+/** Resolves when the reader of a body accepts more. @param hasBegun whether it has had a part of it */
+export type Ready = (hasBegun?: boolean) => Promise<void> | undefined;
 
 export function isJsonResponse({ headers }: Response): boolean {
   return /^application\/json\b/i.test(headers.get("content-type") ?? "");
@@ -51,10 +51,11 @@ export async function* bodyParts(
 ): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   try {
-    for (;;) {
-      await ready();
+    for (let hasBegun = false; ; hasBegun = true) {
       const { done, value } = await reader.read();
       if (done) return;
+      // Not before: one that has no more to read would keep its last message in memory until its turn.
+      await ready(hasBegun);
       yield value;
     }
   } finally {

@@ -46,7 +46,7 @@ export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
   const proxy = new McpProxy({
     ...server,
     host,
-    ready: () => host.ready(),
+    ready: host.ready,
     maxBytes,
     policy: new ToolPolicy(tools),
     onFatalError: () => ended.abort(),

@@ -40,11 +40,18 @@ export async function* readLines(
 /** Characters that may wait for a slow host before the proxy stops reading from the server. */
 const MAX_BACKLOG = 1024 * 1024;
 
+/** How long one that was let on keeps the next waiting, if no message comes of it. */
+const MAX_TURN_MS = 100;
+
 /** Writes messages to the host, one per line. */
 export interface StdioWriter {
   send(message: RpcMessage): void;
-  /** Resolves when the host has read enough to accept more. */
-  ready(): Promise<void> | undefined;
+  /**
+   * Resolves when the host has read enough to accept more, for one caller after the other.
+   *
+   * @param hasBegun whether part of what follows is in memory
+   */
+  ready(hasBegun?: boolean): Promise<void> | undefined;
   /** Resolves when everything is written, or the host has closed the pipe. */
   flushed(): Promise<void>;
 }
@@ -60,6 +67,15 @@ export function createStdioWriter(
   let backlog = 0;
   let isClosed = false;
   let last = Promise.resolve();
+  const waiting: (() => void)[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  // If all that wait read at once, all that they read is in memory at once.
+  const wakeNext = () => {
+    clearTimeout(timer);
+    if (backlog > MAX_BACKLOG) return;
+    waiting.shift()?.();
+    if (waiting.length > 0) timer = setTimeout(wakeNext, MAX_TURN_MS);
+  };
   const writeNext = async (text: string) => {
     try {
       if (!isClosed) await write(text);
@@ -68,6 +84,7 @@ export function createStdioWriter(
       onClosed(error);
     } finally {
       backlog -= text.length;
+      wakeNext();
     }
   };
   return {
@@ -76,7 +93,10 @@ export function createStdioWriter(
       backlog += text.length;
       last = last.then(() => writeNext(text));
     },
-    ready: () => (backlog > MAX_BACKLOG ? last : undefined),
+    ready: (hasBegun = false) =>
+      backlog > MAX_BACKLOG || (waiting.length > 0 && !hasBegun)
+        ? new Promise<void>((resolve) => waiting.push(resolve))
+        : undefined,
     flushed: () => last,
   };
 }

@@ -58,23 +58,34 @@ describe("the writer to the host", () => {
     ]);
   });
 
-  it("is ready again when the host has read", async () => {
+  it("is ready again when the host has read, for one after the other", async () => {
     const pendingWrites: (() => void)[] = [];
     const writer = createStdioWriter(
       () => new Promise((resolve) => pendingWrites.push(resolve)),
       () => {},
     );
-    let isReady = false;
-    for (let n = 0; n < 3; n++) writer.send({ jsonrpc: "2.0", method: "x".repeat(512 * 1024) });
-    void writer.ready()?.then(() => {
-      isReady = true;
-    });
+    const message = { jsonrpc: "2.0", method: "x".repeat(512 * 1024) } as const;
+    for (let n = 0; n < 3; n++) writer.send(message);
+    const ready: number[] = [];
+    for (let nth = 0; nth < 4; nth++) void writer.ready()?.then(() => ready.push(nth));
     await turns(20);
-    expect(isReady).toBe(false);
-    while (!isReady) {
+    expect(ready).toEqual([]);
+    const write = async () => {
       pendingWrites.shift()?.();
-      await turns(1);
-    }
+      await turns(2);
+    };
+    while (ready.length === 0) await write();
+    expect(ready).toEqual([0]);
+    // What has begun goes on; what has not waits behind the others.
+    expect(writer.ready(true)).toBeUndefined();
+    void writer.ready()?.then(() => ready.push(4));
+    writer.send(message);
+    while (ready.length === 1) await write();
+    expect(ready).toEqual([0, 1]);
+    // Nothing comes of it, and the others do not wait for that.
+    await until(() => ready.length === 5);
+    expect(ready).toEqual([0, 1, 2, 3, 4]);
+    while (pendingWrites.length > 0) await write();
     await writer.flushed();
   });
 
