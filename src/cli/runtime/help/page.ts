@@ -234,18 +234,10 @@ function rootPage(root: Command, { width, isFull }: HelpLayout): string[] {
   const jobs = Object.entries(JOBS).map(
     ([job, first]) => [job, first.flatMap((words) => firstRow(root, words))] as const,
   );
-  const widest = Math.max(...jobs.flatMap(([, rows]) => rows.map(([term]) => term.length)));
+  const aligned = jobs.flatMap(([, rows]) => rows);
   return [
     ...head,
-    ...jobs.flatMap(([heading, rows]) =>
-      addHeading(
-        heading,
-        formatRows(
-          rows.map(([term, summary]) => [term.padEnd(widest), summary]),
-          width,
-        ),
-      ),
-    ),
+    ...jobs.flatMap(([heading, rows]) => addHeading(heading, formatRows(rows, width, aligned))),
     "",
     ...groups.flatMap(([heading, commands]) =>
       nameRow(

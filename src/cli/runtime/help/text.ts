@@ -27,9 +27,13 @@ export function fill(text: string, width: number, hang = 0): string[] {
   return [...lines, line];
 }
 
-/** Terms and their meanings in two columns, or below each other where there is no room for two. */
-export function formatRows(list: readonly HelpRow[], width: number): string[] {
-  const widest = Math.max(0, ...list.map(([term]) => term.length).filter((length) => length <= WIDEST_TERM));
+/**
+ * Terms and their meanings in two columns, or below each other where there is no room for two.
+ *
+ * @param aligned the rows that share the columns, of which `list` is a part
+ */
+export function formatRows(list: readonly HelpRow[], width: number, aligned: readonly HelpRow[] = list): string[] {
+  const widest = Math.max(0, ...aligned.map(([term]) => term.length).filter((length) => length <= WIDEST_TERM));
   const column = INDENT.length + widest + 2;
   return list.flatMap(([term, about]) => {
     const head = `${INDENT}${term}`;
