@@ -153,9 +153,21 @@ export class AgentAuthError extends Error {
   }
 }
 
-/** Whether a value is an {@link AgentAuthError}, also one of another copy of this package. */
-export function isAgentAuthError(value: unknown): value is AgentAuthError {
-  return typeof value === "object" && value !== null && (value as { [BRAND]?: unknown })[BRAND] === true;
+/**
+ * Whether a value is an {@link AgentAuthError}, also one of another copy of this package.
+ *
+ * @param code the code that it must have; without it, any
+ */
+export function isAgentAuthError<Code extends ErrorCode>(
+  value: unknown,
+  code: Code,
+): value is AgentAuthError & { readonly code: Code };
+export function isAgentAuthError(value: unknown): value is AgentAuthError;
+export function isAgentAuthError(value: unknown, code?: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const { [BRAND]: isOurs, code: found } = value as { [BRAND]?: unknown; code?: unknown };
+  // `errors.filter(isAgentAuthError)` passes an index.
+  return isOurs === true && (typeof code !== "string" || found === code);
 }
 
 /** The message of what was thrown, which can be anything. */

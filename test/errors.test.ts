@@ -74,6 +74,10 @@ describe("an AgentAuthError", () => {
     expect(foreign).not.toBeInstanceOf(AgentAuthError);
     expect(isAgentAuthError(foreign)).toBe(true);
     expect(copy.isAgentAuthError(full())).toBe(true);
+    const error = full();
+    expect(copy.isAgentAuthError(error, error.code)).toBe(true);
+    expect(copy.isAgentAuthError(error, "login_required")).toBe(false);
+    expect([error].filter(isAgentAuthError)).toEqual([error]);
   });
 
   it("is nothing else", () => {

@@ -30,6 +30,17 @@ const KEY = new Uint8Array(32);
 const RING = keyRing({ current: "a", keys: { a: KEY }, nameKey: KEY });
 const POLICY = { grants: { crm: { server: MCP } }, clients: { job: { listen: "unix:/tmp/x.sock" } } };
 
+describe("what is no object of options", () => {
+  it.each([undefined, null, "store", 7])("is named by a client: %j", (value) => {
+    expect(() => new AgentClient(value as never)).toThrow(new TypeError("AgentClient requires an object of options"));
+    expect(() => new ManagementClient(value as never)).toThrow(/^ManagementClient requires an object of options$/);
+  });
+
+  it("is no address of a service", () => {
+    expect(() => new ManagementClient({} as never)).toThrow(new TypeError("baseUrl is required"));
+  });
+});
+
 describe("an option that a public call does not have", () => {
   it.each<[string, () => unknown, RegExp]>([
     [

@@ -232,7 +232,7 @@ export function unusableItems(
 
 /** Whether an error says that all items of a list came but those without an id. */
 export function isUnusableItems(thrown: unknown): thrown is AgentAuthError {
-  return isAgentAuthError(thrown) && thrown.code === "unusable_items";
+  return isAgentAuthError(thrown, "unusable_items");
 }
 
 function tooManyPages({ url }: { url: string }, pages: number): AgentAuthError {

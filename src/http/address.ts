@@ -84,6 +84,7 @@ export function schemelessRule(value: string): string | undefined {
  * @throws `TypeError` that names the field, the value and the rule
  */
 export function parseBaseUrl(value: string, field: string): string {
+  if (typeof value !== "string") throw new TypeError(`${field} is required`);
   // First, because the errors below quote the value.
   if (value.includes("@")) throw new TypeError(`${field} must not contain a user name or password`);
   const error = (rule: string) => new TypeError(`${field} ${quote(value)} ${rule}`);

@@ -9,9 +9,11 @@ export type OptionNames<Options> = Readonly<Record<keyof Options, true>>;
  *
  * @param known an object with a value that is true, or counts as it, for the name of each option
  * @param of what has the options
- * @throws `TypeError` that names the nearest option
+ * @throws `TypeError` that names the nearest option, and for what is no object
  */
 export function checkOptionNames(given: object, known: object, of: string): void {
+  // A program in JavaScript may pass anything.
+  if (typeof given !== "object" || given === null) throw new TypeError(`${of} requires an object of options`);
   const isKnown = (name: string) => Object.hasOwn(known, name) && Boolean(Reflect.get(known, name));
   const unknown = Object.entries(given).find(([name, value]) => value !== undefined && !isKnown(name));
   if (unknown === undefined) return;

@@ -62,7 +62,7 @@ export function withRetry(send: Send, policy: RetryPolicy, mayRetry: (reply: Buf
       const isServed = throttle?.successes !== successes || (requestedWait(result, policy) ?? 0) > 0;
       successes = throttle?.successes;
       const isFree = isThrottled && maxRetries > 0 && isServed;
-      const cost = isFree ? 0 : isAgentAuthError(result) && result.code === "timeout" ? 10 : 5;
+      const cost = isFree ? 0 : isAgentAuthError(result, "timeout") ? 10 : 5;
       if ((last && !isFree) || budget < cost) return settle(result);
       budget -= cost;
       spent += cost;

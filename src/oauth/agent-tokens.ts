@@ -234,7 +234,7 @@ class OpenServers {
       return await get();
     } catch (error) {
       // With a status it is the issuer's own `login_required` (OpenID Connect Core section 3.1.2.6).
-      const isUnknown = isAgentAuthError(error) && error.code === "login_required" && error.status === undefined;
+      const isUnknown = isAgentAuthError(error, "login_required") && error.status === undefined;
       const isOpen = isLoginNotRequired(error) || (isUnknown && !(await requiresLogin().catch(requiredUnlessAbsent)));
       if (!isOpen) throw error;
       this.#servers.add(server);

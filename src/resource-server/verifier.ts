@@ -72,7 +72,7 @@ export function createTokenVerifier(
       throw new TokenRefusal("issuer", `iss ${quote(issuer)} is not an accepted issuer`);
     const keySet = await verifySignature(token, header, keys, signal, before).catch((error: unknown) => {
       // The key of an expired token does not matter: its client must not wait for the keys.
-      if (isAgentAuthError(error) && error.code === "unknown_key") {
+      if (isAgentAuthError(error, "unknown_key")) {
         checkClaims(token, claims, rulesOf(issuer));
         requireNewer(claims["iat"], keys.cache.readAt, settings, error.message);
       }

@@ -62,5 +62,5 @@ export async function tokenOf(agent: Agent, url: string, options: TokenOptions):
 }
 
 function isLoginRequired(error: unknown): error is AgentAuthError {
-  return isAgentAuthError(error) && error.code === "login_required" && error.status === undefined;
+  return isAgentAuthError(error, "login_required") && error.status === undefined;
 }

@@ -232,7 +232,7 @@ export function loginNotRequiredError(server: string): AgentAuthError {
 
 /** Whether an error is that of a server without a login. */
 export function isLoginNotRequired(error: unknown): boolean {
-  return isAgentAuthError(error) && error.code === "login_not_required";
+  return isAgentAuthError(error, "login_not_required");
 }
 
 /** The error for an address without an MCP server. */
@@ -244,7 +244,7 @@ export function nothingThereError(mcpUrl: string): AgentAuthError {
 
 /** Whether an error is that of an address without an MCP server. */
 export function isNothingThere(error: unknown): boolean {
-  return isAgentAuthError(error) && error.code === "not_found";
+  return isAgentAuthError(error, "not_found");
 }
 
 /** Takes a login for required where a server did not answer; throws where there is no server. */

@@ -111,7 +111,7 @@ function noIssuerError({ url, resource, response, isAbsent }: ExaminedServer): A
 }
 
 export function isWithoutMetadata(error: unknown): boolean {
-  return isAgentAuthError(error) && error.code === "no_server_metadata";
+  return isAgentAuthError(error, "no_server_metadata");
 }
 
 /** The issuer of a server of 2025-03-26 that publishes nothing: its origin, with endpoints at fixed paths. */

@@ -170,7 +170,7 @@ async function tryRefresh(
   try {
     return await context.refresh(grant, signal);
   } catch (error) {
-    if (isAgentAuthError(error) && error.code === "login_required" && context.mayLogin(grant)) return undefined;
+    if (isAgentAuthError(error, "login_required") && context.mayLogin(grant)) return undefined;
     throw error;
   }
 }

@@ -137,7 +137,7 @@ function serverOf(server: string, url: string): string {
 
 /** Whether a login is required that would find out no more than the request did. */
 function isLoginUnknown(error: unknown): boolean {
-  return isAgentAuthError(error) && error.code === "login_required" && error.status === undefined;
+  return isAgentAuthError(error, "login_required") && error.status === undefined;
 }
 
 /** A response to a request with a token, and why a redirect in it was not followed. */

@@ -158,7 +158,7 @@ function rethrowRedirect(error: unknown): never {
 
 /** A truncated response is neither a success nor a rejection. */
 function rethrowTruncated(error: unknown): never {
-  throw isAgentAuthError(error) && error.code === "bad_json" && error.retryable ? asUnavailable(error) : error;
+  throw isAgentAuthError(error, "bad_json") && error.retryable ? asUnavailable(error) : error;
 }
 
 interface FetcherOptions {

@@ -135,7 +135,7 @@ function readJsonMembers(reply: BufferedResponse): Record<string, unknown> | und
   } catch (error) {
     if (!reply.response.ok) return undefined;
     // A page in place of a token response comes from a proxy: the server itself did not answer.
-    throw isAgentAuthError(error) && error.code === "bad_content_type" ? asUnavailable(error) : error;
+    throw isAgentAuthError(error, "bad_content_type") ? asUnavailable(error) : error;
   }
 }
 

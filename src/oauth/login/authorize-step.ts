@@ -78,7 +78,7 @@ export async function judgeCallback(
 
 /** Whether an issuer rejected the scopes and some of them are optional. */
 export function isScopeRefusal(error: unknown, addedScope: readonly string[]): boolean {
-  return isAgentAuthError(error) && error.code === "invalid_scope" && addedScope.length > 0;
+  return isAgentAuthError(error, "invalid_scope") && addedScope.length > 0;
 }
 
 /** The scopes of a login without those that the caller did not request. */

@@ -95,7 +95,7 @@ export async function withClientRefusal<T>(
 
 /** Whether an issuer rejects a client or its authentication (RFC 6749 section 5.2). */
 export function isInvalidClient(error: unknown): error is AgentAuthError {
-  return isAgentAuthError(error) && error.code === "invalid_client";
+  return isAgentAuthError(error, "invalid_client");
 }
 
 /** Adds the login that requests fewer scopes to the error of a login whose scopes the issuer rejected. */

@@ -92,7 +92,7 @@ function checkProof({ grant, client }: MachineContext, { mutualTls }: IssuerCont
 
 /** A second failure in discovery adds nothing, unless the server now names another issuer. */
 function rethrowIfChanged(error: unknown): undefined {
-  if (isAgentAuthError(error) && error.code === "issuer_changed") throw error;
+  if (isAgentAuthError(error, "issuer_changed")) throw error;
 }
 
 /** {@link knownTarget}, unless the client was bound to another issuer in between. */

@@ -154,14 +154,14 @@ async function revoke(
       });
     try {
       await send({}).catch((error: unknown) => {
-        const isRefused = isAgentAuthError(error) && error.code === "invalid_request";
+        const isRefused = isAgentAuthError(error, "invalid_request");
         if (!isRefused || usedClient.authMethod !== "none") throw error;
         // The MCP SDK for Python requires the parameter of every client; empty, it says nothing (RFC 6749 section 2.3.1).
         return send({ client_secret: "" });
       });
     } catch (error) {
       // Many issuers revoke only refresh tokens, and with them the access tokens (RFC 7009 section 2.1).
-      const isUnsupported = isAgentAuthError(error) && error.code === "unsupported_token_type";
+      const isUnsupported = isAgentAuthError(error, "unsupported_token_type");
       const isCovered = name === "access_token" && refreshToken !== undefined && !failures.has("refresh_token");
       if (!(isUnsupported && isCovered)) failures.set(name, error);
       // An endpoint that does not answer is not asked twice.

@@ -157,7 +157,7 @@ export class HeldLease implements Lease {
   /** Ends the lease after work that failed. */
   async fail(error: unknown): Promise<void> {
     const { save, onUnsaved } = this.#options;
-    if (save && isAgentAuthError(error) && error.code === "grant_not_saved" && error.retryable) {
+    if (save && isAgentAuthError(error, "grant_not_saved") && error.retryable) {
       // This process has the only copy of the new tokens: another one would send the used refresh token.
       this.#isCommitted = true;
       const ended = this.#saveLater(save, error);
