@@ -10,6 +10,7 @@ import { discovery } from "./cases/discovery.js";
 import { dpop } from "./cases/dpop.js";
 import { exchange } from "./cases/exchange.js";
 import { flood } from "./cases/flood.js";
+import { handOver } from "./cases/hand-over.js";
 import { hostSettings } from "./cases/host-settings.js";
 import { issuerBinding } from "./cases/issuer-binding.js";
 import { json } from "./cases/json.js";
@@ -40,6 +41,7 @@ export const tables: Readonly<Record<string, readonly HostileCase[]>> = {
   callback: [...callback, ...shortLink, ...webLogin],
   flood,
   "login in two steps": twoStepLogin,
+  "login that is handed over": handOver,
   token,
   refresh,
   exchange: [...exchange, ...assertions],

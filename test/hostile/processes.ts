@@ -7,6 +7,8 @@ export const PROCESS_CASES: ReadonlySet<string> = new Set([
   "C29a",
   // Locks between processes, and processes that are killed.
   ...["C18", "F1", "F3", "F9a", "F9b", "F10a", "F10b"],
+  // A pipe whose reader is gone.
+  "W15b",
   // The limits that a shell sets for a process.
   ...["K1", "K6"],
   // Their browser is a process that records its arguments and its environment.
