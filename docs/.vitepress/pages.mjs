@@ -22,6 +22,7 @@ export const SECTIONS = [
     ["The MCP proxy", "mcp-proxy"],
     ["The official MCP SDKs", "mcp-sdk"],
     ["Agents in sandboxes", "broker"],
+    ["Hosted agents", "hosted-agents"],
     ["Company login", "company-login"],
     ["Register a client yourself", "register-a-client"],
   ]),

@@ -8,6 +8,7 @@
 //            With `env`, clients get these variables. With those, or `isBalanced`, requests of the package leave by its
 //            own `fetch`, which knows proxies and the cookies of a balancer; the MCP SDK's does not
 //            With `setup`, the login is one with { client, redirectPort, policy }, as the package names them
+//   check    in place of these, for what is no server: returns { passed, version, output }, and is not in docs/servers.md
 //   browse   what the user does in the browser, if that is more than to follow redirects; gets a Browser and the address
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";

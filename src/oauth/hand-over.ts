@@ -194,7 +194,7 @@ export async function handOver(
   return takeHandOver(agent, store);
 }
 
-/** Refuses a server whose tokens are bound to a key, before the user is asked. @throws also what discovery fails with */
+/** Refuses a server whose tokens are bound to a key, before the user logs in. @throws also what discovery fails with */
 export async function checkHandOver(
   agent: Pick<HandOverClient, "discover">,
   mcpUrl: string,

@@ -20,7 +20,7 @@ function targetOf({ handOver }: TokenFlags, { machine }: CommandContext): string
 }
 
 /**
- * Checks before the user is asked that the login can be printed.
+ * Checks before the login that it can be printed.
  *
  * @param reason why the login only begins without a flag that says so
  * @throws `AgentAuthError` `usage`, `store_failed` for a folder in which others can replace the file
@@ -89,7 +89,7 @@ export function handOverWords(options: TokenFlags, context: CommandContext): str
 }
 
 /**
- * Prints a login, or writes it into a new file. What nobody gets is revoked.
+ * Prints a login, or writes it into a new file. One that cannot be written is revoked.
  *
  * @throws `AgentAuthError` `store_failed`
  */
