@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
+import { markLost } from "../../../src/oauth/grant/refresh-outcome.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
@@ -514,6 +515,19 @@ describe("a refresh that the issuer refuses", () => {
     };
     expect(await scene.agent({ login: undefined }).token(scene.mcp.url)).toMatchObject({ value: "access-as-1" });
     expect(await stored(scene)).toMatchObject({ requestedScope: "theirs", retired: undefined });
+  });
+
+  it("marks the grant as over also where another process has changed what is beside the tokens", async () => {
+    const scene = await loggedIn();
+    const { store, key, issuer, clock } = scene;
+    issuer.routes[TOKEN] = async () => {
+      const grant = await store.read(key);
+      if (grant) await store.save(markLost(grant, "network", clock.epoch()), grant.generation);
+      return refusal;
+    };
+    const agent = scene.agent({ login: undefined });
+    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ code: "login_required" });
+    expect(await stored(scene)).toMatchObject({ retired: { reason: expect.stringContaining("invalid_grant") } });
   });
 
   it("names the profile in what it says to do", async () => {
