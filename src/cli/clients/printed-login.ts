@@ -52,6 +52,11 @@ export function printedPendingLogin({ id, login, expiresAt, startedAt }: Pending
   };
 }
 
+/** Whether a login gives a token without the user. */
+export function isUsable({ state, refreshable }: Pick<PrintedLogin, "state" | "refreshable">): boolean {
+  return state === "valid" || (state === "expired" && refreshable);
+}
+
 /** Warns of stored logins that cannot be read: they are still there, with their tokens. */
 export function warnOfUnusable(errors: readonly AgentAuthError[], { io, redactor }: CommandContext): void {
   for (const { message, hint } of errors.map((error) => cliHint(error))) {

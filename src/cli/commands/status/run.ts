@@ -9,7 +9,13 @@ import { profileOf } from "../../../profile/settings-file.js";
 import { storeChoiceOf } from "../../../profile/store-choice.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
-import { type PrintedLogin, printedLogin, printedPendingLogin, warnOfUnusable } from "../../clients/printed-login.js";
+import {
+  isUsable,
+  type PrintedLogin,
+  printedLogin,
+  printedPendingLogin,
+  warnOfUnusable,
+} from "../../clients/printed-login.js";
 import { finishCommand, type PendingLogin, pendingLogins } from "../../clients/started-logins.js";
 import { firstSteps } from "../../config/first-steps.js";
 import { ACCESS_TEXT, homeAccess } from "../../config/home-access.js";
@@ -167,10 +173,6 @@ function warnOfLostRefresh({ server, refresh_lost_at: at, state }: PrintedLogin,
       ? "the next use tries the refresh again"
       : "the token is used until it expires, then the refresh is tried again";
   io.warn(`${what}: ${next}, and an issuer that rotates refresh tokens may require a new login`);
-}
-
-function isUsable(login: PrintedLogin): boolean {
-  return login.state === "valid" || (login.state === "expired" && login.refreshable);
 }
 
 /**

@@ -19,6 +19,7 @@ import {
 import { changeServer, merged, SettingsSyntaxError, serversIn } from "../../../clients/mcp-hosts/json.js";
 import { changeHostFile, readHostFile } from "../../../clients/mcp-hosts/settings-file.js";
 import { parseMcpUrlArgument } from "../../../clients/mcp-url.js";
+import { isUsable } from "../../../clients/printed-login.js";
 import type { GlobalFlags } from "../../../flags/global.js";
 import type { OutputFlags } from "../../../flags/output.js";
 import { rowColumns } from "../../../output/columns.js";
@@ -58,7 +59,7 @@ export async function runMcpAdd(options: EntryFlags & ChangeFlags, context: Comm
   if (done === undefined) return;
   io.say(`${stored === undefined ? "added" : "updated"} ${quote(name, 80)} in ${where}${done}`);
   io.say(`restart ${options.host} if it does not show the server`);
-  sayNextSteps(made, options, context);
+  await sayNextSteps(made, options, context);
 }
 
 /** Changes the settings, or prints what would change. @returns what else was done, for users */
@@ -184,7 +185,7 @@ export async function runMcpConfig(options: EntryFlags, context: CommandContext)
   await context.io.stdout.write(snippetOf(made));
   const paths = HOST_SCOPES.flatMap((scope) => settingsPath(made.host, scope, machineOf(context)) ?? []);
   context.io.say(`merge this into ${other?.file ?? (paths.join(", or ") || `the settings of ${options.host}`)}`);
-  sayNextSteps(made, options, context);
+  await sayNextSteps(made, options, context);
 }
 
 function snippetOf({ host, name, entry }: HostEntry): string {
@@ -361,14 +362,28 @@ export function serverOf(entry: unknown): string | undefined {
 }
 
 /** Reports what else a user must do for an entry to work. */
-export function sayNextSteps({ url }: Pick<HostEntry, "url">, options: EntryFlags, context: CommandContext): void {
+export async function sayNextSteps(
+  { url }: Pick<HostEntry, "url">,
+  options: EntryFlags,
+  context: CommandContext,
+): Promise<void> {
   const { io, program } = context;
   // Caches of npx, `pnpm dlx`, `yarn dlx` and bunx are emptied at some time.
   const isCached = program !== undefined && /[\\/](?:_npx|dlx|dlx-\d+|bunx-[^\\/]+)[\\/]/.test(program[1]);
   if (isCached && options.command === undefined && options.scope !== "project")
     io.say("the host starts agentauth from a cache that may be emptied: install it, and add this again");
+  if (await isLoggedIn(url, context)) return;
   const words = [url, ...loginFlags(options, context)].map((word) => shellWord(word));
-  io.say(`log in once, if not done yet: agentauth login ${words.join(" ")}`);
+  io.say(`log in once: agentauth login ${words.join(" ")}`);
+}
+
+/** Whether the store has a login that the entry can use. A store that cannot be read is no failure here. */
+async function isLoggedIn(url: string, context: CommandContext): Promise<boolean> {
+  const logins = await context
+    .agent()
+    .then((agent) => agent.status(url))
+    .catch(() => []);
+  return logins.some(isUsable);
 }
 
 /** The words that start this program. The settings of a project are shared: paths of this machine would be wrong for others. */

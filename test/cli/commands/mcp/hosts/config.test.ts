@@ -97,7 +97,7 @@ describe("agentauth mcp config", () => {
     expect(out.endsWith("\n")).toBe(true);
     const [where, login] = err.split("\n");
     expect(where).toMatch(/^merge this into (?:[~/]\S|the settings of claude-desktop$)/);
-    expect(login).toBe(`log in once, if not done yet: agentauth login ${URL_OF_SERVER} --profile default`);
+    expect(login).toBe(`log in once: agentauth login ${URL_OF_SERVER} --profile default`);
   });
 
   it("names the login that is meant, and where logins are kept", async () => {

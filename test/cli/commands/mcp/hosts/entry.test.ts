@@ -19,21 +19,32 @@ function entryOn(platform: string, program: CommandContext["program"], flags: Pa
 }
 
 describe("what a user does next", () => {
-  const said = (flags: Partial<EntryFlags>, program: CommandContext["program"], profile = "default") => {
+  const said = async (
+    flags: Partial<EntryFlags>,
+    program: CommandContext["program"],
+    profile = "default",
+    logins?: object[],
+  ) => {
     const lines: string[] = [];
     const context = {
       io: { env: {}, say: (line: string) => void lines.push(line) },
       settings: () => ({ profile: { value: profile, source: "x" } }),
       program,
+      agent: async () => ({
+        status: async () => {
+          if (logins !== undefined) return logins;
+          throw new Error("the store cannot be read");
+        },
+      }),
     } as unknown as CommandContext;
-    sayNextSteps(
+    await sayNextSteps(
       { url: `${URL_OF_SERVER}?a=$b` },
       { host: "cursor", url: URL_OF_SERVER, ...flags } as EntryFlags,
       context,
     );
     return lines;
   };
-  const LOGIN = `log in once, if not done yet: agentauth login '${URL_OF_SERVER}?a=$b'`;
+  const LOGIN = `log in once: agentauth login '${URL_OF_SERVER}?a=$b'`;
   const FROM_CACHE = "the host starts agentauth from a cache that may be emptied: install it, and add this again";
 
   it.each<[Partial<EntryFlags>, CommandContext["program"], string[]]>([
@@ -47,12 +58,18 @@ describe("what a user does next", () => {
     ].map((program): [Partial<EntryFlags>, CommandContext["program"], string[]] => [{}, program, [FROM_CACHE]]),
     [{ command: "x" }, NPX, []],
     [{ scope: "project" }, NPX, []],
-  ])("with %j and %j is to log in, after %j", (flags, program, lines) => {
-    expect(said(flags, program)).toEqual([...lines, `${LOGIN} --profile default`]);
+  ])("with %j and %j is to log in, after %j", async (flags, program, lines) => {
+    expect(await said(flags, program)).toEqual([...lines, `${LOGIN} --profile default`]);
   });
 
-  it("is to log in with the profile and the account of the entry", () => {
-    expect(said({ accountHint: "ann b" }, undefined, "work")).toEqual([
+  it("is nothing after a login", async () => {
+    const of = (state: string, refreshable: boolean) => said({}, undefined, "default", [{ state, refreshable }]);
+    expect(await Promise.all([of("valid", false), of("expired", true)])).toEqual([[], []]);
+    expect(await of("expired", false)).toEqual([`${LOGIN} --profile default`]);
+  });
+
+  it("is to log in with the profile and the account of the entry", async () => {
+    expect(await said({ accountHint: "ann b" }, undefined, "work")).toEqual([
       `${LOGIN} --profile work --account-hint 'ann b'`,
     ]);
   });

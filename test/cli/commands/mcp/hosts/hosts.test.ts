@@ -27,7 +27,7 @@ describe.each(EVERY)("agentauth mcp add %s --scope %s", (host, scope) => {
     expect(added).toMatchObject({ code: 0, stdout: "" });
     expect(added.stderr).toBe(
       `added "${NAME}" in ${path}\nrestart ${host} if it does not show the server\n` +
-        `log in once, if not done yet: agentauth login ${URL_OF_SERVER} --profile default\n`,
+        `log in once: agentauth login ${URL_OF_SERVER} --profile default\n`,
     );
     expect(parse(read(path))).toEqual(parse((await me.run("config", host, URL_OF_SERVER)).stdout));
     expect(statSync(path).mode & 0o777).toBe(scope === "user" ? 0o600 : 0o644);
