@@ -32,6 +32,7 @@ export default defineConfig({
     // Most of the time of a short test file is the transform of its imports.
     experimental: { fsModuleCache: true, fsModuleCachePath: ".vitest-cache" },
     setupFiles: ["test/helpers/each-file.ts"],
+    snapshotEnvironment: "test/helpers/golden.ts",
     globalSetup: ["test/helpers/folder-of-run.ts"],
     reporters: ["default", "json", leftOut, watchdog()],
     outputFile: { json: "coverage/test-report.json" },

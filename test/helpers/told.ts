@@ -48,12 +48,17 @@ export function stable(text: string): string {
 
 const FOLDER = new RegExp(`${tmpdir()}/[\\w-]+(?:/f-\\w+)?`, "g");
 
-/** The same, with the ports and folders of this run. */
+/**
+ * The same, with the ports and folders of this run: the code with the class, the status and whether a retry may help, the
+ * message, and what else the error says.
+ */
 export function toldWithPorts(error: unknown): string {
   if (!isAgentAuthError(error)) return String(error);
-  const { code, class: kind, message, ...rest } = error.toJSON();
-  const more = Object.entries(rest).map(([name, value]) => `${name}: ${shown(value)}`);
-  return [`${code} (${kind}): ${message}`, ...more].join("\n");
+  const { code, class: kind, message, retryable, status, url, ...rest } = error.toJSON();
+  const kinds = [kind, ...(status === undefined ? [] : [status]), ...(retryable ? ["retryable"] : [])];
+  const named = url === undefined || message.includes(url) ? {} : { url };
+  const more = Object.entries({ ...rest, ...named }).map(([name, value]) => `${name}: ${shown(value)}`);
+  return [`${code} (${kinds.join(", ")}): ${message}`, ...more].join("\n");
 }
 
 const shown = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));

@@ -164,7 +164,7 @@ async function runLibrary(one: HostileCase): Promise<Ending> {
 /** The error, and what the command line makes of its remedy. */
 function adviceTo(error: AgentAuthError): string {
   const { hint } = cliHint(error);
-  return hint === undefined ? toldWithPorts(error) : `${toldWithPorts(error)}\nadvice: ${hint}`;
+  return hint === undefined || hint === error.hint ? toldWithPorts(error) : `${toldWithPorts(error)}\nadvice: ${hint}`;
 }
 
 async function callLibrary({ command, options, timeout, retries }: HostileCase, kit: Kit): Promise<unknown> {

@@ -43,7 +43,7 @@ export function hostile(name: string, cases: readonly HostileCase[]): void {
         task.meta.hostile = { id, input, result };
         const { problems, text } = await runInLibrary(one);
         expect(problems, problems.join("\n")).toEqual([]);
-        if (holdsTexts(text)) expect(text).toMatchSnapshot();
+        if (holdsTexts(text)) expect(text.trimEnd()).toMatchSnapshot();
       });
     }
   });
@@ -73,7 +73,7 @@ function testCommand(one: HostileCase, startsProcesses: boolean): void {
     const { problems, text, exit = null, seconds, megabytes } = await runCase(one, startsProcesses);
     task.meta.hostile = { id, input, result, exit, seconds, megabytes };
     expect(problems, problems.join("\n")).toEqual([]);
-    if (!startsProcesses && holdsTexts(text)) expect(text).toMatchSnapshot();
+    if (!startsProcesses && holdsTexts(text)) expect(text.trimEnd()).toMatchSnapshot();
   });
 }
 
