@@ -87,6 +87,8 @@ export const CLIENT_ERROR_CODES = [
   "lease_lost",
   /** The user has to log in, and the program did not ask. */
   "login_required",
+  /** The MCP server needs its user to open an address first. */
+  "user_action_required",
   /** The MCP server answers without a token, so that there is none to get. */
   "login_not_required",
   /** Several accounts are logged in at the server, and none is named. */

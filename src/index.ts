@@ -155,6 +155,7 @@ export type {
   ConfigureOption,
   ConfigureRemedy,
   LoginRemedy,
+  OpenRemedy,
   PolicyOption,
   Remedy,
   UnseenByLogin,

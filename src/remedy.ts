@@ -98,6 +98,16 @@ export interface AllowRemedy {
   login?: UnseenByLogin | undefined;
 }
 
+/** Open an address that an MCP server needs its user to visit, then call again. */
+export interface OpenRemedy {
+  /** The kind of remedy. */
+  action: "open";
+  /** The address: https, or http on this machine. It is as secret as the server made it. */
+  url: string;
+  /** The MCP server. */
+  server: string;
+}
+
 /** What to do about an error, as data: an application can show a button for it, a command line a command. */
 export type Remedy =
   | LoginRemedy
@@ -112,6 +122,8 @@ export type Remedy =
    * the SQL of the store's tables.
    */
   | { action: "inspect"; subject: "clock" | "discovery" | "grants" | "logins" | "tables" }
+  /** Open an address that the MCP server needs its user to visit, then call again. */
+  | OpenRemedy
   /** Call again later. */
   | { action: "retry" }
   /** Read the listing from this offset. */

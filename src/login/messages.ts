@@ -27,6 +27,17 @@ export function loginText(resource: string, url: string): string {
   ].join("\n");
 }
 
+/** What an MCP server wants its user to open, and in which words. */
+export function addressText({ server, url, message }: { server: string; url: string; message: string }): string {
+  return [
+    `${escapeText(server)} needs you to open this address (at ${new URL(url).host}):`,
+    "",
+    `  ${escapeText(url)}`,
+    "",
+    ...(message === "" ? [] : [`It says: ${quote(message, 500)}`]),
+  ].join("\n");
+}
+
 /** The issuer's part in a login. */
 export interface CodeRecipient {
   /** Where the authorization code is sent. */

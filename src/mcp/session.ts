@@ -1,5 +1,6 @@
 import { AgentAuthError } from "../errors.js";
 import { isJsonObject } from "../http/strict-json.js";
+import { CAPABILITIES } from "./elicitation.js";
 import { errorBody, httpFailureOf, isSessionLost, RpcFailure } from "./errors.js";
 import { HttpSession, type HttpSessionOptions, type RequestLimits } from "./http-session.js";
 import { INITIALIZE, INITIALIZED } from "./json-rpc.js";
@@ -38,6 +39,8 @@ export interface McpOptions {
   version: string;
   /** The extension of MCP that requests use, such as that of a machine grant. Default: none. */
   extension?: string | undefined;
+  /** The user, where one is present who can open an address that the server needs. */
+  user?: HttpSessionOptions["user"];
   /**
    * Milliseconds until each request must have its response; a progress notification restarts them. Default:
    * 60,000.
@@ -186,7 +189,7 @@ async function connect(mcpUrl: string, options: McpOptions, offered?: string): P
   if (offered === undefined && (await discover(session, limits))) return { session, offered };
   const protocolVersion = offered ?? REVISIONS[0] ?? "";
   const clientInfo = { name, version };
-  const result = await session.request(INITIALIZE, { protocolVersion, capabilities: {}, clientInfo }, limits);
+  const result = await session.request(INITIALIZE, { protocolVersion, capabilities: CAPABILITIES, clientInfo }, limits);
   const { protocolVersion: agreed, capabilities } = result;
   const allowed = REVISIONS.slice(REVISIONS.indexOf(protocolVersion));
   if (typeof agreed !== "string" || !allowed.includes(agreed)) {

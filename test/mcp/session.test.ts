@@ -189,7 +189,7 @@ it("describes itself in each request to a server without sessions", async () => 
   expect(meta).toEqual({
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
-    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientCapabilities": { elicitation: { url: {} } },
     progressToken: 0,
   });
 });
@@ -407,7 +407,7 @@ it("says in the handshake who it is, and in which revision it speaks from then o
   ]);
   expect(requests[1]?.params).toEqual({
     protocolVersion: REVISIONS[0],
-    capabilities: {},
+    capabilities: { elicitation: { url: {} } },
     clientInfo: { name: "test", version: "1" },
   });
   const revisions = requests.map(({ headers }) => headers.get("mcp-protocol-version"));

@@ -25,7 +25,7 @@ export interface ErrorStyle {
   /** The exit code, if a signal decides it instead of the error. */
   exitCode?: number | undefined;
   /** Masks the secrets of this run. */
-  redactor: Pick<Redactor, "redact">;
+  redactor: Pick<Redactor, "redact" | "redactKnown">;
   /** Adds the stack and the causes of the error, in text only. */
   debug?: boolean;
 }
@@ -44,8 +44,9 @@ export function reportError(
 export function formatError(thrown: unknown, style: ErrorStyle): string {
   const { json, colors, redactor } = style;
   if (json) return `${escapeJson(JSON.stringify(errorReport(thrown, style)))}\n`;
-  const { message, hint, request_id: requestId } = errorReport(thrown, style).error;
+  const { code, message, hint, url, request_id: requestId } = errorReport(thrown, style).error;
   const lines = [`${colors.red("error:")} ${message}${requestId === undefined ? "" : ` (request ${requestId})`}`];
+  if (code === "user_action_required") lines.push("", `  ${url}`, "");
   if (hint !== undefined) lines.push(`${colors.cyan("hint:")} ${hintParts(hint).join("\n      ")}`);
   if (style.debug) lines.push(...stackLines(thrown, redactor).map((line) => colors.dim(line)));
   return `${lines.join("\n")}\n`;
@@ -66,6 +67,9 @@ function hintParts(hint: string): string[] {
 function errorReport(thrown: unknown, { redactor, exitCode }: ErrorStyle): ErrorReport {
   const error = toAgentAuthError(thrown);
   const shown = (value: unknown) => escapeText(redactor.redact(String(value)));
+  const { remedy, url } = error;
+  // In the address that the user has to open, the shape of a secret is no reason to mask a part.
+  const target = remedy?.action === "open" ? escapeText(redactor.redactKnown(remedy.url)) : url && shown(url);
   return {
     error: {
       code: shown(error.code) as ErrorCode,
@@ -76,7 +80,7 @@ function errorReport(thrown: unknown, { redactor, exitCode }: ErrorStyle): Error
       exit_code: exitCode ?? exitCodeOf(error.class),
       ...(error.status !== undefined && { status: error.status }),
       ...(error.requestId !== undefined && { request_id: shown(error.requestId) }),
-      ...(error.url !== undefined && { url: shown(error.url) }),
+      ...(target !== undefined && { url: target }),
       ...(error.resume !== undefined && { resume: error.resume }),
       ...(error.unusable !== undefined && { unusable: error.unusable }),
     },

@@ -58,6 +58,8 @@ const LATER = "call again later, or allow more attempts with --retries <n>";
  * commands of remedies.
  */
 export function cliHint(error: AgentAuthError, context: HintContext = {}): AgentAuthError {
+  // Its report shows the address.
+  if (error.remedy?.action === "open") return error;
   const known = error.remedy === undefined ? (error.hint ?? missingHint(error)) : hintOf(error.remedy, error, context);
   const hint = known?.replace(/<\w+>/g, (placeholder) => {
     const [operand = "", form] = ownValue(PLACEHOLDERS, placeholder) ?? [];

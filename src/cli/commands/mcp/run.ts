@@ -1,18 +1,22 @@
 import { AgentAuthError, abortedError, isAgentAuthError, messageOf, usageError } from "../../../errors.js";
-import { followSignal } from "../../../http/deadline.js";
+import { followSignal, untilAborted } from "../../../http/deadline.js";
 import { HttpRequest } from "../../../http/http-request.js";
 import { networkError } from "../../../http/network-error.js";
 import { isJsonObject } from "../../../http/strict-json.js";
 import { VERSION } from "../../../http/version.js";
+import { openBrowser } from "../../../login/browser.js";
+import { addressText, BROWSER_FAILED } from "../../../login/messages.js";
 import { connectionError, isTimeout, serverMessage } from "../../../mcp/errors.js";
 import { parseExactJson } from "../../../mcp/exact-json.js";
 import { type McpOptions, type McpSession, openMcp } from "../../../mcp/session.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { saysTokenRejected } from "../../../oauth/grant/rejected-token.js";
+import { DEFAULT_LOGIN_TIMEOUT_MS } from "../../../oauth/login/login-method.js";
 import { extensionOf } from "../../../oauth/machine/grant-strategies.js";
 import { escapeText, quote, type Secret, shellWord } from "../../../redact.js";
 import { lateError, limitOf, responseError } from "../../clients/http-error.js";
 import { loginFirst } from "../../clients/login-first.js";
+import { confirm, mayConfirm } from "../../clients/login-method.js";
 import { textOf } from "../../clients/mcp-content.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { AgentFlags } from "../../flags/agent.js";
@@ -20,7 +24,7 @@ import type { OutputFlags } from "../../flags/output.js";
 import { rowColumns } from "../../output/columns.js";
 import { isRecord } from "../../output/value.js";
 import { formatOf, printObject, printRows } from "../../output/writer.js";
-import type { CommandContext } from "../../runtime/context.js";
+import { type CommandContext, mayAsk } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
 const TOOLS = rowColumns([
@@ -145,7 +149,8 @@ async function withSession<T>(
       if (signal.aborted) throw abortedError(signal);
       throw cliError(error, { url, limit, failed: limited.failed(), grant });
     });
-  const client = { name: "agentauth", version: VERSION, extension: extensionOf(grant) };
+  const user = presentUser(options, context, url);
+  const client = { name: "agentauth", version: VERSION, extension: extensionOf(grant), user };
   const session = await withCliError(
     openMcp(url, { ...client, fetch: limited.fetch, token: limited.token, timeoutMs: limit * 1000, signal }),
   );
@@ -157,6 +162,38 @@ async function withSession<T>(
   } finally {
     await session.close().catch(() => undefined);
   }
+}
+
+/** The user who can open what a server needs: at a terminal, or with a browser that the flags name. */
+function presentUser(options: McpFlags, { io, signal }: CommandContext, server: string): McpOptions["user"] {
+  const { browser } = options;
+  const isNamed = mayAsk(options, io) && browser !== undefined && browser !== "none";
+  const isPresent = mayConfirm(options, io);
+  if (!isNamed && !isPresent) return undefined;
+  const say = (text: string) => io.with({ quiet: false }).say(text);
+  return {
+    async open({ url, message }) {
+      say(addressText({ server, url, message }));
+      if (browser === "none") return true;
+      if (!isNamed && !(await confirm(io, "Open it in your browser?", signal))) return false;
+      if ((await openBrowser(url, { command: browser, env: io.env, signal })) === "failed") say(BROWSER_FAILED);
+      return true;
+    },
+    async wait(done) {
+      const limit = followSignal(signal, DEFAULT_LOGIN_TIMEOUT_MS);
+      const said = isPresent ? confirm(io, "Are you done there?", limit.signal) : done;
+      try {
+        // Where the server cannot say it, the user does.
+        return await untilAborted(Promise.race([said, done.then((isDone) => isDone || said)]), limit.signal);
+      } catch (error) {
+        if (signal.aborted) throw error;
+        return false;
+      } finally {
+        limit.abort(undefined);
+        limit.release();
+      }
+    },
+  };
 }
 
 /** A fetch with the token and the time limit that remembers the last error response. */

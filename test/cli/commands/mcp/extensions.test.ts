@@ -40,7 +40,8 @@ it("mcp tools declares the extension of its grant, and none for a login", async 
     const { code, stderr } = await runCli(["mcp", "tools", server.url, "--no-login", ...flags], { env });
     expect([code, stderr]).toEqual([0, ""]);
   }
-  expect(declared()).toEqual([{}, { extensions: { [CLIENT_CREDENTIALS]: {} } }]);
+  const elicitation = { url: {} };
+  expect(declared()).toEqual([{ elicitation }, { elicitation, extensions: { [CLIENT_CREDENTIALS]: {} } }]);
   const [first] = server.requests.filter(({ body }) => body.includes('"initialize"'));
   expect(JSON.parse(first?.body ?? "").params.clientInfo).toEqual({ name: "agentauth", version: VERSION });
   await server.close();
