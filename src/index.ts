@@ -1,8 +1,8 @@
 /**
- * `agentauth`: the management client of the agent authentication service, the client for tokens of MCP servers, errors
+ * The management client of the agent authentication service, the client for tokens of MCP servers, errors
  * and types. Stores and other parts that a client is made of are in `agentauth/store`.
  *
- * @module
+ * @module agentauth
  */
 export type { PlaceToken, TokenSource } from "./api/auth.js";
 export type { CallOptions, Check } from "./api/call-options.js";

@@ -1,8 +1,8 @@
 /**
- * `agentauth/node`: the clients with the settings and logins of the CLI, and what an agent client needs on a computer: a
+ * The clients with the settings and logins of the CLI, and what an agent client needs on a computer: a
  * store in files, logins at a terminal, and a network with name lookup and proxies.
  *
- * @module
+ * @module agentauth/node
  */
 
 export { type OpenBrowser, openBrowser } from "./login/browser.js";

@@ -209,9 +209,14 @@ describe("the length of what people read", () => {
     expect(prose + (words(text) - prose) / 2).toBeLessThanOrEqual(900);
   });
 
-  it("is at most 32,000 words of all pages together", () => {
-    const lengths = pages.map((name) => words(read(`docs/${name}`)));
-    expect(lengths.reduce((sum, length) => sum + length)).toBeLessThanOrEqual(32_000);
+  it("is at most 55,000 words of all documents together, code included, without what programs write", () => {
+    const written = GUIDES.filter((name) => !/^(cli.*|security-table|reliability-measurements)\.md$/.test(name));
+    const documents = [
+      ...readdirSync(root).filter((name) => name.endsWith(".md")),
+      ...written.map((name) => `docs/${name}`),
+    ];
+    const lengths = documents.map((path) => read(path).split(/\s+/).filter(Boolean).length);
+    expect(lengths.reduce((sum, length) => sum + length)).toBeLessThanOrEqual(55_000);
   });
 
   it("is counted without code, front matter and the lines of tables", () => {

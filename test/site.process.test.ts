@@ -43,6 +43,22 @@ describe.skipIf(!isBuilt)("the documentation site", () => {
   });
 });
 
+describe.skipIf(!isBuilt)("the API reference", () => {
+  it("names the modules as they are imported, each with a sentence, and leads back", () => {
+    const { exports } = JSON.parse(readFileSync("package.json", "utf8")) as { exports: Record<string, unknown> };
+    const entries = Object.entries(exports).flatMap(([name, target]) =>
+      typeof target === "string" ? [] : [name.replace(".", "agentauth")],
+    );
+    const index = html("api/index.html");
+    expect(values(index, "href")).toContain("/");
+    for (const entry of entries) {
+      expect(index).toContain(`>${entry}</a>`);
+      const module = html(`api/modules/${entry.replace("/", "_")}.html`);
+      expect(module).toMatch(/<h1>[^<]*<\/h1>[\s\S]*?<div class="tsd-comment[^"]*"><p>[A-Z]/);
+    }
+  });
+});
+
 describe.skipIf(!isBuilt || CHROMIUM === undefined)("in a browser", () => {
   const server = createServer((request, response) => {
     const path = decodeURI(new URL(request.url ?? "/", "http://site").pathname);
@@ -82,7 +98,7 @@ describe.skipIf(!isBuilt || CHROMIUM === undefined)("in a browser", () => {
   }
   const nothing = { complaints: [], width: 390, foreign: [] };
 
-  it.each([...pages, "api/index.html", "api/classes/index.AgentClient.html"])(
+  it.each([...pages, "api/index.html", "api/classes/agentauth.AgentClient.html"])(
     "%s opens without an error, fits 390 pixels, and needs nothing from elsewhere",
     async (path) => {
       expect(await problemsOf(path)).toEqual(nothing);
@@ -116,6 +132,46 @@ describe.skipIf(!isBuilt || CHROMIUM === undefined)("in a browser", () => {
     }
     await page.close();
   });
+
+  /** The code blocks and tables of a page that show a part of their width, each with its longest line. */
+  const CUT_BLOCKS = `[...document.querySelectorAll(".vp-doc pre, .vp-doc table")]
+    .filter((block) => block.scrollWidth > block.clientWidth + 1)
+    .map((block) => block.innerText.split("\\n").sort((a, b) => b.length - a.length)[0])`;
+
+  it.each(pages)("%s has no code and no table that scrolls sideways at 1280 and 1440 pixels", async (path) => {
+    const page = await chromium.context.newPage();
+    for (const width of [1280, 1440]) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.goto(`${origin}/${path}`, { waitUntil: "load" });
+      expect({ width, cut: await page.evaluate(CUT_BLOCKS) }).toEqual({ width, cut: [] });
+    }
+    await page.close();
+  });
+
+  it.each([
+    [1280, "light", "login-light"],
+    [1280, "dark", "login-dark"],
+    [390, "light", "narrow-light"],
+    [390, "dark", "narrow-dark"],
+  ] as const)(
+    "the first screen of %d pixels, %s, has the installation and the picture",
+    async (width, colorScheme, name) => {
+      const page = await chromium.context.newPage();
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 800 });
+      await page.goto(origin, { waitUntil: "networkidle" });
+      const picture = page.locator(".VPHome picture img");
+      const shown = await picture.evaluate((img: { naturalWidth: number; currentSrc: string }) => {
+        return img.naturalWidth > 0 ? img.currentSrc : "";
+      });
+      expect(shown).toContain(name);
+      for (const part of [page.getByText("npm install --global ."), picture]) {
+        const box = await part.boundingBox();
+        expect((box?.y ?? 800) + (box?.height ?? 800)).toBeLessThan(800);
+      }
+      await page.close();
+    },
+  );
 
   const drawn = pages.filter((page) =>
     readFileSync(`docs/${page.replace(/html$/, "md")}`, "utf8").includes("```mermaid"),

@@ -48,14 +48,12 @@ export function withClaims(page, results) {
   const rows = claims.map((claim) => [
     claim.what,
     claim.against,
-    valueText(claim),
+    claim.isMet ? valueText(claim) : `**${valueText(claim)}**`,
     goalText(claim),
-    claim.isMet ? "yes" : "**no**",
-    claim.start ? "yes" : "no",
   ]);
-  const header = ["what", "compared with", "measured", "goal", "met", "with the start of the process"];
+  const header = ["what", "compared with", "measured", "goal"];
   const machines = [...new Set(all.map(({ about }) => about))].map((about) => `- ${about}`);
-  const met = `${claims.filter(({ isMet }) => isMet).length} of ${claims.length} goals are met.`;
+  const met = `${claims.filter(({ isMet }) => isMet).length} of ${claims.length} goals are met; a measured value that misses its goal is bold.`;
   const text = [`Measured on:`, machines.join("\n"), met, markdownTable(header, rows)].join("\n\n");
   return between(page, "results", text);
 }

@@ -1,7 +1,7 @@
 /**
- * `agentauth/broker`: programs in a sandbox use logins, and never see a token.
+ * Programs in a sandbox use logins, and never see a token.
  *
- * @module
+ * @module agentauth/broker
  */
 export {
   type Broker,

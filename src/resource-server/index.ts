@@ -1,8 +1,8 @@
 /**
- * `agentauth/resource-server`: verifies tokens, bearer tokens and those that are bound to a key, answers requests without a
+ * Verifies tokens, bearer tokens and those that are bound to a key, answers requests without a
  * valid one, and serves the metadata document of a protected server. Web-standard interfaces only.
  *
- * @module
+ * @module agentauth/resource-server
  */
 
 export type { Scopes, VerifyOptions } from "./authenticator.js";

@@ -1,3 +1,8 @@
+/**
+ * The whole service on loopback, with faults on request: what tests of clients run against.
+ *
+ * @module agentauth/sandbox
+ */
 export type { Account, SandboxData } from "./data/data.js";
 export type { DeviceDraft } from "./data/pool-devices.js";
 export type {

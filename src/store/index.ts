@@ -1,8 +1,8 @@
 /**
- * `agentauth/store`: what clients are made of. Stores in memory and over a driver, the sealing of logins, and the text form of
+ * What clients are made of. Stores in memory and over a driver, the sealing of logins, and the text form of
  * logins and clients. Web-standard interfaces only.
  *
- * @module
+ * @module agentauth/store
  */
 export { decodeClient, decodeGrant, encodeClient, encodeGrant } from "../oauth/model/codec.js";
 export type * from "./driver/driver.js";

@@ -1,6 +1,6 @@
 /**
- * `agentauth/otel`: spans and metrics of what agent clients and brokers do, for OpenTelemetry.
+ * Spans and metrics of what agent clients and brokers do, for OpenTelemetry.
  *
- * @module
+ * @module agentauth/otel
  */
 export { type InstrumentOptions, instrument } from "./otel.js";

@@ -24,7 +24,7 @@ interface Dashboard {
 const { panels } = JSON.parse(readFileSync("examples/grafana/agentauth.json", "utf8")) as Dashboard;
 const queries = panels.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, expr] as const));
 /** The query of docs/events.md. */
-const documented = /```promql\n(.+)\n```/.exec(readFileSync("docs/events.md", "utf8"))?.[1] ?? "";
+const documented = /```promql\n(.+?)\n```/s.exec(readFileSync("docs/events.md", "utf8"))?.[1] ?? "";
 
 /** A Prometheus that scrapes a port each half second. */
 async function startPrometheus(scraped: number): Promise<string> {

@@ -132,7 +132,8 @@ describe("the fields of an event", () => {
       expect(section.split("\n")[2]?.slice(1)).toBe(`${event.about.slice(1)}.`);
       for (const [name, field] of Object.entries<EventField>(event.fields)) {
         const row = section.split("\n").find((line) => line.startsWith(`| \`${name}\` |`)) ?? "";
-        const first = /as of `(\w+)`/.exec(row)?.[1];
+        const shared = section.split("\n").find((line) => line.startsWith("As of ") && line.includes(`\`${name}\``));
+        const first = row === "" ? /^As of `(\w+)`/.exec(shared ?? "")?.[1] : undefined;
         if (first !== undefined) {
           expect(field).toEqual((EVENTS[first as EventName].fields as Record<string, EventField>)[name]);
           continue;

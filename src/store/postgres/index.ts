@@ -1,4 +1,8 @@
-/** A store of logins in PostgreSQL, for a fleet. It has no dependency: the application passes its client. */
+/**
+ * A store of logins in PostgreSQL, for a fleet. It has no dependency: the application passes its client.
+ *
+ * @module agentauth/postgres
+ */
 
 export type {
   Parameter,

@@ -1,7 +1,7 @@
 /**
  * The store in Redis or Valkey: a driver for `grantStore` over the application's own client.
  *
- * @module redis
+ * @module agentauth/redis
  */
 export type * from "../driver/driver.js";
 export type { IoRedisClient, NodeRedisClient, RedisConnection, RedisSend } from "./connection.js";
