@@ -16,6 +16,7 @@ import { FORMATS } from "../src/profile/settings.js";
 import { Redactor } from "../src/redact.js";
 import { FAULT_KINDS } from "../src/sandbox/faults/faults.js";
 import { createMemoryIo } from "./helpers/memory-io.js";
+import { allCases } from "./hostile/all.js";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const GUIDES = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"));
@@ -142,6 +143,43 @@ describe("what the comparison says of agentauth", () => {
     const all = required.length + optional.length + binaries;
     const [, cell] = /^\| packages installed \| ([^|]+) \|/m.exec(read("docs/comparison.md")) ?? [];
     expect(cell).toBe(`${required.length}, or ${all} with the optional ones`);
+  });
+
+  const column = new Map(
+    [...read("docs/comparison.md").matchAll(/^\| ([^|]+?) \| ([^|]+?) \|/gm)].map(([, row = "", cell = ""]) => [
+      row,
+      cell,
+    ]),
+  );
+  const runs = (...lines: string[]) => lines.every((line) => problemWith(line) === undefined);
+  const quotes = (page: string, text: string | undefined) => text !== undefined && read(page).includes(text);
+  /** What must hold for a cell to be true. The rows that need runs are quoted by the pages of those runs. */
+  const EVIDENCE: Readonly<Record<string, (cell: string) => boolean>> = {
+    "official client authorization scenarios, of 33": (cell) => quotes("docs/conformance.md", `${cell} of 33`),
+    "the same at revision 2026-07-28, of 25": (cell) => quotes("docs/conformance.md", `${cell} of 25`),
+    "hostile inputs handled unsafely": (cell) => allCases.length > Number(/^0 of more than (\d+)$/.exec(cell)?.[1]),
+    "sessions lost, 5 processes refreshing at once, 10 rounds": (cell) =>
+      new RegExp(`^\\| 5 processes refresh one login, lost sessions +\\|.+\\| +${cell} \\|`, "m").test(
+        read("docs/performance.md"),
+      ),
+    "a 503 during a refresh": () => read("test/oauth/grant/refresh.test.ts").includes("503"),
+    "one login for several processes": (cell) => cell === "yes" && existsSync(join(root, "src/store/leases")),
+    "a token for other programs (`curl`, scripts)": (cell) => cell === "yes" && runs("token"),
+    "login without a browser on the machine": (cell) =>
+      cell === "paste, device code, two steps" && runs("login --flow", "login --no-wait", "login --wait"),
+    "machine grants": (cell) =>
+      cell === "client credentials, JWT bearer, ID-JAG (Cross App Access), exchange" &&
+      runs("token --grant", "exchange"),
+    DPoP: (cell) => cell === "yes" && runs("login --dpop"),
+    "a sandbox to test against": (cell) =>
+      cell === "yes, with faults" && runs("sandbox start", "sandbox fault") && Object.keys(FAULT_KINDS).length > 20,
+  };
+
+  it("says nothing that no test or run shows", () => {
+    const others = ["", "what it is", "languages", "packages installed", "---"];
+    expect([...column.keys()].filter((row) => !others.includes(row) && !Object.hasOwn(EVIDENCE, row))).toEqual([]);
+    const untrue = Object.entries(EVIDENCE).filter(([row, holds]) => !holds(column.get(row) ?? ""));
+    expect(untrue.map(([row]) => `${row}: ${column.get(row)}`)).toEqual([]);
   });
 
   it("names flags of a login or of the proxy for those of mcp-remote", () => {
