@@ -22,7 +22,6 @@ export const SECTIONS = [
     ["The MCP proxy", "mcp-proxy"],
     ["The official MCP SDKs", "mcp-sdk"],
     ["Agents in sandboxes", "broker"],
-    ["Hosted agents", "hosted-agents"],
     ["Company login", "company-login"],
     ["Register a client yourself", "register-a-client"],
   ]),
@@ -33,6 +32,7 @@ export const SECTIONS = [
     ["DPoP and exchange", "dpop"],
   ]),
   section("Platforms and fleets", [
+    ["Hosted agents", "hosted-agents"],
     ["Web apps", "web-login"],
     ["Logins of many users", "many-users"],
     ["Many machines", "fleet"],
