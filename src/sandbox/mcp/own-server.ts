@@ -10,8 +10,16 @@ import type { McpHandler } from "./handler.js";
 
 /** What an MCP server of your own is created with. */
 export interface McpServerContext {
-  /** The module `@modelcontextprotocol/server` that the sandbox runs on: create the server with its classes. */
-  readonly sdk: object;
+  /**
+   * The module `@modelcontextprotocol/server` that the sandbox runs on: create the server with its classes. Its own types
+   * are those of that package; here is what most servers need.
+   */
+  readonly sdk: {
+    readonly McpServer: new (
+      info: { name: string; version: string },
+      options?: object,
+    ) => { registerTool(name: string, config: object, run: (...parameters: never[]) => unknown): unknown };
+  };
   /** `modern`: the server of one request (revision 2026-07-28). `legacy`: the server of a session (earlier ones). */
   readonly era: "modern" | "legacy";
   /** Announces changes to the subscriptions of revision 2026-07-28. */
