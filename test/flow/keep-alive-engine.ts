@@ -14,6 +14,8 @@ export async function openEngine(at: EngineAddress): Promise<{ driver: StoreDriv
     const { client, close } = CLIENTS.pg(at);
     return { driver: postgresDriver({ client }), close };
   }
-  const client = await createClient({ socket: { host: "127.0.0.1", port: at } }).connect();
+  const client = createClient({ socket: { host: "127.0.0.1", port: at } });
+  // Without a listener the loss of the connection ends the process.
+  await client.on("error", () => {}).connect();
   return { driver: redisDriver({ client: client as never }), close: () => client.destroy() };
 }
