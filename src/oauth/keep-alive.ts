@@ -109,8 +109,8 @@ const OPTIONS: OptionNames<KeepAliveOptions> = {
  * Keeps unused logins alive, whose refresh tokens would expire otherwise: each is refreshed once in a time, by one of the
  * workers that share the store. A login that was refreshed for a use is left alone for that time. A refresh that fails is
  * tried again after a minute, then after twice the time, up to a quarter of that of one refresh of each; it delays no other
- * login. The refreshes are spread: no minute has more than twice as many as the mean, or ten, unless `once` is set. A
- * `Retry-After` of an issuer is kept.
+ * login. The refreshes are spread: no minute has more than twice as many as the mean, or ten, unless `once` is set or workers
+ * that were held up catch up. A `Retry-After` of an issuer is kept.
  *
  * Experimental: its options and its report may change in any version.
  *
