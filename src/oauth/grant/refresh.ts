@@ -307,5 +307,6 @@ async function handleRefusal(
     // Only what is beside the tokens was changed.
     await store.save(retire(stored, reason, clock.epoch()), stored.generation);
   }
-  throw loginRequired(current, stored?.retired?.reason ?? "another process logged out", { cause: verdict });
+  const why = stored === undefined ? "another process logged out" : (stored.retired?.reason ?? reason);
+  throw loginRequired(current, why, { cause: verdict });
 }

@@ -526,7 +526,10 @@ describe("a refresh that the issuer refuses", () => {
       return refusal;
     };
     const agent = scene.agent({ login: undefined });
-    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ code: "login_required" });
+    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({
+      code: "login_required",
+      message: expect.stringContaining("invalid_grant"),
+    });
     expect(await stored(scene)).toMatchObject({ retired: { reason: expect.stringContaining("invalid_grant") } });
   });
 
