@@ -203,21 +203,15 @@ export class AgentClient {
   }
 
   /**
-   * Logs the user in for an agent that runs elsewhere, such as one of a vendor that stores the login in a vault: with a
-   * client of its own, unless the option `client` names one. It is stored nowhere, and a login that is stored for the server
-   * stays as it is: each has its own refresh token.
+   * Logs the user in for an agent of a vendor, whose vault gets the login: with a client of its own, unless the option `client`
+   * names one. It is stored nowhere, and a login that is stored for the server stays as it is.
    *
    * @throws `AgentAuthError` `dpop_unsupported` if the server accepts only tokens that are bound to a key, `usage` with a
    * key or a certificate in the options, and as {@link AgentClient.login}
    *
    * @example
    * const login = await agent.handOver("https://mcp.example/mcp");
-   * try {
-   *   await client.beta.vaults.credentials.create(vaultId, login.reveal("anthropic"));
-   * } catch (error) {
-   *   await login.revoke();
-   *   throw error;
-   * }
+   * await client.beta.vaults.credentials.create(vaultId, login.reveal("anthropic"));
    */
   async handOver(mcpUrl: string, options: LoginOptions = {}): Promise<HandOver> {
     checkCallNames(options, "login");

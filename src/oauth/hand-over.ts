@@ -2,14 +2,12 @@
 // owner, so it must not be in the store as well.
 import { AgentAuthError, usageError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
-import { quote, SECRET_MASK, Secret } from "../redact.js";
+import { quote } from "../redact.js";
 import type { AgentClientOptions, DiscoveryReport } from "./agent-options.js";
 import { newProofKey } from "./dpop/dpop.js";
 import type { LoginOptions } from "./grant/grant-requirements.js";
-import type { ClientRecord, Grant } from "./model/grant.js";
+import { AccessToken, type ClientRecord, type Grant } from "./model/grant.js";
 import type { GrantStore } from "./model/grant-store.js";
-import type { ServerMetadata } from "./model/metadata.js";
-import { parseMcpUrl } from "./model/resource.js";
 import type { RemoteLogout } from "./token/revocation.js";
 
 /** How a hosted agent authenticates at the token endpoint (RFC 7591 section 2). */
@@ -19,14 +17,8 @@ export type HandOverClientAuth =
       type: "none";
     }
   | {
-      /** The secret is in the header. */
-      type: "client_secret_basic";
-      /** The secret. */
-      client_secret: string;
-    }
-  | {
-      /** The secret is in the form. */
-      type: "client_secret_post";
+      /** Where the secret is: in the header or in the form. */
+      type: "client_secret_basic" | "client_secret_post";
       /** The secret. */
       client_secret: string;
     };
@@ -89,36 +81,24 @@ interface HandOverClient {
 }
 
 /**
- * A login that is stored nowhere, for an agent that runs elsewhere. Printing it shows a mask: only {@link HandOver.reveal}
- * returns its secrets.
+ * A login that is stored nowhere, for an agent that runs elsewhere: its access token, and {@link HandOver.reveal} for all of
+ * its secrets. Printing it shows a mask.
  */
-export class HandOver {
+export class HandOver extends AccessToken {
   readonly #grant: Grant;
   readonly #revoke: () => Promise<RemoteLogout>;
-  /** The MCP server, canonical. */
-  readonly server: string;
-  /** Who issued it. */
-  readonly issuer: string;
   /** The client, which no other login has unless the option `client` names it. */
   readonly clientId: string;
-  /** The scopes granted; undefined if neither requested nor returned. */
-  readonly scope: string | undefined;
-  /** When the access token expires; undefined if the issuer did not say. */
-  readonly expiresAt: Date | undefined;
   /** Whether it has a refresh token: if not, it ends with the access token. */
   readonly refreshable: boolean;
 
   /** @internal */
   constructor(grant: Grant, revoke: () => Promise<RemoteLogout>) {
-    const { scope, expiresAt, refreshToken } = grant.tokens;
+    super(grant);
     this.#grant = grant;
     this.#revoke = revoke;
-    this.server = grant.server;
-    this.issuer = grant.issuer;
     this.clientId = grant.client.clientId;
-    this.scope = scope;
-    this.expiresAt = expiresAt === undefined ? undefined : new Date(expiresAt);
-    this.refreshable = refreshToken !== undefined;
+    this.refreshable = grant.tokens.refreshToken !== undefined;
   }
 
   /** The login with its secrets, in the form of a vault. */
@@ -133,11 +113,6 @@ export class HandOver {
   /** Revokes its tokens at the issuer, such as when the vault did not take them. Never throws. */
   revoke(): Promise<RemoteLogout> {
     return this.#revoke();
-  }
-
-  /** A mask. */
-  toString(): string {
-    return SECRET_MASK;
   }
 }
 
@@ -217,7 +192,11 @@ export async function takeHandOver(agent: Pick<HandOverClient, "disconnect">, st
   return new HandOver(grant, () => agent.disconnect(grant.server, { account: grant.account ?? null }));
 }
 
-/** A store for one login. It reads to which issuer a client of the user is bound, and changes nothing in the user's store. */
+/**
+ * A store for one login. It reads to which issuer a client of the user is bound, and changes nothing in the user's store.
+ *
+ * @param grant the login that it has already
+ */
 export function transientStore(
   { store, clientMetadataUrl, clock = systemClock }: AgentClientOptions,
   grant?: Grant,
@@ -227,12 +206,8 @@ export function transientStore(
     grant = next;
     return true;
   };
-  // The document is the client of other logins too: an issuer may end those when one of them ends.
-  const readDocument = (issuer: string, clientId: string): ClientRecord => ({
-    ...handOverClient(issuer, clientId, { type: "none" }),
-    isRefused: true,
-    registeredAt: [clock.epoch()],
-  });
+  // The document is the client of other logins too, which an issuer may end with this one: it counts as refused.
+  const document = { isRefused: true, registeredAt: [clock.epoch()] } as Partial<ClientRecord> as ClientRecord;
   return {
     location: "memory",
     read: async () => grant,
@@ -243,7 +218,7 @@ export function transientStore(
     },
     list: async () => (grant ? [grant] : []),
     async *connections() {},
-    readClient: async (issuer, form) => (form === clientMetadataUrl ? readDocument(issuer, form) : client),
+    readClient: async (_issuer, form) => (form === clientMetadataUrl ? document : client),
     saveClient: async (made) => {
       client = made;
     },
@@ -253,60 +228,5 @@ export function transientStore(
     listBindings: async () => [],
     lease: (_name, work, { durationMs }) =>
       work({ left: () => durationMs, commit: async () => {}, rollback() {}, before: undefined, waited: false }),
-  };
-}
-
-function handOverClient(issuer: string, clientId: string, auth: HandOverClientAuth): ClientRecord {
-  return {
-    issuer,
-    clientId,
-    clientSecret: auth.type === "none" ? undefined : new Secret(auth.client_secret),
-    secretExpiresAt: undefined,
-    authMethod: auth.type,
-    source: "dynamic",
-    redirectUri: undefined,
-  };
-}
-
-/**
- * The login of a credential, to revoke it at the issuer that its server names.
- *
- * @throws `AgentAuthError` `issuer_mismatch` if the issuer is not the one that issued it: it gets none of the secrets
- */
-export function grantOfHandOver(credential: McpOAuthCredential, issuer: ServerMetadata, profile: string): Grant {
-  const { mcp_server_url: url, access_token: accessToken, refresh } = credential;
-  if (refresh !== undefined && refresh.token_endpoint !== issuer.tokenEndpoint) {
-    const message = `${quote(url)} names an issuer with the token endpoint ${quote(issuer.tokenEndpoint)}, but the credential is of ${quote(refresh.token_endpoint)}: nothing was sent`;
-    throw new AgentAuthError("issuer_mismatch", message, { class: "refused", hint: "revoke it at its issuer" });
-  }
-  const { client_id: clientId = "", token_endpoint_auth: auth = { type: "none" } as const } = refresh ?? {};
-  return {
-    profile,
-    server: parseMcpUrl(url).resource,
-    account: undefined,
-    resource: refresh?.resource ?? "none",
-    issuer: issuer.issuer,
-    endpoints: {
-      token: issuer.tokenEndpoint,
-      introspection: undefined,
-      revocation: issuer.revocationEndpoint,
-      endSession: undefined,
-      jwks: undefined,
-    },
-    client: handOverClient(issuer.issuer, clientId, auth),
-    requestedScope: undefined,
-    overrides: [],
-    tokens: {
-      accessToken: new Secret(accessToken),
-      refreshToken: refresh && new Secret(refresh.refresh_token),
-      idToken: undefined,
-      expiresAt: Date.parse(credential.expires_at ?? "") || undefined,
-      obtainedAt: 0,
-      scope: refresh?.scope,
-    },
-    signedInAt: 0,
-    refusals: [],
-    generation: 0,
-    retired: undefined,
   };
 }

@@ -31,7 +31,7 @@ function taken(id: string, input: string, make: (path: string) => void): Hostile
       make(target(kit));
     },
     requests: [],
-    says: ["nothing is overwritten"],
+    says: ["overwrites nothing"],
     check: (kit) =>
       unless({
         "nothing is written": filesBelow(join(kit.folder, PLANTED)).every(({ content }) => `${content}` === "theirs"),

@@ -1,7 +1,7 @@
 /** `login --hand-over`: a login for a hosted agent, which is printed once and stored nowhere. */
 
 import { dirname, resolve } from "node:path";
-import { type AgentAuthError, messageOf, usageError } from "../../../errors.js";
+import { messageOf, usageError } from "../../../errors.js";
 import type { AgentClient, AgentClientOptions } from "../../../oauth/agent.js";
 import { type HandOver, handOverOptions } from "../../../oauth/hand-over.js";
 import type { GrantStore } from "../../../oauth/model/grant-store.js";
@@ -26,7 +26,7 @@ function targetOf({ handOver }: TokenFlags, { machine }: CommandContext): string
  * @throws `AgentAuthError` `usage`, `store_failed` for a folder in which others can replace the file
  */
 export function checkHandOverFlags(options: TokenFlags, context: CommandContext, reason: string | undefined): void {
-  const { handOver, handOverFormat, showSecrets, idp, grant } = options;
+  const { handOver, handOverFormat, showSecrets, idp, grant, wait } = options;
   if (handOver === undefined) {
     const extra = handOverFormat === undefined ? showSecrets && "--show-secrets" : "--hand-over-format";
     if (extra) throw usageError(`${extra} goes with --hand-over`, "add --hand-over, or leave it out");
@@ -35,31 +35,27 @@ export function checkHandOverFlags(options: TokenFlags, context: CommandContext,
   const other = idp === undefined ? grant && "--grant" : "--idp";
   if (other) throw usageError(`--hand-over and ${other} do not go together`, "leave out one of the two");
   const file = targetOf(options, context);
-  if (file !== undefined) checkTarget(file);
-  else checkOutput(options, context, reason);
+  const problem =
+    file === undefined
+      ? findOutputProblem(reason, wait !== false && context.io.stdout.isTTY && !showSecrets)
+      : findTargetProblem(file);
+  if (problem) throw usageError(`--hand-over ${problem[0]}`, problem[1]);
 }
 
-function checkOutput({ wait, showSecrets }: TokenFlags, { io }: CommandContext, reason: string | undefined): void {
+type Problem = readonly [what: string, hint: string];
+
+function findOutputProblem(reason: string | undefined, isShown: boolean): Problem | undefined {
+  const file = "name a new file: --hand-over=<file>";
   if (reason !== undefined)
-    throw usageError(
-      `--hand-over prints on standard output, where the login would only begin, since ${reason}`,
-      "add --no-wait and run the command that it prints, or name a file: --hand-over=<file>",
-    );
-  if (wait !== false && io.stdout.isTTY && !showSecrets)
-    throw usageError(
-      "--hand-over would print secrets to the terminal",
-      "name a new file (--hand-over=<file>), pipe the output into a program, or add --show-secrets",
-    );
+    return [`prints on stdout, where the login would only begin, since ${reason}`, `add --no-wait, or ${file}`];
+  return isShown ? ["would print secrets to the terminal", `${file}, or add --show-secrets`] : undefined;
 }
 
-function checkTarget(file: string): void {
-  if (!checkTrustedFolder(dirname(file)))
-    throw usageError(`--hand-over: there is no folder ${quote(dirname(file))}`, "name a file in a folder that exists");
-  if (linkStatOf(file) !== undefined)
-    throw usageError(
-      `--hand-over: ${quote(file)} exists, and nothing is overwritten`,
-      "name another file, or remove it",
-    );
+function findTargetProblem(file: string): Problem | undefined {
+  const folder = dirname(file);
+  if (!checkTrustedFolder(folder)) return [`has no folder ${quote(folder)}`, "name a file in a folder that exists"];
+  const isTaken = linkStatOf(file) !== undefined;
+  return isTaken ? [`overwrites nothing, and ${quote(file)} exists`, "name another file, or remove it"] : undefined;
 }
 
 /** The client of a login; for one that is handed over, with the store that gets it in place of the profile's. */
@@ -79,13 +75,11 @@ export async function openLoginClient(
 
 /** The flags that the second step of a login repeats; undefined for one that is stored. */
 export function handOverWords(options: TokenFlags, context: CommandContext): string[] | undefined {
-  if (options.handOver === undefined) return undefined;
+  const { handOver, handOverFormat: format, showSecrets } = options;
+  if (handOver === undefined) return undefined;
   const file = targetOf(options, context);
-  return [
-    file === undefined ? "--hand-over" : `--hand-over=${file}`,
-    ...(options.handOverFormat === undefined ? [] : ["--hand-over-format", options.handOverFormat]),
-    ...(options.showSecrets ? ["--show-secrets"] : []),
-  ];
+  const target = file === undefined ? "--hand-over" : `--hand-over=${file}`;
+  return [target, ...(format ? ["--hand-over-format", format] : []), ...(showSecrets ? ["--show-secrets"] : [])];
 }
 
 /**
@@ -100,27 +94,16 @@ export async function printHandOver(login: HandOver, options: TokenFlags, contex
   try {
     if (file === undefined) await io.stdout.write(text);
     else createPrivateFile(file, text);
-  } catch (error) {
-    throw await revokeUnprinted(login, error as Error, redactor);
+  } catch (cause) {
+    const { revoked, error } = await login.revoke();
+    const why = error === undefined ? "its issuer has no revocation endpoint" : redactor.redact(messageOf(error));
+    const end = revoked ? "its tokens were revoked" : `its tokens were not revoked (${why})`;
+    throw outputError(`the login was not handed over, and ${end}`, cause as Error, "log in again with another target");
   }
   const { server, issuer, clientId, expiresAt, refreshable } = login;
   const until = expiresAt === undefined ? "" : `, the access token expires at ${expiresAt.toISOString()}`;
   const lasting = refreshable ? "" : "; it comes without a refresh token: hand over another login then";
-  io.say(
-    `handed over a login at ${escapeText(server)} (issuer ${escapeText(issuer)}, client ${escapeText(clientId)})${until}${lasting}`,
-  );
-  io.say(
-    `${file === undefined ? "pass it to this to revoke it" : "to revoke it"}: agentauth logout --hand-over ${shellWord(file ?? "-")}`,
-  );
-}
-
-async function revokeUnprinted(
-  login: HandOver,
-  cause: Error,
-  redactor: CommandContext["redactor"],
-): Promise<AgentAuthError> {
-  const { revoked, error } = await login.revoke();
-  const why = error === undefined ? "its issuer has no revocation endpoint" : redactor.redact(messageOf(error));
-  const end = revoked ? "its tokens were revoked" : `its tokens were not revoked (${why})`;
-  return outputError(`the login was not handed over, and ${end}`, cause, "log in again with another target");
+  const whose = `issuer ${escapeText(issuer)}, client ${escapeText(clientId)}`;
+  const revoke = `agentauth logout --hand-over ${shellWord(file ?? "-")}`;
+  io.say(`handed over a login at ${escapeText(server)} (${whose})${until}${lasting}; to revoke it: ${revoke}`);
 }

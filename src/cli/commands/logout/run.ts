@@ -26,17 +26,17 @@ export async function runLogout(options: StoredLoginFlags, context: CommandConte
   const profile = context.settings().profile.value;
   const unusable: AgentAuthError[] = [];
   const onUnusable = (error: AgentAuthError) => unusable.push(error);
-  const { logouts, failure } =
+  const ended =
     handOver !== undefined
-      ? { logouts: [await logoutOfHandOver(handOver, profile, context)], failure: undefined }
+      ? [await logoutOfHandOver(handOver, profile, context)]
       : idp !== undefined
-        ? { logouts: await logoutOfIdp(agent, idp, profile, context), failure: undefined }
-        : options.url === undefined
-          ? await logoutOfAll(agent, await agent.status(undefined, { onUnusable }), profile, context)
-          : {
-              logouts: [await logout(agent, { server: parseMcpUrlArgument(options.url) }, profile, context)],
-              failure: undefined,
-            };
+        ? await logoutOfIdp(agent, idp, profile, context)
+        : options.url !== undefined
+          ? [await logout(agent, { server: parseMcpUrlArgument(options.url) }, profile, context)]
+          : undefined;
+  const { logouts, failure } = ended
+    ? { logouts: ended, failure: undefined }
+    : await logoutOfAll(agent, await agent.status(undefined, { onUnusable }), profile, context);
   if (isOutputGiven(options)) await printRows(logouts, LOGOUT_COLUMNS, options, context);
   warnOfUnusable(unusable, context);
   // An issuer that has just failed is asked by the next command.
@@ -50,9 +50,7 @@ async function logoutOfHandOver(source: string, profile: string, context: Comman
   const { agent, server } = await openHandedOver(source, profile, context);
   const result = await logout(agent, { server, account: null, isHandOver: true }, profile, context);
   if (result.revoked)
-    context.io.say(
-      "a refresh token that the vault has got since is not revoked by this: delete the credential there, too",
-    );
+    context.io.say("this does not revoke what the vault has refreshed since: delete the credential there, too");
   return result;
 }
 

@@ -89,7 +89,7 @@ it("hands over in two steps what was begun so, and nothing else", async ({ desk,
 it.for<[string, string[], RunOptions, string]>([
   ["a terminal", ["--hand-over"], { tty: true }, "--show-secrets"],
   ["standard output of a login that only begins", ["--hand-over"], {}, "--no-wait"],
-  ["a folder that is missing", ["--hand-over=/nonexistent/file"], {}, "there is no folder"],
+  ["a folder that is missing", ["--hand-over=/nonexistent/file"], {}, "has no folder"],
   ["a machine grant", ["--hand-over", "--grant", "client-credentials"], {}, "--grant do not go together"],
   ["a format without it", ["--hand-over-format", "openai"], {}, "add --hand-over"],
 ])("refuses %s before a request", async ([_what, flags, options, says], { desk, user }) => {
