@@ -88,15 +88,7 @@ export const LOGIN_SETTINGS = [
   {
     name: "privateKey",
     value: "<file>",
-    about: "Private key for private_key_jwt, PEM or JWK (- for stdin)",
-    group: "The client:",
-    on: EACH_CLIENT,
-    isOfServer: true,
-  },
-  {
-    name: "keyId",
-    value: "<id>",
-    about: "Key ID of --private-key, if the issuer knows several keys",
+    about: "Private key for private_key_jwt, PEM, or JWK with the kid that the issuer knows (- for stdin)",
     group: "The client:",
     on: EACH_CLIENT,
     isOfServer: true,

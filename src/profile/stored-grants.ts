@@ -16,7 +16,6 @@ import { isReference, namedSecret, secretOrReferenced } from "./secrets.js";
 export interface GrantRecipe {
   grant: GrantFlag;
   privateKey?: string | undefined;
-  keyId?: string | undefined;
   assertion?: string | undefined;
   assertionAudience?: string | undefined;
   assertionHeader?: string[] | undefined;
@@ -92,19 +91,19 @@ export function storedGrants(host: GrantHost, recipe?: string): StoredGrants {
     recipe,
     async read(text, { clientId, clientSecret }) {
       const stored = readRecipe(text);
-      const { privateKey: file, keyId } = stored;
+      const { privateKey: file } = stored;
       const proof: Partial<PreRegisteredClient> =
-        file === undefined ? { clientSecret } : { privateKey: await readKey(file, keyId, host.env) };
+        file === undefined ? { clientSecret } : { privateKey: await readKey(file, host.env) };
       const client = clientId === "" ? undefined : { clientId, ...proof };
       return { client, grant: makeGrant(stored, host) };
     },
   };
 }
 
-export async function readKey(file: string, keyId: string | undefined, env: Env, text?: string) {
+export async function readKey(file: string, env: Env, text?: string) {
   const { readPrivateKey } = await import("../transport/private-key.js");
   const from = `--private-key ${quote(file)}`;
-  return readPrivateKey(text ?? namedSecret(file, "--private-key", env), { keyId, from });
+  return readPrivateKey(text ?? namedSecret(file, "--private-key", env), { from });
 }
 
 function readRecipe(text: string): GrantRecipe {

@@ -54,9 +54,9 @@ describe("a service", () => {
     token,
     url,
   }) => {
-    const { clientId, privateKey, keyId } = machine.keyClient;
+    const { clientId, privateKey } = machine.keyClient;
     const key = file("key.pem", privateKey);
-    const flags = as.client("client-credentials", clientId, "--key-id", keyId);
+    const flags = as.client("client-credentials", clientId);
     await token([...flags, "--private-key", key], {});
     const piped = await me.run(["token", url, ...flags, "--private-key", "-", "--force-refresh"], {
       stdin: privateKey,
@@ -86,10 +86,10 @@ describe("a service", () => {
     [
       "the key of another client",
       ({ as, machine }) => {
-        const { clientId, keyId } = machine.keyClient;
+        const { clientId } = machine.keyClient;
         const other = file("other.pem", otherKey);
         return {
-          flags: as.client("client-credentials", clientId, "--private-key", other, "--key-id", keyId),
+          flags: as.client("client-credentials", clientId, "--private-key", other),
           env: {},
         };
       },
@@ -343,8 +343,8 @@ describe("a secret", () => {
   });
 
   it("may be a key in a variable", async ({ as, machine, token }) => {
-    const { clientId, privateKey, keyId } = machine.keyClient;
-    const flags = as.client("client-credentials", clientId, "--key-id", keyId, "--private-key", "env:MY_KEY");
+    const { clientId, privateKey } = machine.keyClient;
+    const flags = as.client("client-credentials", clientId, "--private-key", "env:MY_KEY");
     expect(decodeJwt(await token(flags, { MY_KEY: privateKey })).sub).toBe(clientId);
   });
 });

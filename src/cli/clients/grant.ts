@@ -41,11 +41,11 @@ export async function readGrantInputs(flags: ContextFlags, context: CommandConte
 }
 
 function recipeOf(flags: MachineGrantFlags & Pick<GrantRecipe, "grant">, context: CommandContext): GrantRecipe {
-  const { grant, privateKey, keyId, assertion, assertionAudience, assertionHeader } = flags;
+  const { grant, privateKey, assertion, assertionAudience, assertionHeader } = flags;
   const { idpTokenEndpoint, idpClientId } = flags;
   const idpClientSecret = grant === "id-jag" ? idpSecret(context) : undefined;
   const ofAssertion = { assertion, assertionAudience, assertionHeader };
-  return { grant, privateKey, keyId, ...ofAssertion, idpTokenEndpoint, idpClientId, idpClientSecret };
+  return { grant, privateKey, ...ofAssertion, idpTokenEndpoint, idpClientId, idpClientSecret };
 }
 
 async function clientOf(
@@ -53,14 +53,14 @@ async function clientOf(
   flags: MachineGrantFlags,
   context: CommandContext,
 ): Promise<PreRegisteredClient> {
-  const { privateKey: file, keyId } = flags;
+  const { privateKey: file } = flags;
   if (file === undefined) {
     const secret = await secretOf(flags, "clientSecretFile", "AGENTAUTH_CLIENT_SECRET", context);
     return { clientId, clientSecret: secret };
   }
   if (/-----BEGIN|^\s*\{/.test(file)) throw keyTyped();
   const text = file === "-" ? await context.io.stdin.text() : undefined;
-  return { clientId, privateKey: await readKey(file, keyId, context.io.env, text) };
+  return { clientId, privateKey: await readKey(file, context.io.env, text) };
 }
 
 /** The error for a key on the command line; the message does not repeat it. */

@@ -5,8 +5,7 @@ import { flagOf, type LoginFlags, loginSettings } from "../../profile/login-sett
 import { addFlags, collectRepeated, type FlagRow } from "./values.js";
 
 /** The flags of every command that can use a machine grant. */
-export interface MachineGrantFlags
-  extends Pick<LoginFlags, "clientId" | "clientSecretFile" | "privateKey" | "keyId" | "issuer"> {
+export interface MachineGrantFlags extends Pick<LoginFlags, "clientId" | "clientSecretFile" | "privateKey" | "issuer"> {
   grant?: GrantFlag;
   assertion?: string;
   assertionAudience?: string;
@@ -61,7 +60,7 @@ function optionOf(flags: string): keyof MachineGrantFlags {
 }
 
 /** Flags whose value must not be empty, as that of an unset shell variable is. */
-const NON_EMPTY = ["clientId", "keyId", "issuer", "assertionAudience", "idpClientId"] as const;
+const NON_EMPTY = ["clientId", "issuer", "assertionAudience", "idpClientId"] as const;
 
 /** Files that can be standard input, which only one of them can read. */
 const FROM_STDIN = ["clientSecretFile", "privateKey", "subjectTokenFile"] as const;
@@ -93,8 +92,6 @@ export function checkMachineGrantFlags(flags: CheckedFlags): void {
       .find((name) => flags[name] !== undefined && !(flags.idp !== undefined && name === "idpClientId"));
     if (found !== undefined) throw flagWithoutEffect(flagOf(found), `--grant ${wanted}`, grant);
   }
-  if (flags.keyId !== undefined && flags.privateKey === undefined)
-    throw missingFlag("--private-key <file>", "--key-id");
   if (flags.privateKey !== undefined && flags.clientSecretFile !== undefined)
     throw conflictingFlags(
       "--private-key",

@@ -202,7 +202,7 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
     code === "invalid_client"
       ? checkHint(
           remedy,
-          ", and that the issuer knows the public half of --private-key, with its --key-id if it has one",
+          ", and that the issuer knows the public half of --private-key, with its kid if it has one",
         )
       : "--client-id, and give it with --private-key <file>",
   redirectHost: (_error, { value }, { server }) =>

@@ -38,11 +38,11 @@ describe("the client that flags name", () => {
     }
   });
 
-  it("has a key from a file or standard input, with the id of the flag or its own", async () => {
+  it("has a key from a file or standard input, with its own id", async () => {
     const { jwk } = await clientKey("ES256");
     const text = JSON.stringify({ ...(await jwk()), kid: "own" });
-    const named = await read({ clientId: "c", privateKey: fileWith(text), keyId: "1" }).inputs;
-    expect(named.client).toMatchObject({ clientId: "c", privateKey: { algorithm: "ES256", keyId: "1" } });
+    const named = await read({ clientId: "c", privateKey: fileWith(text) }).inputs;
+    expect(named.client).toMatchObject({ clientId: "c", privateKey: { algorithm: "ES256", keyId: "own" } });
     const piped = await read({ clientId: "c", privateKey: "-" }, { stdin: text }).inputs;
     expect(piped.client).toMatchObject({ clientId: "c", privateKey: { algorithm: "ES256", keyId: "own" } });
   });

@@ -24,7 +24,7 @@ describe("the flags of a machine", () => {
   it.each<[string, Flags]>([
     ["none at all", {}],
     ["a client of a person's", { clientId: "c", clientSecretFile: "f" }],
-    ["a client of a person's that has a key", { clientId: "c", privateKey: "k", keyId: "1", flow: "device" }],
+    ["a client of a person's that has a key", { clientId: "c", privateKey: "k", flow: "device" }],
     ["client credentials", { grant: "client-credentials", clientId: "c", privateKey: "-" }],
     ["an assertion", { grant: "jwt-bearer", clientId: "c", assertion: "file:f", login: false }],
     ["an assertion without a client", { grant: "jwt-bearer", assertion: "gcp", assertionAudience: "a" }],
@@ -37,7 +37,6 @@ describe("the flags of a machine", () => {
 
   it.each<[Flags, string, string]>([
     [{ clientId: "" }, "--client-id", "is empty"],
-    [{ clientId: "c", privateKey: "k", keyId: "" }, "--key-id", "is empty"],
     [{ ...ID_JAG, idpClientId: "" }, "--idp-client-id", "is empty"],
     [{ assertion: "file:f" }, "--assertion", "--grant jwt-bearer"],
     [{ grant: "client-credentials", clientId: "c", assertion: "file:f" }, "--assertion", "--grant jwt-bearer"],
@@ -47,7 +46,6 @@ describe("the flags of a machine", () => {
       "--grant id-jag",
     ],
     [{ idpClientId: "i" }, "--idp-client-id", "--grant id-jag"],
-    [{ clientId: "c", keyId: "1" }, "--key-id", "--private-key"],
     [{ privateKey: "k" }, "--private-key", "--client-id"],
     [{ clientId: "c", privateKey: "k", clientSecretFile: "f" }, "--private-key", "--client-secret-file"],
     [{ grant: "client-credentials" }, "--grant client-credentials", "--client-id"],

@@ -207,7 +207,7 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
       code: "invalid_client",
       about: { clientId: "c1" },
       expected:
-        'check --client-id "c1", and that the issuer knows the public half of --private-key, with its --key-id if it has one',
+        'check --client-id "c1", and that the issuer knows the public half of --private-key, with its kid if it has one',
     },
     { code: "usage", expected: "--client-id, and give it with --private-key <file>" },
   ],
@@ -561,7 +561,7 @@ describe("the hint of a login", () => {
 
   it("has at an identity provider no flag that is for a server", () => {
     const names =
-      "account-hint client-id client-secret-file dpop issuer key-id private-key resource resource-metadata scope trust-named-issuer";
+      "account-hint client-id client-secret-file dpop issuer private-key resource resource-metadata scope trust-named-issuer";
     const given = [...names.split(" ").map((name) => [`--${name}`, "x"]), ["--proxy", "p"], ["--idp-client-id", "i"]];
     expect(loginCommand({ ...login, idp: true }, { flags: given })).toBe(
       `agentauth login --idp ${SERVER} --proxy p --idp-client-id i`,

@@ -147,19 +147,14 @@ it.for<[string, (machine: SandboxMachine) => [flags: string[], env: Record<strin
   [
     "a private key in a file",
     (machine) => {
-      const flags = [
-        "--private-key",
-        file("key.pem", machine.keyClient.privateKey),
-        "--key-id",
-        machine.keyClient.keyId,
-      ];
+      const flags = ["--private-key", file("key.pem", machine.keyClient.privateKey)];
       return [grant(machine, "client-credentials", machine.keyClient.clientId, ...flags), {}];
     },
   ],
   [
     "a private key on standard input",
     (machine) => {
-      const flags = ["--private-key", "-", "--key-id", machine.keyClient.keyId];
+      const flags = ["--private-key", "-"];
       return [
         grant(machine, "client-credentials", machine.keyClient.clientId, ...flags),
         {},
