@@ -48,13 +48,14 @@ describe("csv", () => {
     expect((await print("csv", [], { flags: { csvBom: true, noHeader: true } })).out).toBe("");
   });
 
-  it("parses back equal as it is with --csv-raw", async () => {
+  it("parses back equal, but for the mark before a formula", async () => {
     await fc.assert(
       fc.asyncProperty(text, async (title) => {
         const { out } = await print("csv", [{ title }], {
-          flags: { columnsFlag: "title", csvRaw: true, noHeader: true },
+          flags: { columnsFlag: "title", noHeader: true },
         });
-        expect(parseCsv(out)).toEqual([[title]]);
+        const [[cell = ""] = []] = parseCsv(out);
+        expect([title, `'${title}`]).toContain(cell);
       }),
     );
   });
