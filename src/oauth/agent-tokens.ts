@@ -470,7 +470,7 @@ async function revokeUnlessDown(
 
 /** Records that a login has ended, so that its record is recognized if it is put back, after a refresh in flight has ended. */
 async function markSpent(store: GrantStore, grant: Grant): Promise<void> {
-  const work = async (lease: Lease) => lease.spend?.();
+  const work = async (lease: Lease) => lease.markRotated?.();
   // The login is removed all the same; who is refreshing it finds it gone.
   const wait = { patienceMs: REVOCATION_MS, signal: AbortSignal.timeout(REVOCATION_MS) };
   await store

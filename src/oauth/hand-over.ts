@@ -227,6 +227,6 @@ export function transientStore(
     removeBinding: async () => false,
     listBindings: async () => [],
     lease: (_name, work, { durationMs }) =>
-      work({ left: () => durationMs, commit: async () => {}, rollback() {}, before: undefined, waited: false }),
+      work({ left: () => durationMs, commit: async () => {}, rollback() {}, previous: undefined, waited: false }),
   };
 }

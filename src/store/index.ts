@@ -6,8 +6,8 @@
  */
 export { decodeClient, decodeGrant, encodeClient, encodeGrant } from "../oauth/model/codec.js";
 export type * from "./driver/driver.js";
+export type { Takeover } from "./driver/driver-lease.js";
 export { type GrantStoreOptions, grantStore } from "./driver/grant-store.js";
-export type { Takeover } from "./driver/held-lease.js";
 export { type MemoryDriverOptions, memoryDriver } from "./driver/memory-driver.js";
 export type { NearOptions } from "./driver/remembered-grants.js";
 export { keysInUse, type ResealOptions, type ResealReport, reseal } from "./driver/reseal.js";
@@ -15,4 +15,4 @@ export { memoryStore } from "./memory.js";
 export { type EnvelopeOptions, envelope } from "./seal/envelope.js";
 export type { KeyInput } from "./seal/key-ring.js";
 export { type KeyRing, type KeyRingOptions, keyRing } from "./seal/key-ring.js";
-export type { RecordCipher, Sealing, SealPlace } from "./seal/sealing.js";
+export type { RecordCipher, RecordLocation, Sealing } from "./seal/sealing.js";

@@ -102,7 +102,7 @@ function memoryLease(): GrantStore["lease"] {
   return (name, work, { durationMs, extend = false, signal }) => {
     const requestedAt = systemClock.epoch();
     const hold = async (queued: boolean) => {
-      const [start, at, before] = [systemClock.now(), systemClock.epoch(), failed.get(name)];
+      const [start, at, previous] = [systemClock.now(), systemClock.epoch(), failed.get(name)];
       const left = () => (extend ? durationMs : Math.max(0, durationMs - (systemClock.now() - start)));
       let [committed, isRolledBack] = [false, false];
       const commit = async () => {
@@ -113,13 +113,13 @@ function memoryLease(): GrantStore["lease"] {
         isRolledBack = true;
       };
       // Waiting for an attempt that was rolled back is not waiting for the one before it.
-      const waited = queued && (before?.endedAt ?? requestedAt) >= requestedAt;
+      const waited = queued && (previous?.endedAt ?? requestedAt) >= requestedAt;
       try {
-        const result = await work({ left, commit, rollback, before, waited });
+        const result = await work({ left, commit, rollback, previous, waited });
         failed.delete(name);
         return result;
       } catch (error) {
-        const failure = recordFailure(error, before);
+        const failure = recordFailure(error, previous);
         const endedAt = systemClock.epoch();
         if (!isRolledBack) failed.set(name, { at, endedAt, ended: "released", committed, failure });
         throw error;

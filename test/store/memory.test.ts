@@ -32,6 +32,6 @@ describe("a lease in memory", () => {
       { durationMs: 1000 },
     );
     await expect(failing).rejects.toThrow("no");
-    expect(await lease("x", async ({ before }) => before?.committed, { durationMs: 1000 })).toBe(committed);
+    expect(await lease("x", async ({ previous }) => previous?.committed, { durationMs: 1000 })).toBe(committed);
   });
 });

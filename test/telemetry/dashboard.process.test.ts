@@ -85,7 +85,7 @@ async function useEverything({ agent, mcp, issuer, clock }: Scene): Promise<void
   const before = { at: 1, endedAt: undefined, ended: "died", committed: false, failure: undefined } as const;
   const taken: GrantStore = {
     ...store,
-    lease: (name, work, options) => store.lease(name, (lease) => work({ ...lease, before }), options),
+    lease: (name, work, options) => store.lease(name, (lease) => work({ ...lease, previous: before }), options),
   };
   await expire();
   await agent({ store: taken, login: undefined }).token(mcp.url);

@@ -70,12 +70,12 @@ function markSaves(lease: Lease, mark: () => void): Lease {
       return lease.commit();
     },
     rollback: () => lease.rollback(),
-    spend: () => lease.spend?.(),
-    get spent() {
-      return lease.spent;
+    markRotated: () => lease.markRotated?.(),
+    get rotatedGeneration() {
+      return lease.rotatedGeneration;
     },
-    get before() {
-      return lease.before;
+    get previous() {
+      return lease.previous;
     },
     get waited() {
       return lease.waited;

@@ -88,14 +88,14 @@ async function observeLease<T>(store: GrantStore, events: Events, { name, work, 
   if (!events.wants("lease")) return store.lease(name, work, options);
   const startedAt = performance.now();
   let hasBegun = false;
-  const report = (wait: EventFields<"lease">["wait"], before?: Lease["before"]) => {
+  const report = (wait: EventFields<"lease">["wait"], previous?: Lease["previous"]) => {
     const operation = OPERATIONS[name.split(" ", 1)[0] ?? ""] ?? "other";
-    const takeover = before === undefined || before.ended === "released" ? "none" : before.ended;
+    const takeover = previous === undefined || previous.ended === "released" ? "none" : previous.ended;
     events.emit("lease", () => ({ type: "lease", operation, wait, takeover, durationMs: elapsedMs(startedAt) }));
   };
   const begin = (lease: Lease) => {
     hasBegun = true;
-    report(lease.waited ? "held" : "none", lease.before);
+    report(lease.waited ? "held" : "none", lease.previous);
     return work(lease);
   };
   try {

@@ -46,10 +46,10 @@ export async function saveNext(
   next: Grant,
 ): Promise<Grant> {
   const { store, unsaved } = context;
-  const before = nameOf(current);
-  unsaved.set(before, next);
+  const previous = nameOf(current);
+  unsaved.set(previous, next);
   const saved = await saveWithRetries(context, reservation, next, current.generation);
-  unsaved.delete(before);
+  unsaved.delete(previous);
   if (saved) return next;
   const stored = await store.read(current);
   if (!stored) {
@@ -122,19 +122,19 @@ export function isLastToken(grant: Grant, now: number): boolean {
 }
 
 /** Whether the refresh token was sent before and its response is unknown. */
-export function mayHaveBeenUsed(before: PreviousAttempt | undefined): before is PreviousAttempt {
-  if (!before?.committed) return false;
-  return before.ended !== "released" || LOST_CODES.has(before.failure?.code ?? "");
+export function mayHaveBeenUsed(previous: PreviousAttempt | undefined): previous is PreviousAttempt {
+  if (!previous?.committed) return false;
+  return previous.ended !== "released" || LOST_CODES.has(previous.failure?.code ?? "");
 }
 
 /** Why a refresh token may have been used before, for the message of its rejection; empty if it was not. */
-export function describeLoss(repeated: boolean, before: PreviousAttempt | undefined, { lostRefresh }: Grant): string {
+export function describeLoss(repeated: boolean, previous: PreviousAttempt | undefined, { lostRefresh }: Grant): string {
   if (repeated) return "; the response to the first attempt was lost";
-  if (!mayHaveBeenUsed(before)) {
+  if (!mayHaveBeenUsed(previous)) {
     if (lostRefresh === undefined) return "";
     return `; the response to the refresh of ${new Date(lostRefresh.at).toISOString()} was lost (${lostRefresh.code})`;
   }
-  const { at, ended } = before;
+  const { at, ended } = previous;
   const how = {
     died: "was interrupted when its process ended",
     expired: "did not finish in time",

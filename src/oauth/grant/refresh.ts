@@ -62,7 +62,7 @@ export async function refreshGrant(
   const { grant, isOwn } = result;
   const { obtainedAt, refreshToken } = grant.tokens;
   // What another process stored long ago is newer than what was seen, and may have expired too: `seen` came from a replica
-  // that had lost it, or this process stood still after it had read `seen`.
+  // that had lost it, or this process was suspended after it had read `seen`.
   const isOld = !isOwn && obtainedAt < startedAt && hasExpired(grant.tokens, context.clock.epoch());
   if (!isOld || refreshToken === undefined || hasSameTokens(grant, seen)) return result;
   return refreshOrRead(context, grant, { isRefused: false, isForced: false }, signal);
@@ -116,8 +116,8 @@ async function refreshOrRead(
 }
 
 /**
- * An answer of the issuer that rejects the request with the advice to log in: some issuers, such as Metabase, have one
- * answer for every failure. It is no word on the refresh token, so that the grant stays.
+ * A response of the issuer that rejects the request with the advice to log in: some issuers, such as Metabase, have one
+ * response for every failure. It is no word on the refresh token, so that the grant stays.
  */
 function adviseLogin(error: unknown, grant: Grant): unknown {
   if (!isAgentAuthError(error) || (error.class !== "remote" && error.class !== "auth")) return error;
@@ -156,7 +156,7 @@ async function refreshAsHolder(
   if (saved) return { grant: saved, isOwn: false };
   if (current.retired) throw loginRequired(current, current.retired.reason);
   if (!hasSameTokens(current, seen)) return { grant: current, isOwn: false };
-  if (tokenGeneration(current) <= (lease.spent ?? -1)) throw rolledBackError(current);
+  if (tokenGeneration(current) <= (lease.rotatedGeneration ?? -1)) throw rolledBackError(current);
   if (!isForced && isLastToken(current, clock.epoch())) return { grant: current, isOwn: false };
   if (current.tokens.refreshToken === undefined) {
     const authorizationParams = missingParams(current);
@@ -168,8 +168,8 @@ async function refreshAsHolder(
   rethrowRecentFailure(lease, now, insists ? "forced" : hasExpired(current.tokens, now) ? "needed" : "valid");
   const { acceptTokenType: acceptedTokenType = current.acceptedTokenType } = context;
   const known = { ...current, acceptedTokenType };
-  const before = isRefused ? noteRefusal(known, clock.epoch()) : known;
-  return observeRefresh(context.events, before, why, () => refreshUnderLease(context, before, lease, why));
+  const previous = isRefused ? noteRefusal(known, clock.epoch()) : known;
+  return observeRefresh(context.events, previous, why, () => refreshUnderLease(context, previous, lease, why));
 }
 
 export function refreshLease(grant: Grant): string {
@@ -223,15 +223,15 @@ function refreshUnderLease(
   const isValid = () => !why.isRefused && !hasExpired(current.tokens, context.clock.epoch());
   // Reserve disk space first: tokens that cannot be stored must not be requested.
   const work = async (reservation: Reservation): Promise<RefreshAttempt> => {
-    if (!why.isForced && isValid() && mayHaveBeenUsed(lease.before)) {
+    if (!why.isForced && isValid() && mayHaveBeenUsed(lease.previous)) {
       // A process that died or could not save has sent this refresh token: send it again only when no valid token is
       // left.
-      const marked = await storeLostMark(context, reservation, current, lease.before?.failure?.code ?? "interrupted");
+      const marked = await storeLostMark(context, reservation, current, lease.previous?.failure?.code ?? "interrupted");
       return { grant: marked, isOwn: false, ended: undefined };
     }
     await lease.commit();
-    // The holder before may have been late only, and have saved in the meantime.
-    const newer = mayHaveBeenUsed(lease.before) && (await readNewerTokens(context.store, current));
+    // The previous holder may have been late only, and have saved in the meantime.
+    const newer = mayHaveBeenUsed(lease.previous) && (await readNewerTokens(context.store, current));
     if (newer) return { grant: newer, isOwn: false, ended: undefined };
     let outcome = await sendRefresh(context, current, lease, isValid);
     if ("verdict" in outcome && outcome.verdict.code === "invalid_client") {
@@ -251,7 +251,7 @@ function refreshUnderLease(
         ...form,
         ...(why.dueAt !== undefined && { usedAt }),
       };
-      if (next.tokens.refreshToken?.reveal() !== current.tokens.refreshToken?.reveal()) lease.spend?.();
+      if (next.tokens.refreshToken?.reveal() !== current.tokens.refreshToken?.reveal()) lease.markRotated?.();
       const grant = await saveNext(context, reservation, current, next);
       // Not by the generation: after a failover, two processes may have refreshed the same one.
       return { grant, isOwn: grant.tokens === next.tokens, ended: "refreshed" };
@@ -260,7 +260,7 @@ function refreshUnderLease(
       await storeLostMark(context, reservation, current, outcome.lost.code);
       throw outcome.lost;
     }
-    const lost = describeLoss(outcome.repeated, lease.before, current);
+    const lost = describeLoss(outcome.repeated, lease.previous, current);
     const { verdict } = outcome;
     return { grant: await handleRefusal(context, reservation, current, verdict, lost), isOwn: false, ended: verdict };
   };

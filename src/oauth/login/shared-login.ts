@@ -252,7 +252,7 @@ function withUnseenRemedy(error: unknown, key: GrantKey, unseen: LoginParameters
  * a token.
  */
 function rethrowDeclined(lease: Lease, { key, explicit, now, unseen }: LoginAttempt): void {
-  const { failure, endedAt } = lease.before ?? {};
+  const { failure, endedAt } = lease.previous ?? {};
   if (failure === undefined || endedAt === undefined || failure.class === "aborted") return;
   // No user was asked, and the server may require a login by now.
   if (failure.code === "login_not_required") return;

@@ -27,15 +27,15 @@ export interface Lease {
    */
   rollback(): void;
   /** The previous attempt under the same name, if it is recorded. */
-  readonly before: PreviousAttempt | undefined;
+  readonly previous: PreviousAttempt | undefined;
   /**
    * Records, if the work succeeds, that the refresh token of {@link LeaseOptions.refreshes} is used up: an older record
    * that is put back is recognized by that. A store that does not implement it recognizes none.
    */
-  spend?(): void;
+  markRotated?(): void;
   /** The newest generation of tokens whose refresh token is used up, if the store knows that. */
-  readonly spent?: number | undefined;
-  /** Whether another holder had the lease at first, so that {@link before} is the attempt that was waited for. */
+  readonly rotatedGeneration?: number | undefined;
+  /** Whether another holder had the lease at first, so that {@link previous} is the attempt that was waited for. */
   readonly waited: boolean;
 }
 
@@ -60,9 +60,9 @@ export interface RecordedFailure extends AgentAuthErrorJson {
 }
 
 /** What a store records of a failure: the next holder sees only errors of this package. */
-export function recordFailure(error: unknown, before: PreviousAttempt | undefined): RecordedFailure | undefined {
+export function recordFailure(error: unknown, previous: PreviousAttempt | undefined): RecordedFailure | undefined {
   if (!isAgentAuthError(error)) return undefined;
-  return { ...error.toJSON(), repeats: before?.failure === undefined ? 0 : (before.failure.repeats ?? 0) + 1 };
+  return { ...error.toJSON(), repeats: previous?.failure === undefined ? 0 : (previous.failure.repeats ?? 0) + 1 };
 }
 
 /** Whether a stored value is a failure of this form. */
@@ -143,7 +143,7 @@ export function isPeerFailure(error: AgentAuthError): boolean {
 
 /** Upper bound for the `Retry-After` of an issuer. */
 const MAX_RETRY_AFTER_MS = 5 * 60_000;
-/** Pause after an issuer did not answer, if the caller has a usable token. */
+/** Pause after an issuer did not respond, if the caller has a usable token. */
 const RETRY_PAUSE_MS = 10_000;
 /** The same for a caller without one, doubled with each failure: all callers share the failure for that time. */
 const [FIRST_SHARED_MS, LONGEST_SHARED_MS] = [1000, 5000];
@@ -156,7 +156,7 @@ const [FIRST_SHARED_MS, LONGEST_SHARED_MS] = [1000, 5000];
  * @param why `valid` if the caller has a usable token, `needed` if it has none, `forced` if it insists on a new one
  */
 export function rethrowRecentFailure(lease: Lease, now: number, why: "valid" | "needed" | "forced"): void {
-  const { failure, endedAt } = lease.before ?? {};
+  const { failure, endedAt } = lease.previous ?? {};
   if (failure?.class !== "unavailable" || failure.code === "lease_lost") return;
   const retryAfterMs = Math.min((failure.retry_after ?? 0) * 1000, MAX_RETRY_AFTER_MS);
   const sharedMs = Math.min(FIRST_SHARED_MS * 2 ** (failure.repeats ?? 0), LONGEST_SHARED_MS);

@@ -76,12 +76,12 @@ export function unavailableError(message: string, cause?: unknown): AgentAuthErr
   return new AgentAuthError("store_unavailable", message, { class: "unavailable", remedy: { action: "retry" }, cause });
 }
 
-/** The error for an engine that did not answer in time. */
+/** The error for an engine that did not respond in time. */
 export function unansweredError(engine: string, ms: number): AgentAuthError {
   return unavailableError(`${engine} did not answer in ${ms / 1000} s`);
 }
 
-/** Whether the answer of an engine is missing: what was asked for may have happened. */
+/** Whether the response of an engine is missing: what was requested may have happened. */
 export function isUnanswered(error: unknown): boolean {
   return isAgentAuthError(error) && error.class === "unavailable";
 }

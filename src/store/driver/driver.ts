@@ -108,7 +108,7 @@ export interface LeaseHeld {
   /** The number of this claim. */
   readonly attempt: number;
   /** The claim before, if its owner did not release it without a trace. */
-  readonly before: LeaseTrace | undefined;
+  readonly previous: LeaseTrace | undefined;
 }
 
 /** The lease belongs to another owner. */
@@ -138,7 +138,7 @@ export interface DriverHealth {
  * leases, repair and caches are `grantStore`'s.
  *
  * Times are the engine's, never this machine's. Every operation fails with `AgentAuthError` `store_unavailable` (class
- * `unavailable`, retryable) if the engine does not answer or cannot be reached, and never waits longer than the timeout
+ * `unavailable`, retryable) if the engine does not respond or cannot be reached, and never waits longer than the timeout
  * that the driver was given. No message holds a credential.
  */
 export interface StoreDriver {

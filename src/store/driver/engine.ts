@@ -15,7 +15,7 @@ export type EngineCall<S> = <T>(options: DriverCallOptions | undefined, work: (s
 
 /** How to carry out the calls of a driver. */
 export function engineCalls<S>(engine: {
-  /** What does not answer, for messages. */
+  /** What does not respond, for messages. */
   readonly name: string;
   readonly timeoutMs: number;
   /** What a call works with until the signal fires, at its end: a client may ignore that, but nothing more is sent. */
@@ -38,7 +38,7 @@ export function engineCalls<S>(engine: {
 export type Row = readonly (string | null)[];
 
 /**
- * The answer to a claim: `1` if the caller has the lease, the attempt, the milliseconds left, and the newest claim before
+ * The response to a claim: `1` if the caller has the lease, the attempt, the milliseconds left, and the newest claim before
  * or the one that holds the lease, if there is one.
  *
  * @param textOf the owner or the note that was stored as this text
@@ -48,7 +48,7 @@ export function claimAnswer(
   textOf: (stored: string) => string,
 ): LeaseHeld | LeaseBusy {
   const newest = traceOf(trace, textOf);
-  if (held === "1" || newest === undefined) return { held: true, attempt: Number(attempt), before: newest };
+  if (held === "1" || newest === undefined) return { held: true, attempt: Number(attempt), previous: newest };
   return { held: false, by: newest, leftMs: Math.max(0, Number(leftMs)) };
 }
 

@@ -24,7 +24,7 @@ import { besideGrant, grantTags, isSameRecord, type TenantRecords } from "./tena
 const MAX_DECODED = 1000;
 const MAX_KEYS = 10_000;
 const REPAIRS = 3;
-/** The length of a value in which hardly a summary is not complete: the tokens after it are not asked for. */
+/** The length of a value in which hardly a summary is not complete: the tokens after it are not requested. */
 const MOST_SUMMARIES = 2048;
 
 /** The grants of one tenant. The times of their tokens are stored by the clock of the engine. */
@@ -100,7 +100,7 @@ export class GrantRecords {
     return {
       save: async (grant, expected) => {
         const stored = await driver.get(key);
-        // A save whose answer was lost.
+        // A save whose response was lost.
         if (stored && tries.has(stored.value)) return true;
         // The grant of another login may have the same generation.
         return isSameRecord(stored, before) && this.#saveOver(key, grant, expected, stored, { tries, dueAt });
@@ -109,9 +109,9 @@ export class GrantRecords {
     };
   }
 
-  /** As {@link NewestGrants.spent}. */
-  async spent(grant: Grant): Promise<number | undefined> {
-    return this.#newest.spent((await this.key(grant)).id, grant);
+  /** As {@link NewestGrants.rotatedGeneration}. */
+  async rotatedGeneration(grant: Grant): Promise<number | undefined> {
+    return this.#newest.rotatedGeneration((await this.key(grant)).id, grant);
   }
 
   async remove(grantKey: GrantKey): Promise<void> {

@@ -7,9 +7,9 @@ import { quote } from "../../redact.js";
 import { noSealing, type Sealing } from "../seal/sealing.js";
 import { boundedDriver } from "./bounded-driver.js";
 import type { StoreDriver } from "./driver.js";
+import type { Takeover } from "./driver-lease.js";
 import { DriverLeases } from "./driver-leases.js";
 import { GrantRecords } from "./grant-records.js";
-import type { Takeover } from "./held-lease.js";
 import { bindingRecords, clientRecords, shortLivedRecords, unrevokedRecords } from "./record-kinds.js";
 import { NearGrants, type NearOptions } from "./remembered-grants.js";
 import { EngineClock, type StoreClock, storeClock } from "./store-clock.js";
@@ -60,7 +60,7 @@ const MAX_TENANTS = 1000;
  *
  * @throws `AgentAuthError` `usage` if `seal` is missing; a save `store_unsafe` (class `store`) if the engine reports that it
  * must not be used; each operation `store_unavailable` (class `unavailable`) if the
- * engine does not answer, and class `store` for a record that cannot be used
+ * engine does not respond, and class `store` for a record that cannot be used
  */
 export function grantStore(driver: StoreDriver, options: GrantStoreOptions): GrantStore {
   return openGrantStore(driver, options);
@@ -143,8 +143,8 @@ function tenantStore(engine: Engine, tenant: string): GrantStore {
     lease: async (name, work, leaseOptions) => {
       const { refreshes, grant = refreshes } = leaseOptions;
       const informed = async (lease: Lease) => {
-        const spent = refreshes && (await grants.spent(refreshes));
-        return work({ ...lease, spent: Math.max(spent ?? -1, lease.spent ?? -1) });
+        const rotatedGeneration = refreshes && (await grants.rotatedGeneration(refreshes));
+        return work({ ...lease, rotatedGeneration: Math.max(rotatedGeneration ?? -1, lease.rotatedGeneration ?? -1) });
       };
       const run = () => leases.run(leaseOptions.shared ? shared : own, name, informed, leaseOptions);
       if (near === undefined) return run();

@@ -327,17 +327,17 @@ function indexNames({ kind, partition }: Omit<RecordKey, "id">, tags: Iterable<[
   return [[], ...tags].map((tag) => JSON.stringify([kind, partition, ...tag]));
 }
 
-/** The answer to a claim, and what is stored from then on if it takes the lease. */
+/** The response to a claim, and what is stored from then on if it takes the lease. */
 function claimOver(
   newest: LeaseEntry | undefined,
   { owner, ttlMs, note }: LeaseClaim,
   { attempt, now }: { attempt: number; now: number },
 ): { answer: LeaseHeld | LeaseBusy; entry?: LeaseEntry } {
-  const before = traceOf(newest, now);
-  if (newest && before && isHeld(newest, now))
-    return { answer: { held: false, by: before, leftMs: newest.until - now } };
+  const previous = traceOf(newest, now);
+  if (newest && previous && isHeld(newest, now))
+    return { answer: { held: false, by: previous, leftMs: newest.until - now } };
   const entry = { attempt, owner, at: now, until: now + ttlMs, releasedAt: undefined, note };
-  return { answer: { held: true, attempt, before }, entry };
+  return { answer: { held: true, attempt, previous }, entry };
 }
 
 /** What is stored after an extension; undefined if this owner does not hold the lease. */

@@ -41,7 +41,7 @@ export class NearGrants {
     return isNear ? entry.grant : undefined;
   }
 
-  /** @param at monotonic milliseconds, before the engine was asked */
+  /** @param at monotonic milliseconds, before the request to the engine */
   set(id: string, grant: Grant, at: number): void {
     const changedAt = Math.max(this.#grants.get(id)?.at ?? this.#clearedAt, this.#clearedAt);
     if (this.#isReplaced(id) || changedAt >= at) return;
@@ -134,7 +134,7 @@ export class NewestGrants {
   }
 
   /** The newest generation of tokens of a login whose refresh token is used up, as far as this process knows. */
-  spent(id: string, grant: Grant): number | undefined {
+  rotatedGeneration(id: string, grant: Grant): number | undefined {
     const newest = this.#newest.get(id)?.grant;
     if (newest === undefined || newest.signedInAt !== grant.signedInAt) return undefined;
     const isRotated = newest.tokens.refreshToken?.reveal() !== grant.tokens.refreshToken?.reveal();

@@ -34,7 +34,7 @@ const LASTING: readonly RecordKind[] = ["grant", "client", "binding", "revocatio
  * Seals every record of every tenant with the current key of a ring that was sealed with another one. It saves over
  * exactly what it has read, so it can run beside processes that use the store.
  *
- * @throws `AgentAuthError` `store_unavailable` if the engine does not answer, `aborted`
+ * @throws `AgentAuthError` `store_unavailable` if the engine does not respond, `aborted`
  */
 export async function reseal(driver: StoreDriver, ring: KeyRing, options: ResealOptions = {}): Promise<ResealReport> {
   checkOptionNames(options, { signal: true, onUnusable: true } satisfies OptionNames<ResealOptions>, "reseal");

@@ -38,7 +38,7 @@ export function since(from: ClockReading, clock: Clock): number {
   return Math.max(clock.now() - from.now, clock.epoch() - from.epoch);
 }
 
-/** Clocks that differ by less agree: the measurement is no better than the time that an answer takes. */
+/** Clocks that differ by less agree: the measurement is no better than the time that a response takes. */
 const SLACK_MS = 10_000;
 const MEASURED_FOR_MS = 10 * 60_000;
 

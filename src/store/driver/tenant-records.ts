@@ -5,7 +5,7 @@ import type { Grant } from "../../oauth/model/grant.js";
 import type { GrantFilter } from "../../oauth/model/grant-store.js";
 import { encodeSummary, markOf, summaryOf } from "../../oauth/model/grant-summary.js";
 import { quote } from "../../redact.js";
-import { KeyDeletedError, type RecordCipher, type Sealing, type SealPlace } from "../seal/sealing.js";
+import { KeyDeletedError, type RecordCipher, type RecordLocation, type Sealing } from "../seal/sealing.js";
 import { isUnanswered } from "./bounded-driver.js";
 import type { PutOptions, RecordKey, RecordKind, ScanFilter, ScanPage, StoreDriver, StoredRecord } from "./driver.js";
 
@@ -43,7 +43,7 @@ export class TenantRecords {
     this.#sealing = sealing;
     this.#place = sealing.nameOf(JSON.stringify(["partition", ...name])).then((partition) => ({
       partition,
-      cipher: sealing.cipherFor(sealPlace(driver, partition)),
+      cipher: sealing.cipherFor(recordLocation(driver, partition)),
     }));
     this.#place.catch(() => undefined);
   }
@@ -115,7 +115,7 @@ export class TenantRecords {
    * Stores a text over exactly the record that was read before; undefined: over none.
    *
    * @returns whether it is stored; false if another one is
-   * @throws `store_unavailable` if the engine does not answer, and a second look does not show the record
+   * @throws `store_unavailable` if the engine does not respond, and a second look does not show the record
    */
   async write(
     key: RecordKey,
@@ -132,7 +132,7 @@ export class TenantRecords {
       if (!isUnanswered(error)) throw error;
       failure = error;
     }
-    // The answer of this try, or of an earlier one that the driver repeated, may be lost.
+    // The response of this try, or of an earlier one that the driver repeated, may be lost.
     const stored = await this.driver.get(key).catch((error: unknown) => {
       throw failure ?? error;
     });
@@ -214,7 +214,7 @@ export async function* scanPages(
 }
 
 /** A partition, with access to the record of its key. */
-export function sealPlace(driver: StoreDriver, partition: string): SealPlace {
+export function recordLocation(driver: StoreDriver, partition: string): RecordLocation {
   const keyOf = (id: string): RecordKey => ({ kind: "key", partition, id });
   return {
     partition,

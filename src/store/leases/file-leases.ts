@@ -37,24 +37,24 @@ export class FileLeases {
     work: (lease: Lease) => Promise<T>,
     options: LeaseOptions<T>,
   ): Promise<T> {
-    const taken = await this.#take(key, options);
-    if ("instead" in taken) return taken.instead;
+    const acquired = await this.#acquire(key, options);
+    if ("instead" in acquired) return acquired.instead;
     // Waiting for an attempt that was rolled back is not waiting for the one before it.
-    const isOlder = (taken.before?.endedAt ?? requestedAt) < requestedAt;
-    const held = new HeldLease(this.#files, { ...taken, waited: (taken.waited || waited) && !isOlder }, options);
+    const isOlder = (acquired.previous?.endedAt ?? requestedAt) < requestedAt;
+    const lease = new FileLease(this.#files, { ...acquired, waited: (acquired.waited || waited) && !isOlder }, options);
     try {
-      const result = await work(held);
-      held.succeed();
+      const result = await work(lease);
+      lease.succeed();
       return result;
     } catch (error) {
-      held.fail(error);
+      lease.fail(error);
       throw error;
     } finally {
-      held.end();
+      lease.end();
     }
   }
 
-  async #take<T>(key: string, options: LeaseOptions<T>): Promise<Taken | { instead: T }> {
+  async #acquire<T>(key: string, options: LeaseOptions<T>): Promise<Acquisition | { instead: T }> {
     const since = bootClock();
     let waited = false;
     const watch = new Watch(this.#files, key, options.durationMs);
@@ -64,7 +64,7 @@ export class FileLeases {
       if (seen.free) {
         const record = recordFor(options);
         const attempt = { name: key, number: (seen.latest?.number ?? 0) + 1, id: record.id };
-        if (this.#files.take(attempt, record, seen.latest)) return { attempt, record, before: seen.before, waited };
+        if (this.#files.take(attempt, record, seen.latest)) return { attempt, record, previous: seen.previous, waited };
         // Another process was faster. It has the lease next time, or its files could not be read back: both take a pause.
       } else {
         if (!waited) options.onWait?.({ pid: seen.record?.holder.pid, at: seen.record?.at ?? Date.now() });
@@ -81,10 +81,10 @@ export class FileLeases {
   }
 }
 
-interface Taken {
+interface Acquisition {
   attempt: Attempt;
   record: LockRecord;
-  before: PreviousAttempt | undefined;
+  previous: PreviousAttempt | undefined;
   waited: boolean;
 }
 
@@ -112,25 +112,25 @@ class Watch {
   observe(): {
     free: boolean;
     latest: Latest | undefined;
-    before: PreviousAttempt | undefined;
+    previous: PreviousAttempt | undefined;
     record: LockRecord | undefined;
   } {
     // The clock before the files: what a holder wrote before its lock expired must be seen.
     const now = bootClock();
     const latest = this.#files.latest(this.#key);
-    if (!latest) return { free: true, latest, before: undefined, record: undefined };
+    if (!latest) return { free: true, latest, previous: undefined, record: undefined };
     const { number, committed, record, done } = latest;
-    const beat = this.#follow(latest, now);
+    const heartbeat = this.#follow(latest, now);
     const watched = now - this.#seenAt;
-    const clocks = { boot: thisProcess().boot, now, epoch: Date.now(), beat, watched };
+    const clocks = { boot: thisProcess().boot, now, epoch: Date.now(), heartbeat, watched };
     // An unreadable lock gets the duration of one of this process.
     const isExpired = record ? isLockOver(record, committed, clocks) : watched > this.#duration;
     const owner = record && !done ? this.#ownerOf(record, committed && isExpired) : "unknown";
     const ended = decideTakeover({ done, owner, sent: committed, isExpired });
-    if (ended === "wait") return { free: false, latest, before: undefined, record };
+    if (ended === "wait") return { free: false, latest, previous: undefined, record };
     const ending = done && record ? this.#files.ending({ name: this.#key, number, id: record.id }) : undefined;
-    const before = { at: record?.at ?? 0, endedAt: ending?.at, ended, committed, failure: ending?.failure };
-    return { free: true, latest, before, record };
+    const previous = { at: record?.at ?? 0, endedAt: ending?.at, ended, committed, failure: ending?.failure };
+    return { free: true, latest, previous, record };
   }
 
   /** @param isOverdue whether the attempt would be waited for as long as its process lives */
@@ -143,17 +143,17 @@ class Watch {
 
   /** An attempt is watched from when it is first seen, or from its last heartbeat. */
   #follow({ number, record }: Latest, now: number): number | undefined {
-    const beat = this.#files.lastBeat(this.#key, number);
-    const seen = `${number} ${record?.id} ${beat}`;
+    const heartbeat = this.#files.lastHeartbeat(this.#key, number);
+    const seen = `${number} ${record?.id} ${heartbeat}`;
     if (seen !== this.#seen) this.#seenAt = now;
     this.#seen = seen;
-    return beat;
+    return heartbeat;
   }
 }
 
 /** A lease in the hands of this process. */
-class HeldLease implements Lease {
-  readonly before: PreviousAttempt | undefined;
+class FileLease implements Lease {
+  readonly previous: PreviousAttempt | undefined;
   readonly waited: boolean;
   readonly #files: LockFiles;
   readonly #attempt: Attempt;
@@ -163,15 +163,15 @@ class HeldLease implements Lease {
   #from: { clock: number; epoch: number };
   #isRolledBack = false;
 
-  constructor(files: LockFiles, { attempt, record, before, waited }: Taken, options: LeaseOptions<unknown>) {
+  constructor(files: LockFiles, { attempt, record, previous, waited }: Acquisition, options: LeaseOptions<unknown>) {
     this.#files = files;
     this.#attempt = attempt;
     this.#once = options.once === true;
     this.#duration = record.duration;
-    this.before = before;
+    this.previous = previous;
     this.waited = waited;
     this.#from = { clock: record.deadline - record.duration, epoch: record.at };
-    if (options.extend) this.#timer = setInterval(() => this.#beat(), record.duration / 5).unref();
+    if (options.extend) this.#timer = setInterval(() => this.#heartbeat(), record.duration / 5).unref();
   }
 
   /** The epoch too: the clock of a machine that sleeps stops, while the other machines that share the folder count on. */
@@ -195,7 +195,7 @@ class HeldLease implements Lease {
   }
 
   fail(error: unknown): void {
-    if (!this.#isRolledBack || !this.#removed("rollback")) this.#end(recordFailure(error, this.before));
+    if (!this.#isRolledBack || !this.#removed("rollback")) this.#end(recordFailure(error, this.previous));
   }
 
   #end(failure: RecordedFailure | undefined): void {
@@ -220,11 +220,11 @@ class HeldLease implements Lease {
     clearInterval(this.#timer);
   }
 
-  #beat(): void {
+  #heartbeat(): void {
     // The clock first: other processes count from when they see the heartbeat, and must not take over sooner.
     const from = { clock: bootClock(), epoch: Date.now() };
     try {
-      if (this.#files.beat(this.#attempt)) this.#from = from;
+      if (this.#files.heartbeat(this.#attempt)) this.#from = from;
       else this.end();
     } catch {
       // No process saw the heartbeat; left() shows it.
@@ -291,7 +291,7 @@ export interface Clocks {
   /** Unix milliseconds. */
   readonly epoch: number;
   /** The last heartbeat of the holder, in Unix milliseconds; undefined where none can be read. */
-  readonly beat: number | undefined;
+  readonly heartbeat: number | undefined;
   /** Milliseconds since this process first saw the lock, or its last heartbeat. */
   readonly watched: number;
 }
@@ -307,9 +307,13 @@ export interface Clocks {
  * The epoch does not count for locks of this boot, because it jumps when the machine wakes, and a holder that slept as
  * well has yet to send its next heartbeat. The clock of another boot does not count, because it may be far ahead.
  */
-export function isLockOver(record: LockRecord, sent: boolean, { boot, now, epoch, beat, watched }: Clocks): boolean {
+export function isLockOver(
+  record: LockRecord,
+  sent: boolean,
+  { boot, now, epoch, heartbeat, watched }: Clocks,
+): boolean {
   const time = record.duration * (sent ? COMMITTED_FACTOR : 1);
   if (watched > time) return true;
   if (record.holder.boot === boot) return !record.extend && now >= record.deadline + time - record.duration;
-  return epoch - (beat ?? record.at) > time + SKEW_MS;
+  return epoch - (heartbeat ?? record.at) > time + SKEW_MS;
 }

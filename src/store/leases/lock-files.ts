@@ -75,7 +75,7 @@ export class LockFiles {
   /**
    * Starts an attempt: publishes its lock file, checks then that nothing has changed, and removes it if something has.
    *
-   * @param observed the attempt before, from which the caller takes over; undefined when there was none
+   * @param observed the previous attempt, from which the caller takes over; undefined when there was none
    * @returns false when another process has its number, or the newest attempt is no longer the observed one
    */
   take(attempt: Attempt, record: LockRecord, observed: Latest | undefined): boolean {
@@ -151,7 +151,7 @@ export class LockFiles {
   }
 
   /** The heartbeat of the holder of an attempt; false when another process has taken over. */
-  beat(attempt: Attempt): boolean {
+  heartbeat(attempt: Attempt): boolean {
     if (!this.isNewest(attempt)) return false;
     const now = new Date();
     utimesSync(this.#path(`${attempt.name}.${attempt.number}.claim`), now, now);
@@ -159,7 +159,7 @@ export class LockFiles {
   }
 
   /** The last heartbeat of the holder, by the clock of the file system; undefined when the lock file is gone. */
-  lastBeat(name: string, number: number): number | undefined {
+  lastHeartbeat(name: string, number: number): number | undefined {
     return this.#touched(`${name}.${number}.claim`);
   }
 
@@ -167,7 +167,7 @@ export class LockFiles {
   #forget(attempt: Attempt, chosen: (trace: LeaseFile) => boolean): boolean {
     const { name, number, id } = attempt;
     const owner = parseLockRecord(this.#json(`${name}.${number}.claim`))?.id;
-    if (owner === undefined && this.lastBeat(name, number) !== undefined) return false;
+    if (owner === undefined && this.lastHeartbeat(name, number) !== undefined) return false;
     const traces = this.#traces(name).filter((trace) => trace.mark?.id === id || (owner === id && chosen(trace)));
     // The lock files last: without its marks a lock file is at worst waited for; a mark without its lock file is useless.
     const lockFiles = traces.filter(({ mark }) => !mark).sort((a, b) => a.number - b.number);

@@ -12,8 +12,8 @@ import {
   keyedNames,
   parseSealed,
   type RecordCipher,
+  type RecordLocation,
   type Sealing,
-  type SealPlace,
 } from "./sealing.js";
 
 /** Options of {@link envelope}. */
@@ -57,10 +57,10 @@ export function openEnvelope(options: EnvelopeOptions, clock: Pick<Clock, "now">
   const keys = new Lru<DataKeys>(MAX_TENANTS);
   return {
     nameOf,
-    cipherFor: (place) => {
+    cipherFor: (location) => {
       const of = () => {
-        const known = keys.get(place.partition) ?? new DataKeys(options, place, nameOf, clock);
-        keys.set(place.partition, known);
+        const known = keys.get(location.partition) ?? new DataKeys(options, location, nameOf, clock);
+        keys.set(location.partition, known);
         return known;
       };
       return tenantCipher(of);
@@ -82,7 +82,7 @@ function tenantCipher(keys: () => DataKeys): RecordCipher {
 
 class DataKeys {
   readonly #options: EnvelopeOptions;
-  readonly #place: SealPlace;
+  readonly #location: RecordLocation;
   readonly #nameOf: (text: string) => Promise<string>;
   readonly #clock: Pick<Clock, "now">;
   #cached: { key: Promise<AesKey | undefined>; at: number } | undefined;
@@ -90,12 +90,12 @@ class DataKeys {
 
   constructor(
     options: EnvelopeOptions,
-    place: SealPlace,
+    location: RecordLocation,
     nameOf: (text: string) => Promise<string>,
     clock: Pick<Clock, "now">,
   ) {
     this.#options = options;
-    this.#place = place;
+    this.#location = location;
     this.#nameOf = nameOf;
     this.#clock = clock;
   }
@@ -140,7 +140,7 @@ class DataKeys {
 
   /** The stored key; `known` without asking the key management service, if it is that. */
   async #read(known?: AesKey): Promise<AesKey | undefined> {
-    const stored = await this.#place.readKey(await this.#nameOf(KEY_NAME));
+    const stored = await this.#location.readKey(await this.#nameOf(KEY_NAME));
     if (stored === undefined) return undefined;
     const { id, wrapped } = parseWrapped(stored);
     return known?.id === id ? known : this.#unwrap(id, wrapped);
@@ -152,7 +152,7 @@ class DataKeys {
     const id = toBase64url(crypto.getRandomValues(new Uint8Array(9)));
     const wrapped = toBase64url(await this.#callKms("wrap", bytes));
     const text = JSON.stringify({ schema: SCHEMA, kind: KIND, key: id, wrapped });
-    const isStored = await this.#place.createKey(await this.#nameOf(KEY_NAME), text);
+    const isStored = await this.#location.createKey(await this.#nameOf(KEY_NAME), text);
     return isStored ? new AesKey(id, bytes) : this.#read();
   }
 

@@ -54,7 +54,7 @@ export interface RecordCipher {
 }
 
 /** The records that share one cipher: those of one tenant. */
-export interface SealPlace {
+export interface RecordLocation {
   /** Their partition. */
   readonly partition: string;
   /** Reads the record of the kind `key` with this id, which is in their partition. */
@@ -72,7 +72,7 @@ export interface Sealing {
   /** A name that shows nothing about the text, and is the same in every process with the same name key. */
   nameOf(text: string): Promise<string>;
   /** The cipher for the records of one tenant. */
-  cipherFor(place: SealPlace): RecordCipher;
+  cipherFor(location: RecordLocation): RecordCipher;
 }
 
 /** Why a sealed text cannot be opened. */

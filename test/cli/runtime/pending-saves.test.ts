@@ -125,7 +125,7 @@ it.each(stores)("what the lease says of itself is what the store's own says: %s"
     { durationMs: 60_000 },
   );
   expect(seen).toEqual({ left: true, waited: false });
-  const before = (lease: Lease) => Promise.resolve(lease.before?.ended);
+  const before = (lease: Lease) => Promise.resolve(lease.previous?.ended);
   const options = { durationMs: 60_000 };
   expect(await watched.lease("one", before, options)).toBe(await store.lease("one", before, options));
 });
@@ -181,14 +181,14 @@ it("a watched lease knows and records which refresh tokens are used up, and a wa
   let spends = 0;
   const spend = () => void spends++;
   const lease: GrantStore["lease"] = (name, work, options) =>
-    given(name, (held) => work({ ...held, spend, spent: 3 }), options);
+    given(name, (held) => work({ ...held, markRotated: spend, rotatedGeneration: 3 }), options);
   const health = async () => ({ errors: [], risks: ["it evicts"] });
   const watched = createPendingSaves().watch({ ...store, lease, health });
   const spent = await watched.lease(
     "one",
     async (held) => {
-      held.spend?.();
-      return held.spent;
+      held.markRotated?.();
+      return held.rotatedGeneration;
     },
     { durationMs: 60_000 },
   );

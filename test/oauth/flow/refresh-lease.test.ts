@@ -116,7 +116,7 @@ describe("a refresh under its lease", () => {
     expect(scene.refreshes()).toBe(0);
     let before: unknown = "not asked";
     const next = withLease(scene.store, (lease) => {
-      before = lease.before;
+      before = lease.previous;
       return {};
     });
     await scene.agent({ store: next }).token(scene.mcp.url);
@@ -262,7 +262,7 @@ describe("a refresh whose answer is lost", () => {
     const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = refusal;
     const before = { at: 1, endedAt: undefined, ended: "died", committed: false, failure: undefined } as const;
-    const store = withLease(scene.store, () => ({ before }));
+    const store = withLease(scene.store, () => ({ previous: before }));
     expect(await heldError(scene.agent({ store, login: undefined }).token(scene.mcp.url))).toMatchObject({
       message: expect.stringMatching(/invalid_grant$/),
     });
@@ -377,7 +377,7 @@ describe("a refresh that comes late to its lease", () => {
 
   it("sends nothing for a grant that somebody put back, whose refresh token is used up", async () => {
     const scene = await loggedIn();
-    const store = withLease(scene.store, () => ({ spent: 1 }));
+    const store = withLease(scene.store, () => ({ rotatedGeneration: 1 }));
     expect(await heldError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({
       code: "record_rolled_back",
       class: "store",

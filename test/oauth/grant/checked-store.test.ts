@@ -81,9 +81,9 @@ describe("the events of a store", () => {
 
   it.each<[Partial<Lease>, string, string]>([
     [{ waited: true }, "held", "none"],
-    [{ waited: false, before: { ended: "released" } as never }, "none", "none"],
-    [{ waited: false, before: { ended: "died" } as never }, "none", "died"],
-    [{ waited: true, before: { ended: "expired" } as never }, "held", "expired"],
+    [{ waited: false, previous: { ended: "released" } as never }, "none", "none"],
+    [{ waited: false, previous: { ended: "died" } as never }, "none", "died"],
+    [{ waited: true, previous: { ended: "expired" } as never }, "held", "expired"],
   ])("say how a lease was had: %j", async (lease, wait, takeover) => {
     const over = { lease: ((_name: string, work: (got: unknown) => unknown) => work(lease)) as never };
     const { store, seen } = watched(over);

@@ -55,7 +55,7 @@ function traced(store: GrantStore, before: Partial<PreviousAttempt>): GrantStore
   const attempt = { at: 1, endedAt: undefined, ended: "died", committed: true, failure: undefined, ...before } as const;
   return {
     ...store,
-    lease: (name, work, options) => store.lease(name, (lease) => work({ ...lease, before: attempt }), options),
+    lease: (name, work, options) => store.lease(name, (lease) => work({ ...lease, previous: attempt }), options),
   };
 }
 

@@ -26,7 +26,7 @@ function leaseAfter(error: AgentAuthError | undefined, over: Partial<PreviousAtt
     failure: error?.toJSON(),
     ...over,
   };
-  const lease: Lease = { left: () => 1, commit: async () => {}, rollback: () => rollbacks++, before, waited };
+  const lease: Lease = { left: () => 1, commit: async () => {}, rollback: () => rollbacks++, previous: before, waited };
   return { lease, rollbacks: () => rollbacks };
 }
 
@@ -64,7 +64,7 @@ describe("the failure of the attempt before", () => {
     let before: PreviousAttempt | undefined;
     for (const sharedMs of [1000, 2000, 4000, 5000, 5000]) {
       const { lease } = leaseAfter(error, { failure: recordFailure(error, before) });
-      before = lease.before;
+      before = lease.previous;
       expect(() => rethrowRecentFailure(lease, ENDED + sharedMs - 1, "needed")).toThrow(error.message);
       expect(() => rethrowRecentFailure(lease, ENDED + sharedMs, "needed")).not.toThrow();
     }
@@ -73,7 +73,7 @@ describe("the failure of the attempt before", () => {
   it("counts for nothing where its end is not known, or where there was no attempt", () => {
     const { lease } = leaseAfter(UNAVAILABLE, { endedAt: undefined });
     expect(() => rethrowRecentFailure(lease, ENDED, "valid")).not.toThrow();
-    expect(() => rethrowRecentFailure({ ...lease, before: undefined, waited: true }, ENDED, "valid")).not.toThrow();
+    expect(() => rethrowRecentFailure({ ...lease, previous: undefined, waited: true }, ENDED, "valid")).not.toThrow();
   });
 
   it("is the same error again", () => {

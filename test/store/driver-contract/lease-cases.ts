@@ -30,20 +30,20 @@ export const leaseCases: Cases = {
       });
       const held = answers.flatMap(({ owner, answer }) => (answer.held ? [{ owner, answer }] : []));
       const winner = checkOne("of several claims exactly one is held", held);
-      checkEqual("the first claim under a key has none before it", winner.answer.before, undefined);
+      checkEqual("the first claim under a key has none before it", winner.answer.previous, undefined);
       for (const { answer } of answers) {
         if (!answer.held) checkBusy(answer, winner.owner, winner.answer);
       }
     }
   },
 
-  async "an extend or a release by a stranger changes nothing"({ driver, lease }) {
+  async "extend and release by another owner are ignored"({ driver, lease }) {
     const claim = await lease.take("holder");
-    const rule = "extend and release by a stranger change nothing";
-    checkEqual(rule, await lease.extend("stranger", 10 * LONG_MS), false);
+    const rule = "extend and release by another owner are ignored";
+    checkEqual(rule, await lease.extend("another owner", 10 * LONG_MS), false);
     checkBusy(await lease.refuse(), "holder", claim);
-    for (const note of ["of a stranger", undefined]) {
-      await lease.release("stranger", note);
+    for (const note of ["of another owner", undefined]) {
+      await lease.release("another owner", note);
       checkBusy(await lease.refuse(), "holder", claim);
     }
     checkEqual("the holder extends its lease", await lease.extend("holder"), true);
@@ -51,15 +51,15 @@ export const leaseCases: Cases = {
     checkEqual("a released lease is not extended", await lease.extend("holder"), false);
     await lease.release("holder", "released twice");
     const next = await lease.take("next");
-    checkEqual("a second release changes nothing", next.before?.note, "released");
+    checkEqual("a second release changes nothing", next.previous?.note, "released");
     checkEqual(rule, await lease.extend("holder"), false);
     for (const note of ["late", undefined]) await lease.release("holder", note);
     checkBusy(await lease.refuse(), "next", next);
     const free = leaseOf(driver);
     checkEqual("a lease that was never claimed is not extended", await free.extend("holder"), false);
     await free.release("holder", "never held");
-    const { before } = await free.take("first");
-    checkEqual("a release by an owner that held nothing leaves no trace", before, undefined);
+    const { previous } = await free.take("first");
+    checkEqual("a release by an owner that held nothing leaves no trace", previous, undefined);
   },
 
   async "an extend counts from now and replaces the note"({ lease }) {
@@ -97,7 +97,7 @@ export const leaseCases: Cases = {
     const { attempt } = await lease.take("first");
     await lease.release("first", "failed");
     const next = await lease.take("second");
-    const before = checkPresent("the next claim has the released one before it", next.before, "a trace");
+    const before = checkPresent("the next claim has the released one before it", next.previous, "a trace");
     const { at, now, releasedAt, ...rest } = before;
     checkEqual("a trace has the note of the release", rest, { attempt, owner: "first", note: "failed" });
     const inOrder = releasedAt !== undefined && at <= releasedAt && releasedAt <= now;
@@ -109,8 +109,8 @@ export const leaseCases: Cases = {
     await lease.release("first", "failed");
     await lease.take("second");
     await lease.release("second", undefined);
-    const { before } = await lease.take("third");
-    checkEqual("the claim after a release without a note has none before it", before, undefined);
+    const { previous } = await lease.take("third");
+    checkEqual("the claim after a release without a note has none before it", previous, undefined);
   },
 
   async "a lease needs no record and does not change one"({ driver, key }) {
@@ -128,15 +128,15 @@ export const leaseCases: Cases = {
     checkEqual("a lease outlives its record", (await lease.refuse()).by.owner, "next");
     checkEqual("a lease is extended without its record", await lease.extend("next"), true);
     await lease.release("next", "over");
-    const { before } = await lease.take("last");
-    checkEqual("a lease leaves its trace without its record", before?.note, "over");
+    const { previous } = await lease.take("last");
+    checkEqual("a lease leaves its trace without its record", previous?.note, "over");
   },
   async "a lease is free after its ttl and not before"({ driver, wait }) {
     for (const aheadMs of [0, ...AHEAD]) {
       const lease = leaseOf(driver);
       await lease.take("first", TTL_MS);
-      const { before } = await withShiftedClock(aheadMs, () => claimWhenFree(lease, wait));
-      const trace = checkPresent("the claim after an expired one has it before it", before, "a trace");
+      const { previous } = await withShiftedClock(aheadMs, () => claimWhenFree(lease, wait));
+      const trace = checkPresent("the claim after an expired one has it before it", previous, "a trace");
       const { owner, note, releasedAt, at, now } = trace;
       const left = { owner, note, releasedAt };
       checkEqual("an expired lease was not released", left, { owner: "first", note: "note of first" });
@@ -149,8 +149,8 @@ export const leaseCases: Cases = {
     await wait(2 * TTL_MS);
     checkEqual("an expired lease is not extended", await lease.extend("first"), false);
     await lease.release("first", "late");
-    const { before } = await lease.take("second");
-    const trace = { note: before?.note, releasedAt: before?.releasedAt };
+    const { previous } = await lease.take("second");
+    const trace = { note: previous?.note, releasedAt: previous?.releasedAt };
     checkEqual("an expired lease is not released", trace, { note: "note of first" });
   },
 

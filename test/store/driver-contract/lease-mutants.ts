@@ -18,7 +18,7 @@ export const leaseMutants: readonly Mutant[] = [
       claim: async (key, claim, options) => {
         const answer = await driver.claim(key, claim, options);
         if (!answer.held) return { ...answer, by: first(answer.by) };
-        return { held: true, attempt: 1, before: answer.before && first(answer.before) };
+        return { held: true, attempt: 1, previous: answer.previous && first(answer.previous) };
       },
     };
   }),
@@ -28,18 +28,18 @@ export const leaseMutants: readonly Mutant[] = [
         const answer = await driver.claim(key, claim, options);
         return answer.held || answer.by.now > answer.by.at
           ? answer
-          : { held: true, attempt: answer.by.attempt, before: undefined };
+          : { held: true, attempt: answer.by.attempt, previous: undefined };
       },
     };
   }),
-  mutant("extends for another owner", "an extend or a release by a stranger changes nothing", (driver) => {
+  mutant("extends for another owner", "extend and release by another owner are ignored", (driver) => {
     const holders = holdersOf(driver);
     return {
       claim: holders.claim,
       extend: (key, claim, options) => driver.extend(key, { ...claim, owner: holders.of(key) ?? claim.owner }, options),
     };
   }),
-  mutant("releases the lease of another", "an extend or a release by a stranger changes nothing", (driver) => {
+  mutant("releases the lease of another", "extend and release by another owner are ignored", (driver) => {
     const holders = holdersOf(driver);
     return {
       claim: holders.claim,
@@ -49,8 +49,11 @@ export const leaseMutants: readonly Mutant[] = [
   mutant("takes an expired lease for a released one", "a lease is free after its ttl and not before", (driver) => ({
     claim: async (key, claim, options) => {
       const answer = await driver.claim(key, claim, options);
-      if (!answer.held || answer.before === undefined) return answer;
-      return { ...answer, before: { ...answer.before, releasedAt: answer.before.releasedAt ?? answer.before.now } };
+      if (!answer.held || answer.previous === undefined) return answer;
+      return {
+        ...answer,
+        previous: { ...answer.previous, releasedAt: answer.previous.releasedAt ?? answer.previous.now },
+      };
     },
   })),
   mutant("frees a lease early", "a lease is free after its ttl and not before", (driver) => ({

@@ -221,8 +221,8 @@ export const nameCases: Cases = {
       await lease.extend("a", LONG_MS, note);
       checkEqual(rule, (await lease.refuse()).by.note, note);
       await lease.release("a", note);
-      const { before } = await lease.take("a", LONG_MS, note);
-      checkEqual(rule, before?.note, note);
+      const { previous } = await lease.take("a", LONG_MS, note);
+      checkEqual(rule, previous?.note, note);
       await lease.release("a");
     }
   },

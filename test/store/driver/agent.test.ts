@@ -77,7 +77,7 @@ describe("agents on two machines that share an engine", () => {
     };
     expect(await heldError(token(one.agent))).toMatchObject({
       code: "lease_lost",
-      message: expect.stringMatching(/stood still for \d+ ms/),
+      message: expect.stringMatching(/was suspended for \d+ ms/),
     });
     expect(refreshes()).toBe(0);
     expect(await during(token(other.agent))).toBe("access-as-2");

@@ -103,7 +103,7 @@ describe("a lease over a driver", () => {
     held.end();
     await held.ended;
     await time.advance(1000);
-    expect(await waiting.done).toMatchObject({ waited: true, before: undefined });
+    expect(await waiting.done).toMatchObject({ waited: true, previous: undefined });
     // A server would gather one for each refresh.
     expect(time.timers).toBe(0);
   });
@@ -132,7 +132,7 @@ describe("a lease over a driver", () => {
     await time.advance(3900);
     expect(waiting.state.lease).toBeUndefined();
     await time.advance(500);
-    expect((await waiting.done).before).toMatchObject({ ended: "expired", committed: true, failure: undefined });
+    expect((await waiting.done).previous).toMatchObject({ ended: "expired", committed: true, failure: undefined });
   });
 
   it("passes on later where the holder may have sent something and has to be waited for", async () => {
@@ -144,7 +144,7 @@ describe("a lease over a driver", () => {
     await time.advance(74_000);
     expect(waiting.state.lease).toBeUndefined();
     await time.advance(2000);
-    expect((await waiting.done).before).toMatchObject({ committed: true });
+    expect((await waiting.done).previous).toMatchObject({ committed: true });
   });
 
   it.each([
@@ -163,7 +163,7 @@ describe("a lease over a driver", () => {
     await time.advance(7000);
     expect(waiting.state.lease !== undefined).toBe(isFast);
     await time.advance(BRIEF.durationMs * 3);
-    expect((await waiting.done).before).toMatchObject({ committed: true });
+    expect((await waiting.done).previous).toMatchObject({ committed: true });
   });
 
   it("passes on as fast where a holder that is waited for has sent nothing", async () => {
@@ -173,7 +173,7 @@ describe("a lease over a driver", () => {
     kill(one);
     const waiting = wait(other.store);
     await time.advance(5000);
-    expect((await waiting.done).before).toMatchObject({ ended: "expired", committed: false });
+    expect((await waiting.done).previous).toMatchObject({ ended: "expired", committed: false });
   });
 
   it("is lost by a suspended holder, whose error says for how long", async () => {
@@ -185,7 +185,7 @@ describe("a lease over a driver", () => {
     expect(await heldError(held.lease.commit())).toMatchObject({
       code: "lease_lost",
       class: "unavailable",
-      message: expect.stringContaining("stood still for 4000 ms"),
+      message: expect.stringContaining("was suspended for 4000 ms"),
     });
     expect(one.driver.calls.extend).toBe(0);
     const waiting = wait(other.store);
@@ -311,7 +311,7 @@ describe("a lease over a driver", () => {
     isBack = true;
     await time.advance(2000);
     await unsaved;
-    expect((await waiting.done).before).toBeUndefined();
+    expect((await waiting.done).previous).toBeUndefined();
     expect(time.timers).toBe(0);
   });
 
@@ -375,28 +375,28 @@ describe("a lease over a driver", () => {
     await held.ended.catch(() => undefined);
     const endedAt = time.epoch();
     while (waiting.state.lease === undefined) await time.advance(100);
-    const { before, waited } = await waiting.done;
+    const { previous, waited } = await waiting.done;
     expect(waited).toBe(true);
-    expect(before).toMatchObject({
+    expect(previous).toMatchObject({
       ended: "released",
       committed: true,
       endedAt,
       failure: { code: "timeout", class: "unavailable", message: "no answer", retry_after: 7 },
     });
-    expect((await other.store.lease("x", async (lease) => lease, BRIEF)).before).toBeUndefined();
+    expect((await other.store.lease("x", async (lease) => lease, BRIEF)).previous).toBeUndefined();
   });
 
   it("shows an attempt that was rolled back, behind a token that is used up, as one that has sent nothing", async () => {
     const { one, other } = await processes();
     const grant = madeGrant({ generation: 2 });
     const newer = { ...grant, generation: 3 };
-    await one.store.lease("x", async (lease) => lease.spend?.(), { ...BRIEF, refreshes: grant });
+    await one.store.lease("x", async (lease) => lease.markRotated?.(), { ...BRIEF, refreshes: grant });
     const rolled = await hold(one.store, { ...BRIEF, refreshes: newer });
     rolled.lease.rollback();
     rolled.fail(new Error("no"));
     await expect(rolled.ended).rejects.toThrow("no");
     const next = await wait(other.store, { ...BRIEF, refreshes: newer }).done;
-    expect([next.before?.committed ?? false, next.spent]).toEqual([false, 2]);
+    expect([next.previous?.committed ?? false, next.rotatedGeneration]).toEqual([false, 2]);
   });
 
   it("shows no failure that is none of ours", async () => {
@@ -407,7 +407,7 @@ describe("a lease over a driver", () => {
     const held = await hold(one.store);
     held.fail(new AgentAuthError("timeout", "no answer", { class: "unavailable" }));
     await held.ended.catch(() => undefined);
-    expect((await wait(other.store).done).before).toMatchObject({ ended: "released", failure: undefined });
+    expect((await wait(other.store).done).previous).toMatchObject({ ended: "released", failure: undefined });
   });
 
   it("seals what it leaves for the next process", async () => {
@@ -423,8 +423,8 @@ describe("a lease over a driver", () => {
     expect(await heldError(failing)).toMatchObject({ code: "timeout" });
     expect(notes.length).toBeGreaterThan(2);
     for (const note of notes) expect(JSON.parse(note)).toMatchObject({ kind: "sealed", key: "a" });
-    const { before } = await other.store.lease("x", async (lease) => lease, BRIEF);
-    expect(before).toMatchObject({ committed: true, failure: { message: "no answer" } });
+    const { previous } = await other.store.lease("x", async (lease) => lease, BRIEF);
+    expect(previous).toMatchObject({ committed: true, failure: { message: "no answer" } });
   });
 
   it("keeps the attempt before a rolled back one, in the time of each machine", async () => {
@@ -442,8 +442,8 @@ describe("a lease over a driver", () => {
     rolled.fail(new AgentAuthError("timeout", "again", { class: "unavailable" }));
     await rolled.ended.catch(() => undefined);
     await time.advance(5000);
-    const { before } = await wait(other.store).done;
-    expect(before).toMatchObject({ endedAt: endedAt - 3_600_000, failure: { message: "no answer" } });
+    const { previous } = await wait(other.store).done;
+    expect(previous).toMatchObject({ endedAt: endedAt - 3_600_000, failure: { message: "no answer" } });
   });
 
   it("of a refresh is that of the login, whatever its name", async () => {
@@ -468,9 +468,9 @@ describe("a lease over a driver", () => {
     failing.fail(new AgentAuthError("timeout", "no answer", { class: "unavailable" }));
     await failing.ended.catch(() => undefined);
     const attemptBefore = async (refreshes: Grant) => {
-      let seen: Lease["before"];
+      let seen: Lease["previous"];
       const look = async (lease: Lease) => {
-        seen = lease.before;
+        seen = lease.previous;
         lease.rollback();
         throw new Error("enough");
       };
@@ -611,7 +611,7 @@ describe("a lease over a driver", () => {
     });
     await settle();
     // It was taken back, so that no process waits for its end.
-    expect((await wait(other.store).done).before).toMatchObject({ committed: true, ended: "expired" });
+    expect((await wait(other.store).done).previous).toMatchObject({ committed: true, ended: "expired" });
     expect(time.epoch()).toBe(since);
   });
 
@@ -624,7 +624,7 @@ describe("a lease over a driver", () => {
     });
     const waiting = wait(other.store);
     await time.advance(5000);
-    expect((await waiting.done).before).toMatchObject({ committed: true, ended: "expired" });
+    expect((await waiting.done).previous).toMatchObject({ committed: true, ended: "expired" });
   });
 
   it("is held by a process whose client has sent its claim twice", async () => {
@@ -637,7 +637,7 @@ describe("a lease over a driver", () => {
     const since = time.epoch();
     const { lease } = await hold(one.store);
     expect(time.epoch()).toBe(since);
-    expect(lease.before).toMatchObject({ committed: true, ended: "expired" });
+    expect(lease.previous).toMatchObject({ committed: true, ended: "expired" });
   });
 
   it("lets nothing be sent once two heartbeats are late, and again after the next one", async () => {
@@ -786,7 +786,7 @@ describe("a lease over a driver", () => {
       const next = await hold(other.store);
       next.fail(new Error("no space"));
       await next.ended.catch(() => undefined);
-      expect((await wait(other.store).done).before).toMatchObject({ committed: true, ended: "expired" });
+      expect((await wait(other.store).done).previous).toMatchObject({ committed: true, ended: "expired" });
     });
   });
 

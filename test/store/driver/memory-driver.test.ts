@@ -46,10 +46,10 @@ describe("a memory driver", () => {
 
   const held = { held: true, attempt: 2 };
   it.each<[string, string, string | undefined, number, object]>([
-    ["its trace", "a", "trace", 999, { ...held, before: { owner: "a", releasedAt: 999, note: "trace" } }],
-    ["its number alone, without a trace", "a", undefined, 999, { ...held, before: undefined }],
-    ["all of it, by a stranger", "b", "trace", 999, { held: false, by: { owner: "a" }, leftMs: 1 }],
-    ["its end, once it is over", "a", "trace", 1000, { ...held, before: { releasedAt: undefined, note: "" } }],
+    ["its trace", "a", "trace", 999, { ...held, previous: { owner: "a", releasedAt: 999, note: "trace" } }],
+    ["its number alone, without a trace", "a", undefined, 999, { ...held, previous: undefined }],
+    ["all of it, by another owner", "b", "trace", 999, { held: false, by: { owner: "a" }, leftMs: 1 }],
+    ["its end, once it is over", "a", "trace", 1000, { ...held, previous: { releasedAt: undefined, note: "" } }],
   ])("keeps of a lease that was released %s", async (_what, owner, note, now, answer) => {
     const { driver, advance } = driverAt(0);
     await driver.claim(KEY, CLAIM);
@@ -65,11 +65,11 @@ describe("a memory driver", () => {
     await finish();
     advance(REMEMBERED_MS - 1);
     await driver.claim(OTHER, CLAIM);
-    expect(await driver.claim(KEY, CLAIM)).toMatchObject({ held: true, before: { owner: "a" } });
+    expect(await driver.claim(KEY, CLAIM)).toMatchObject({ held: true, previous: { owner: "a" } });
     await finish();
     advance(REMEMBERED_MS);
     await driver.claim(OTHER, CLAIM);
-    expect(await driver.claim(KEY, CLAIM)).toMatchObject({ held: true, before: undefined });
+    expect(await driver.claim(KEY, CLAIM)).toMatchObject({ held: true, previous: undefined });
   });
 
   it("removes records that have expired when another one is stored", async () => {

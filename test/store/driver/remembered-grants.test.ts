@@ -60,8 +60,8 @@ describe("the newest generation that this process knows", () => {
     ["no refresh token", { ...GRANT, tokens: { ...GRANT.tokens, refreshToken: undefined } }, 4],
     ["another login", { ...rotated, signedInAt: 7 }, undefined],
   ])("says what is used up, beside %s", async (_what, grant, spent) => {
-    expect((await newest()).spent(ID, grant)).toBe(spent);
-    expect((await newest()).spent("another id", grant)).toBeUndefined();
+    expect((await newest()).rotatedGeneration(ID, grant)).toBe(spent);
+    expect((await newest()).rotatedGeneration("another id", grant)).toBeUndefined();
   });
 });
 

@@ -57,7 +57,7 @@ onUnix("a holder that is killed", () => {
     expect(await second.hears("waits")).toMatchObject({ pid: first.pid });
     expect(second.said.map(({ event }) => event)).not.toContain("holds");
     await first.kill("SIGKILL");
-    expect(await second.hears("holds")).toMatchObject({ waited: true, before: { ended: "died", committed: false } });
+    expect(await second.hears("holds")).toMatchObject({ waited: true, previous: { ended: "died", committed: false } });
   });
 
   it("is followed by who comes later", async () => {
@@ -65,7 +65,7 @@ onUnix("a holder that is killed", () => {
     const first = await holder(home, { durationMs: 600_000, extend: true });
     await first.hears("holds");
     await first.kill("SIGKILL");
-    const before = await leasesOf(home).run(NAME, async (lease) => lease.before, { durationMs: 1000 });
+    const before = await leasesOf(home).run(NAME, async (lease) => lease.previous, { durationMs: 1000 });
     expect(before).toMatchObject({ ended: "died", committed: false, endedAt: undefined, failure: undefined });
   });
 });
@@ -77,7 +77,7 @@ onUnix("a holder that is stopped", () => {
     await first.hears("holds");
     await first.kill("SIGSTOP");
     const second = await holder(home, { durationMs: 60_000 });
-    expect(await second.hears("holds")).toMatchObject({ before: { ended: "expired", committed: false } });
+    expect(await second.hears("holds")).toMatchObject({ previous: { ended: "expired", committed: false } });
     await first.kill("SIGCONT");
     first.does({ do: "left" });
     expect(await first.hears("left")).toMatchObject({ left: 0 });
@@ -130,7 +130,7 @@ onUnix("a holder that is stopped", () => {
     const third = await holder(home, { durationMs: 300 });
     await third.hears("waits");
     await first.kill("SIGKILL");
-    expect(await third.hears("holds")).toMatchObject({ before: { ended: "died", committed: true } });
+    expect(await third.hears("holds")).toMatchObject({ previous: { ended: "died", committed: true } });
   });
 
   it("is replaced where it has to show that it lives, and does not come back to life", async () => {
@@ -139,7 +139,7 @@ onUnix("a holder that is stopped", () => {
     await first.hears("holds");
     await first.kill("SIGSTOP");
     const second = await holder(home, { durationMs: 60_000, extend: true });
-    expect(await second.hears("holds")).toMatchObject({ before: { ended: "expired" } });
+    expect(await second.hears("holds")).toMatchObject({ previous: { ended: "expired" } });
     await first.kill("SIGCONT");
     await pause(500);
     first.does({ do: "left" });
@@ -180,7 +180,7 @@ describe("a holder that cannot be seen", () => {
     const first = await holder(home, { durationMs: 700 });
     await first.hears("holds");
     const { deadline } = change(home, { holder: { space: "pid:[1]" } });
-    const before = await leasesOf(home).run(NAME, async (lease) => lease.before, { durationMs: 60_000 });
+    const before = await leasesOf(home).run(NAME, async (lease) => lease.previous, { durationMs: 60_000 });
     expect(bootClock()).toBeGreaterThanOrEqual(deadline);
     expect(before).toMatchObject({ ended: "expired", committed: false });
   });
@@ -191,7 +191,10 @@ describe("a holder that cannot be seen", () => {
     await first.hears("holds");
     change(home, { holder: { space: "pid:[1]" } });
     await pause(450);
-    const ended = leasesOf(home).run(NAME, async ({ before }) => before?.ended, { durationMs: 1000, patienceMs: 100 });
+    const ended = leasesOf(home).run(NAME, async ({ previous }) => previous?.ended, {
+      durationMs: 1000,
+      patienceMs: 100,
+    });
     expect(await ended).toBe("expired");
   });
 
@@ -202,7 +205,7 @@ describe("a holder that cannot be seen", () => {
     first.does({ do: "commit" });
     await first.hears("committed");
     const { deadline, duration } = change(home, { holder: { space: "pid:[1]" } });
-    const before = await leasesOf(home).run(NAME, async (lease) => lease.before, { durationMs: 60_000 });
+    const before = await leasesOf(home).run(NAME, async (lease) => lease.previous, { durationMs: 60_000 });
     expect(bootClock()).toBeGreaterThanOrEqual(deadline + 2 * duration);
     expect(before).toMatchObject({ ended: "expired", committed: true });
   });
@@ -213,7 +216,7 @@ describe("a holder that cannot be seen", () => {
     await first.hears("holds");
     change(home, { holder: { boot: "another machine" } });
     const run = () =>
-      leasesOf(home).run(NAME, async ({ before }) => before?.ended, { durationMs: 1000, patienceMs: 300 });
+      leasesOf(home).run(NAME, async ({ previous }) => previous?.ended, { durationMs: 1000, patienceMs: 300 });
     const path = lockFileOf(home);
     for (const age of [0, 700_000]) {
       utimesSync(path, new Date(Date.now() - age), new Date(Date.now() - age));
@@ -228,7 +231,7 @@ describe("a holder that cannot be seen", () => {
     const first = await holder(home, { durationMs: 500 });
     await first.hears("holds");
     change(home, { deadline: bootClock() + 1e9 });
-    const before = await leasesOf(home).run(NAME, async (lease) => lease.before, { durationMs: 60_000 });
+    const before = await leasesOf(home).run(NAME, async (lease) => lease.previous, { durationMs: 60_000 });
     expect(before).toMatchObject({ ended: "expired", committed: false });
   });
 });
@@ -270,7 +273,7 @@ describe("a process that waits", () => {
     first.does({ do: "fail", code: "timeout" });
     expect(await second.hears("holds")).toMatchObject({
       waited: true,
-      before: { ended: "released", endedAt: expect.any(Number), failure: { code: "timeout", class: "unavailable" } },
+      previous: { ended: "released", endedAt: expect.any(Number), failure: { code: "timeout", class: "unavailable" } },
     });
   });
 
@@ -291,7 +294,7 @@ describe("a process that waits", () => {
     await second.hears("waits");
     first.does({ do: "withdraw" });
     first.does({ do: "fail", code: "whatever" });
-    expect(await second.hears("holds")).toMatchObject({ waited: false, before: { failure: { code: "timeout" } } });
+    expect(await second.hears("holds")).toMatchObject({ waited: false, previous: { failure: { code: "timeout" } } });
   });
 
   it("stops at once when its signal fires, and leaves no lock file", async () => {

@@ -148,7 +148,7 @@ describe("the trace of a lease", () => {
       { durationMs: 60_000 },
     );
     expect(await heldError(withdrawn)).toMatchObject({ code: "two" });
-    const before = await leases.run(NAME, async (lease) => lease.before, { durationMs: 60_000 });
+    const before = await leases.run(NAME, async (lease) => lease.previous, { durationMs: 60_000 });
     expect(before).toMatchObject({ ended: "released", failure: { code: "one" } });
   });
 
@@ -163,7 +163,7 @@ describe("the trace of a lease", () => {
       { durationMs: 60_000 },
     );
     await expect(failing).rejects.toThrow("a bug");
-    expect(await leases.run(NAME, async ({ before }) => before, { durationMs: 60_000 })).toMatchObject({
+    expect(await leases.run(NAME, async ({ previous }) => previous, { durationMs: 60_000 })).toMatchObject({
       ended: "released",
       committed: true,
       failure: undefined,
@@ -229,7 +229,7 @@ describe("lock files with unexpected content", () => {
     for (const name of leaseFilesOf(home)) rmSync(join(home, "claims", name));
     writeFileSync(lockFile, text);
     const events: string[] = [];
-    const run = leases.run(NAME, async ({ before }) => before?.ended, {
+    const run = leases.run(NAME, async ({ previous }) => previous?.ended, {
       durationMs: 300,
       onWait: () => events.push("waits"),
     });
@@ -323,7 +323,7 @@ describe("a lock file of a process that may have sent a refresh, on a system wit
     expect(files.take(attempt, record, undefined)).toBe(true);
     files.commit(attempt);
     const take = () =>
-      leasesOf(home).run(NAME, async ({ before }) => before?.ended, { durationMs: 1, patienceMs: 1500 });
+      leasesOf(home).run(NAME, async ({ previous }) => previous?.ended, { durationMs: 1, patienceMs: 1500 });
     return { take, requested: run };
   }
   const startedAt = (ms: number) => new Date(ms).toUTCString().replace(" GMT", "");

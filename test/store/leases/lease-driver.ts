@@ -42,8 +42,8 @@ async function command(): Promise<Command> {
 }
 
 async function obey(lease: Lease): Promise<string> {
-  const { before, waited } = lease;
-  say("holds", { before, waited });
+  const { previous, waited } = lease;
+  say("holds", { before: previous, waited });
   for (;;) {
     const instruction = await command();
     if (instruction.do === "release") return "released";

@@ -125,7 +125,7 @@ describe.each(stores)("a lease of %s", (name, open) => {
       BRIEF,
     );
     expect(await heldError(failing)).toMatchObject({ code: "timeout" });
-    const before = await store.lease("x", async (lease) => lease.before, BRIEF);
+    const before = await store.lease("x", async (lease) => lease.previous, BRIEF);
     expect(before).toMatchObject({
       ended: "released",
       committed: true,
@@ -133,8 +133,8 @@ describe.each(stores)("a lease of %s", (name, open) => {
     });
     expect(before?.at).toBeGreaterThanOrEqual(since);
     expect(before?.endedAt).toBeGreaterThanOrEqual(before?.at ?? 0);
-    expect((await store.lease("x", async (lease) => lease.before, BRIEF))?.failure).toBeUndefined();
-    expect(await store.lease("y", async (lease) => lease.before, BRIEF)).toBeUndefined();
+    expect((await store.lease("x", async (lease) => lease.previous, BRIEF))?.failure).toBeUndefined();
+    expect(await store.lease("y", async (lease) => lease.previous, BRIEF)).toBeUndefined();
   });
 
   it("reports to those who waited that they did, and to those who came later that they did not", async () => {
@@ -152,7 +152,11 @@ describe.each(stores)("a lease of %s", (name, open) => {
       BRIEF,
     );
     await until(() => begun);
-    const waiting = store.lease("x", async ({ waited, before }) => ({ waited, code: before?.failure?.code }), BRIEF);
+    const waiting = store.lease(
+      "x",
+      async ({ waited, previous }) => ({ waited, code: previous?.failure?.code }),
+      BRIEF,
+    );
     // The clocks of a store and of its engine differ by milliseconds, and the times decide who has waited.
     await new Promise((resolve) => setTimeout(resolve, 20));
     fail();
@@ -181,7 +185,11 @@ describe.each(stores)("a lease of %s", (name, open) => {
       BRIEF,
     );
     await until(() => begun);
-    const waiting = store.lease("x", async ({ waited, before }) => ({ waited, code: before?.failure?.code }), BRIEF);
+    const waiting = store.lease(
+      "x",
+      async ({ waited, previous }) => ({ waited, code: previous?.failure?.code }),
+      BRIEF,
+    );
     // The waiting caller has requested the lease.
     await new Promise((resolve) => setImmediate(resolve));
     end();

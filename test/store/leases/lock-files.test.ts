@@ -178,9 +178,9 @@ describe("a lock file", () => {
   it("does not show that it lives once another one has come after it", () => {
     const { lockFiles, take } = open();
     const first = must(take(1));
-    expect(lockFiles.beat(first)).toBe(true);
+    expect(lockFiles.heartbeat(first)).toBe(true);
     must(take(2));
-    expect(lockFiles.beat(first)).toBe(false);
+    expect(lockFiles.heartbeat(first)).toBe(false);
   });
 
   it("reports what can be read of its end", () => {

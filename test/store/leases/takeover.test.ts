@@ -40,7 +40,7 @@ describe("the expiry of a lock", () => {
   const holder = { pid: 1, boot: "this", space: "", started: "" };
   // It started at 5,000 by the clock of its boot and at 1,000,000 by the epoch, and has 1,000 ms.
   const record = { id: "a", holder, at: 1_000_000, deadline: 6_000, duration: 1_000, extend: false };
-  const clocks: Clocks = { boot: "this", now: 5_000, epoch: 1_000_000, beat: undefined, watched: 0 };
+  const clocks: Clocks = { boot: "this", now: 5_000, epoch: 1_000_000, heartbeat: undefined, watched: 0 };
 
   it.each<[string, { extend?: true; sent?: true }, Partial<Clocks>, boolean]>([
     ["this boot", {}, { now: 5_999 }, false],
@@ -59,8 +59,8 @@ describe("the expiry of a lock", () => {
     ["the epoch, of another boot", {}, { boot: "other", epoch: 1_121_001 }, true],
     ["the epoch, of another boot", { sent: true }, { boot: "other", epoch: 1_123_000 }, false],
     ["the epoch, of another boot", { sent: true }, { boot: "other", epoch: 1_123_001 }, true],
-    ["the epoch, since a heartbeat", {}, { boot: "other", epoch: 1_121_500, beat: 1_000_500 }, false],
-    ["the epoch, since a heartbeat", {}, { boot: "other", epoch: 1_121_501, beat: 1_000_500 }, true],
+    ["the epoch, since a heartbeat", {}, { boot: "other", epoch: 1_121_500, heartbeat: 1_000_500 }, false],
+    ["the epoch, since a heartbeat", {}, { boot: "other", epoch: 1_121_501, heartbeat: 1_000_500 }, true],
     ["a clock of another boot, far ahead", {}, { boot: "other", now: 1e9 }, false],
   ])("by %s (%o, %o) it has expired: %s", (_clock, { extend = false, sent = false }, shown, isExpired) => {
     expect(isLockOver({ ...record, extend }, sent, { ...clocks, ...shown })).toBe(isExpired);

@@ -106,6 +106,6 @@ describe.skipIf(MISSING_SERVER)(`52 operations at once from ${PROCESSES} process
       if (nth === ROUNDS - 2) break;
     }
     const last = await driver.claim(keyOf(round), { owner: "last", ttlMs: 1000, note: "" });
-    expect(last).toMatchObject({ held: true, before: { attempt, owner: before?.name, note: "ended" } });
+    expect(last).toMatchObject({ held: true, previous: { attempt, owner: before?.name, note: "ended" } });
   });
 });

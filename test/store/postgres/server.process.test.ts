@@ -215,7 +215,7 @@ describe.skipIf(MISSING_SERVER)(`a server with a driver${MISSING_SERVER}`, () =>
     const second = await behind(`${expire}, note = 'sent' WHERE id = 'noted'`, claim, "COMMIT");
     expect(second).toMatchObject({
       held: true,
-      before: { owner: "o", note: "sent", attempt: first.held && first.attempt },
+      previous: { owner: "o", note: "sent", attempt: first.held && first.attempt },
     });
   });
 

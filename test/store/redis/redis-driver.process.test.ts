@@ -204,7 +204,7 @@ describe.skipIf(!HAS_REDIS)(`the Redis driver and its engine${missing}`, () => {
     const found = async (tag: string) => (await driver.scan({ ...KEY, tags: { tag } }, { limit: 10 })).items.length;
     expect([await found("old"), await found("new")]).toEqual([0, 1]);
     expect((await driver.scan({ kind: "grant" }, { limit: 10 })).items).toHaveLength(1);
-    expect(await driver.claim(KEY, CLAIM)).toMatchObject({ held: true, before: undefined });
+    expect(await driver.claim(KEY, CLAIM)).toMatchObject({ held: true, previous: undefined });
     expect(await driver.delete(KEY)).toBe(true);
     expect(await driver.delete(KEY)).toBe(false);
   });

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import { grantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
-import { sealPlace } from "../../../src/store/driver/tenant-records.js";
+import { recordLocation } from "../../../src/store/driver/tenant-records.js";
 import { envelope, openEnvelope } from "../../../src/store/seal/envelope.js";
 import { FakeClock } from "../../helpers/clock.js";
 import { madeGrant } from "../../helpers/grant.js";
@@ -62,7 +62,7 @@ describe("an envelope", () => {
       return bytes;
     };
     const sealing = openEnvelope({ wrap: async (bytes) => bytes, unwrap: same, nameKey: NAME_KEY }, clock);
-    const cipher = sealing.cipherFor(sealPlace(driver, "ann"));
+    const cipher = sealing.cipherFor(recordLocation(driver, "ann"));
     const sealed = await cipher.seal("text", "n");
     await clock.sleep(299_999, SIGNAL);
     await cipher.open(sealed, "n");

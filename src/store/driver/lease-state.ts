@@ -10,16 +10,16 @@ import {
 import type { LeaseTrace } from "./driver.js";
 
 /** What a holder leaves under its lease for the next one. Times are the engine's. */
-export interface LeaseNote {
+export interface LeaseState {
   /**
-   * Whether work that must not happen twice may have begun. The note of a claim says so: its answer may be lost, and with
-   * it what the claim before has left.
+   * Whether work that must not happen twice may have begun. The note of a claim says so: its response may be lost, and with
+   * it what the previous claim left.
    */
   readonly sent: boolean;
   /** The generation of tokens that the work replaces. */
   readonly generation?: number | undefined;
   /** The newest generation whose refresh token is used up. */
-  readonly spent?: number | undefined;
+  readonly rotatedGeneration?: number | undefined;
   /** What the holder calls itself, for those who wait. */
   readonly holder?: string | undefined;
   /** The error that the work ended with. */
@@ -38,10 +38,10 @@ export function generationOf({ refreshes }: Pick<LeaseOptions<unknown>, "refresh
 }
 
 /** The text of a note. A failure that is too long is left with what decides about it. */
-export function encodeNote(note: LeaseNote): string {
-  const text = JSON.stringify(note);
+export function encodeState(state: LeaseState): string {
+  const text = JSON.stringify(state);
   if (text.length <= MAX_NOTE) return text;
-  return JSON.stringify({ ...note, failure: shortenFailure(note.failure), instead: undefined });
+  return JSON.stringify({ ...state, failure: shortenFailure(state.failure), instead: undefined });
 }
 
 function shortenFailure(failure: RecordedFailure | undefined): RecordedFailure | undefined {
@@ -51,14 +51,14 @@ function shortenFailure(failure: RecordedFailure | undefined): RecordedFailure |
 }
 
 /** Parses a note; undefined for what this version did not write. */
-export function decodeNote(text: string): LeaseNote | undefined {
-  const note = parseMembers(text);
-  if (typeof note?.["sent"] !== "boolean") return undefined;
-  const { sent, holder, failure, instead, generation, spent } = note;
+export function decodeState(text: string): LeaseState | undefined {
+  const state = parseMembers(text);
+  if (typeof state?.["sent"] !== "boolean") return undefined;
+  const { sent, holder, failure, instead, generation, rotatedGeneration } = state;
   return {
     sent,
     generation: numberIn(generation),
-    spent: numberIn(spent),
+    rotatedGeneration: numberIn(rotatedGeneration),
     holder: typeof holder === "string" ? holder : undefined,
     failure: isRecordedFailure(failure) ? failure : undefined,
     instead: attemptIn(instead),
@@ -88,17 +88,17 @@ function attemptIn(value: unknown): PreviousAttempt | undefined {
 }
 
 /** The attempt that a trace shows, in times of the engine. What cannot be read may have been sent. */
-export function attemptOf(trace: LeaseTrace, note: LeaseNote | undefined): PreviousAttempt {
+export function attemptOf(trace: LeaseTrace, state: LeaseState | undefined): PreviousAttempt {
   const { at, releasedAt: endedAt } = trace;
   if (endedAt === undefined)
-    return { at, endedAt, ended: "expired", committed: note?.sent ?? true, failure: undefined };
-  if (note?.instead) return note.instead;
-  return { at, endedAt, ended: "released", committed: note?.sent ?? true, failure: note?.failure };
+    return { at, endedAt, ended: "expired", committed: state?.sent ?? true, failure: undefined };
+  if (state?.instead) return state.instead;
+  return { at, endedAt, ended: "released", committed: state?.sent ?? true, failure: state?.failure };
 }
 
-/** The failure of a note. @param before the attempt before it */
-export function failureIn(error: unknown, before: PreviousAttempt | undefined): Pick<LeaseNote, "failure"> {
-  const failure = recordFailure(error, before);
+/** The failure of a note. @param previous the attempt before it */
+export function failureIn(error: unknown, previous: PreviousAttempt | undefined): Pick<LeaseState, "failure"> {
+  const failure = recordFailure(error, previous);
   return failure === undefined ? {} : { failure };
 }
 

@@ -2,19 +2,19 @@ import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import {
   attemptOf,
-  decodeNote,
-  encodeNote,
+  decodeState,
+  encodeState,
   failureIn,
   generationOf,
   inLocalTime,
-  type LeaseNote,
-} from "../../../src/store/driver/lease-note.js";
+  type LeaseState,
+} from "../../../src/store/driver/lease-state.js";
 
-const failure = { code: "timeout", class: "unavailable", message: "m" } as unknown as LeaseNote["failure"];
+const failure = { code: "timeout", class: "unavailable", message: "m" } as unknown as LeaseState["failure"];
 const instead = { at: 1, endedAt: 2, ended: "expired", committed: false, failure: undefined } as const;
 
-describe("the attempt before, as the next holder sees it,", () => {
-  it.each<[string, number | undefined, LeaseNote | undefined, object]>([
+describe("the previous attempt, as the next holder sees it,", () => {
+  it.each<[string, number | undefined, LeaseState | undefined, object]>([
     [
       "has the failure that it ended with",
       6,
@@ -50,25 +50,25 @@ describe("a note", () => {
   const whole = {
     sent: true,
     generation: 3,
-    spent: 2,
+    rotatedGeneration: 2,
     holder: "one",
     failure: { code: "timeout", class: "unavailable", message: "m", retryable: true, remedy },
     instead: { at: 1, endedAt: 2, ended: "released", committed: true, failure },
   };
-  const decoded = (note: object) => decodeNote(JSON.stringify({ sent: false, ...note }));
+  const decoded = (note: object) => decodeState(JSON.stringify({ sent: false, ...note }));
 
   it("is read as it was written", () => {
-    expect(decodeNote(encodeNote(whole as LeaseNote))).toEqual(whole);
+    expect(decodeState(encodeState(whole as LeaseState))).toEqual(whole);
     expect(decoded({})).toEqual({ sent: false });
   });
 
   it.each(["", "{", "[]", "null", "{}", '{"sent":1}', '{"sent":true,"sent":false}'])("is none: %j", (text) => {
-    expect(decodeNote(text)).toBeUndefined();
+    expect(decodeState(text)).toBeUndefined();
   });
 
   it.each<[string, object]>([
     ["a generation that is no number", { generation: "3" }],
-    ["a spent one that is no number", { spent: null }],
+    ["a rotated generation that is no number", { rotatedGeneration: null }],
     ["a holder that is no text", { holder: 5 }],
     ["a failure that is a text", { failure: "timeout" }],
     ...["code", "class", "message"].map((name): [string, object] => [
@@ -93,14 +93,14 @@ describe("a note", () => {
 
   it("leaves of a failure that is too long what decides about it", () => {
     const long = { ...whole.failure, message: "m".repeat(9000), hint: "h", url: "u" };
-    const { failure: short, instead: left } = decodeNote(encodeNote({ ...whole, failure: long } as LeaseNote)) ?? {};
+    const { failure: short, instead: left } = decodeState(encodeState({ ...whole, failure: long } as LeaseState)) ?? {};
     const { remedy: _, ...rest } = whole.failure;
     expect([short, left]).toEqual([{ ...rest, message: "m".repeat(1000) }, undefined]);
-    const text = encodeNote({ sent: true, holder: "h".repeat(9000) });
+    const text = encodeState({ sent: true, holder: "h".repeat(9000) });
     expect(JSON.parse(text)).toEqual({ sent: true, holder: "h".repeat(9000) });
-    const most = encodeNote({ sent: true, instead, holder: "" } as LeaseNote).length;
-    const held = (more: number) => ({ sent: true, instead, holder: "h".repeat(8000 - most + more) }) as LeaseNote;
-    expect([0, 1].map((more) => encodeNote(held(more)).includes('"instead"'))).toEqual([true, false]);
+    const most = encodeState({ sent: true, instead, holder: "" } as LeaseState).length;
+    const held = (more: number) => ({ sent: true, instead, holder: "h".repeat(8000 - most + more) }) as LeaseState;
+    expect([0, 1].map((more) => encodeState(held(more)).includes('"instead"'))).toEqual([true, false]);
   });
 
   it("has the failure of an error, and times of this machine", () => {

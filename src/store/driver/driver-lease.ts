@@ -3,7 +3,7 @@ import { isStoreFailure } from "../../oauth/model/grant-store.js";
 import { type Lease, type LeaseOptions, leaseLost, type PreviousAttempt } from "../../oauth/model/lease.js";
 import { inTime, unansweredError } from "./bounded-driver.js";
 import type { RecordKey, StoreDriver } from "./driver.js";
-import { failureIn, generationOf, type LeaseNote } from "./lease-note.js";
+import { failureIn, generationOf, type LeaseState } from "./lease-state.js";
 import { type ClockReading, readClock, type StoreClock, since } from "./store-clock.js";
 
 /** As `GrantStoreOptions.takeover`. */
@@ -20,83 +20,83 @@ export interface LeaseRules {
 }
 
 /** What the holder of a lease works with. */
-export interface LeasePlace extends LeaseRules {
+export interface LeaseContext extends LeaseRules {
   readonly driver: StoreDriver;
   readonly key: RecordKey;
   readonly owner: string;
   readonly clock: StoreClock;
-  seal(note: LeaseNote): Promise<string>;
+  seal(note: LeaseState): Promise<string>;
 }
 
 /** A claim that was answered. */
-export interface Taken {
+export interface Acquisition {
   /** Before the claim was sent. */
   readonly from: ClockReading;
   /** The attempt before: in times of this machine, and as the engine has it. */
-  readonly before: PreviousAttempt | undefined;
+  readonly previous: PreviousAttempt | undefined;
   readonly stored: PreviousAttempt | undefined;
   /** The newest generation of tokens whose refresh token is used up. */
-  readonly spent: number | undefined;
+  readonly rotatedGeneration: number | undefined;
   readonly waited: boolean;
-  /** Milliseconds in which the holder before may still come back with a result. */
-  readonly doubtMs: number;
+  /** Milliseconds in which the previous holder may still come back with a result. */
+  readonly graceMs: number;
 }
 
-const BEATS = 4;
+const HEARTBEATS = 4;
 const PATIENT_FACTOR = 3;
 
 /** A lease in the hands of this process. It is alive for its ttl after the start of the last extension that was answered. */
-export class HeldLease implements Lease {
-  readonly before: PreviousAttempt | undefined;
-  readonly spent: number | undefined;
+export class DriverLease implements Lease {
+  readonly previous: PreviousAttempt | undefined;
+  readonly rotatedGeneration: number | undefined;
   readonly waited: boolean;
-  readonly #place: LeasePlace;
+  readonly #context: LeaseContext;
   readonly #options: LeaseOptions<unknown>;
   readonly #stored: PreviousAttempt | undefined;
   readonly #start: ClockReading;
-  readonly #beatMs: number;
+  readonly #heartbeatMs: number;
   readonly #stop: () => void;
   readonly #durationMs: number;
   readonly #generation: number | undefined;
   #ttlMs: number;
   #extendedFrom: ClockReading;
-  #lastBeat: ClockReading;
+  #lastHeartbeat: ClockReading;
   #stalledMs = 0;
   #isLost = false;
   #isCommitted = false;
   #isRolledBack = false;
-  #isSpending = false;
+  #isRotated = false;
   #isEnded = false;
   #working: Promise<unknown> = Promise.resolve();
-  /** Those under way and waiting: few, also while an engine does not answer for long. */
+  /** Those under way and waiting: few, also while an engine does not respond for long. */
   #extensions = 0;
 
   constructor(
-    place: LeasePlace,
-    { from, before, stored, spent, waited, doubtMs }: Taken,
+    context: LeaseContext,
+    { from, previous, stored, rotatedGeneration, waited, graceMs }: Acquisition,
     options: LeaseOptions<unknown>,
   ) {
-    this.#place = place;
+    this.#context = context;
     this.#options = options;
-    this.before = before;
+    this.previous = previous;
     this.waited = waited;
-    this.spent = spent;
+    this.rotatedGeneration = rotatedGeneration;
     this.#generation = generationOf(options);
-    // The work begins when there is no doubt any more.
-    this.#durationMs = options.durationMs + doubtMs;
+    // The work begins when the grace period is over.
+    this.#durationMs = options.durationMs + graceMs;
     this.#stored = stored;
     this.#start = from;
     this.#extendedFrom = from;
-    this.#ttlMs = place.ttlMs;
-    this.#beatMs = place.ttlMs / BEATS;
-    this.#lastBeat = readClock(place.clock);
-    this.#stop = place.clock.every(this.#beatMs, () => void this.#beat().catch(() => undefined));
+    this.#ttlMs = context.ttlMs;
+    this.#heartbeatMs = context.ttlMs / HEARTBEATS;
+    this.#lastHeartbeat = readClock(context.clock);
+    this.#stop = context.clock.every(this.#heartbeatMs, () => void this.#heartbeat().catch(() => undefined));
   }
 
   left(): number {
     if (this.#isLost || this.#isLate(this.#ttlMs)) return 0;
     if (this.#options.extend) return this.#durationMs;
-    return Math.max(0, this.#durationMs - since(this.#start, this.#place.clock));
+    return Math.max(0, this.#durationMs - since(this.#start, this.#context.clock));
   }
 
   maySend(): boolean {
@@ -104,12 +104,12 @@ export class HeldLease implements Lease {
   }
 
   lost(): AgentAuthError {
-    const stall = Math.round(Math.max(this.#stalledMs, this.#standstill()));
-    if (stall >= this.#beatMs) {
-      return leaseLost(`this process stood still for ${stall} ms, in which another one may have taken over`);
+    const stall = Math.round(Math.max(this.#stalledMs, this.#suspendedMs()));
+    if (stall >= this.#heartbeatMs) {
+      return leaseLost(`this process was suspended for ${stall} ms, in which another one may have taken over`);
     }
     if (this.#isLost || this.#isLate(this.#ttlMs / 2)) {
-      const { location } = this.#place.driver;
+      const { location } = this.#context.driver;
       return leaseLost(`the lease was not extended in time in ${location}; another process may have taken over`);
     }
     return leaseLost("the time for this work has passed; another process may have taken over");
@@ -129,29 +129,29 @@ export class HeldLease implements Lease {
     this.#isRolledBack = true;
   }
 
-  spend(): void {
-    this.#isSpending = true;
+  markRotated(): void {
+    this.#isRotated = true;
   }
 
   /** The lease for the work, as an object of its own: a wrapper of the store may copy it with changes. */
-  forWork(): Lease {
+  toLease(): Lease {
     return {
       left: () => this.left(),
       maySend: () => this.maySend(),
       lost: () => this.lost(),
       commit: () => this.commit(),
       rollback: () => this.rollback(),
-      spend: () => this.spend(),
-      before: this.before,
-      spent: this.spent,
+      markRotated: () => this.markRotated(),
+      previous: this.previous,
+      rotatedGeneration: this.rotatedGeneration,
       waited: this.waited,
     };
   }
 
   /** Ends the lease after work that succeeded. */
   succeed(): Promise<void> {
-    const spent = this.#isSpending ? this.#generation : this.spent;
-    return this.#end(spent === undefined ? undefined : { sent: false, spent });
+    const rotatedGeneration = this.#isRotated ? this.#generation : this.rotatedGeneration;
+    return this.#end(rotatedGeneration === undefined ? undefined : { sent: false, rotatedGeneration });
   }
 
   /** Ends the lease after work that failed. */
@@ -166,39 +166,39 @@ export class HeldLease implements Lease {
     }
     const isPassedOn = !this.#isCommitted && this.#isInDanger;
     if (this.#isRolledBack || isPassedOn) {
-      if (this.#stored === undefined && this.spent === undefined) return this.#end(undefined);
+      if (this.#stored === undefined && this.rotatedGeneration === undefined) return this.#end(undefined);
       return this.#end({ sent: false, instead: this.#stored });
     }
-    return this.#end({ sent: this.#isCommitted, ...failureIn(error, this.before) });
+    return this.#end({ sent: this.#isCommitted, ...failureIn(error, this.previous) });
   }
 
   async #saveLater(save: () => Promise<unknown>, failure: AgentAuthError): Promise<void> {
-    const isSaved = await savedInTime(this.#place.clock, this.#beatMs, save);
-    await (isSaved ? this.succeed() : this.#end({ sent: true, ...failureIn(failure, this.before) }));
+    const isSaved = await savedInTime(this.#context.clock, this.#heartbeatMs, save);
+    await (isSaved ? this.succeed() : this.#end({ sent: true, ...failureIn(failure, this.previous) }));
   }
 
-  /** An engine that does not answer must not replace the outcome of the work; the lease expires by itself. */
-  async #end(note: LeaseNote | undefined): Promise<void> {
+  /** An engine that does not respond must not replace the outcome of the work; the lease expires by itself. */
+  async #end(note: LeaseState | undefined): Promise<void> {
     this.#isEnded = true;
     this.#stop();
-    const { driver, key, owner, seal } = this.#place;
+    const { driver, key, owner, seal } = this.#context;
     try {
       await driver.release(key, { owner, note: note && (await seal(this.#noted(note))) });
     } catch {}
   }
 
   /** What is known about all generations, and which of them this attempt is about. */
-  #noted(note: LeaseNote): LeaseNote {
-    return { generation: this.#generation, spent: this.spent, ...note };
+  #noted(note: LeaseState): LeaseState {
+    return { generation: this.#generation, rotatedGeneration: this.rotatedGeneration, ...note };
   }
 
-  /** A refresh token that the holder before may have used is still in danger. */
+  /** A refresh token that the previous holder may have used is still in danger. */
   get #isInDanger(): boolean {
-    return this.before?.committed === true && this.before.ended !== "released";
+    return this.previous?.committed === true && this.previous.ended !== "released";
   }
 
   get #takeover(): Takeover {
-    const { takeover } = this.#place;
+    const { takeover } = this.#context;
     const { refreshes } = this.#options;
     if (refreshes?.reusesRefreshToken) return "fast";
     if (typeof takeover !== "function") return takeover;
@@ -206,18 +206,18 @@ export class HeldLease implements Lease {
   }
 
   #isLate(ms: number): boolean {
-    return since(this.#extendedFrom, this.#place.clock) >= ms;
+    return since(this.#extendedFrom, this.#context.clock) >= ms;
   }
 
-  #standstill(): number {
-    return since(this.#lastBeat, this.#place.clock) - this.#beatMs;
+  #suspendedMs(): number {
+    return since(this.#lastHeartbeat, this.#context.clock) - this.#heartbeatMs;
   }
 
-  async #beat(): Promise<void> {
-    this.#stalledMs = Math.max(this.#stalledMs, this.#standstill());
-    this.#lastBeat = readClock(this.#place.clock);
+  async #heartbeat(): Promise<void> {
+    this.#stalledMs = Math.max(this.#stalledMs, this.#suspendedMs());
+    this.#lastHeartbeat = readClock(this.#context.clock);
     // Work that takes longer than agreed, and has sent nothing, is stuck.
-    const isOverdue = !this.#options.extend && since(this.#start, this.#place.clock) >= this.#durationMs;
+    const isOverdue = !this.#options.extend && since(this.#start, this.#context.clock) >= this.#durationMs;
     if (this.#isLost || (isOverdue && !this.#isCommitted)) this.#stop();
     else if (this.#extensions < 2) await this.#extend();
   }
@@ -232,12 +232,12 @@ export class HeldLease implements Lease {
 
   async #extendNow(): Promise<boolean> {
     if (this.#isEnded || this.#isLost) return false;
-    const { driver, key, owner, seal, clock } = this.#place;
+    const { driver, key, owner, seal, clock } = this.#context;
     const sent = this.#isCommitted || this.#isInDanger;
     const ttlMs = this.#ttlMs;
     const note = await seal(this.#noted({ sent }));
     const from = readClock(clock);
-    const limit = this.#place.ttlMs / 2;
+    const limit = this.#context.ttlMs / 2;
     const late = () => unansweredError(`${driver.system} at ${driver.location}`, limit);
     const isExtended = await inTime({ timeoutMs: limit, late }, (signal) =>
       driver.extend(key, { owner, ttlMs, note }, { signal }),
