@@ -23,7 +23,10 @@ it("leaves the format to the profile, and to the error of settings that are brok
   const env = { ...AGENT, AGENTAUTH_HOME: temporaryFolder() };
   await runCli(["config", "set", "output", "plain"], { env });
   const chosen = await runCli(["config", "list"], { env });
-  expect([chosen.stdout.split("\n")[0], chosen.stderr]).toEqual(["profile\tdefault\tsettings file", ""]);
+  expect([chosen.stdout.split("\n")[0], chosen.stderr]).toEqual([
+    expect.stringMatching(/^profile\tdefault\tline 3 of /),
+    "",
+  ]);
   writeFileSync(join(env.AGENTAUTH_HOME, "config.json"), "{");
   const { code, stdout, stderr } = await runCli(["config", "list"], { env });
   expect([code, stdout]).toEqual([2, ""]);
