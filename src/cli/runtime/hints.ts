@@ -200,10 +200,7 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
   pageSize: ({ hint }) => `${hint} with --page-size <n>`,
   privateKey: ({ code }, remedy) =>
     code === "invalid_client"
-      ? checkHint(
-          remedy,
-          ", and that the issuer knows the public half of --private-key, with its kid if it has one",
-        )
+      ? checkHint(remedy, ", and that the issuer knows the public half of --private-key, with its kid if it has one")
       : "--client-id, and give it with --private-key <file>",
   redirectHost: (_error, { value }, { server }) =>
     `the issuer may accept another redirect host: ${loginAt(server)} ${flagText("redirectHost", value)}`,
