@@ -1,8 +1,9 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import crossSpawn from "cross-spawn";
 import { describe, expect, it } from "vitest";
 import { ManagementClient } from "../../src/index.js";
 import { BIN, cleanEnv, collect, linesOf, startCliSandbox, temporaryFolder } from "../helpers/cli.js";
@@ -10,6 +11,16 @@ import { BIN, cleanEnv, collect, linesOf, startCliSandbox, temporaryFolder } fro
 const walk = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const hasPython = spawnSync("python3", ["--version"]).status === 0;
 if (!hasPython) process.stderr.write("SKIPPED: the first hour of an agent in Python needs python3\n");
+
+/** Runs a program in the folder of an app. npm would point an npm below it at this checkout. */
+function inApp(cwd: string, program: string, args: readonly string[]): void {
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^npm_(package|lifecycle|command|config_(local_)?prefix)/.test(name),
+  );
+  const env = { ...Object.fromEntries(inherited), AGENTAUTH_HOME: join(cwd, "home") };
+  const { status, stdout, stderr } = crossSpawn.sync(program, args, { cwd, env, encoding: "utf8" });
+  expect({ args, status, stdout, stderr }).toMatchObject({ status: 0 });
+}
 
 /** Runs a script as a user whose `agentauth` is the built program, with the sandbox of their home. */
 async function run(home: string, program: string, args: readonly string[], more: Record<string, string> = {}) {
@@ -56,5 +67,31 @@ describe("the first hour", () => {
     expect(linesOf(read("part.txt"))).toHaveLength(20);
     expect(linesOf(read("ids.txt"))).toEqual(devices.map(({ id }) => id));
     await sandbox.stop();
+  });
+
+  it("of an app in TypeScript with the packed package", () => {
+    const root = walk("../..");
+    const folder = temporaryFolder();
+    const inFolder = (name: string) => join(folder, name);
+    const versionOf = (path: string) => JSON.parse(readFileSync(join(root, path, "package.json"), "utf8")).version;
+    const names = ["@modelcontextprotocol/client", "typescript", "@types/node"];
+    // `npm ci` has put these versions into the cache.
+    const packages = names.map((name) => `${name}@${versionOf(`node_modules/${name}`)}`);
+    inApp(root, "npm", ["pack", "--ignore-scripts", "--pack-destination", folder]);
+    writeFileSync(inFolder("package.json"), JSON.stringify({ private: true, type: "module" }));
+    const tarball = inFolder(`agentauth-${versionOf(".")}.tgz`);
+    inApp(folder, "npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", tarball, ...packages]);
+    // As `tsc --init` writes it.
+    const strict = {
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      skipLibCheck: true,
+    };
+    const compilerOptions = { target: "ES2023", module: "NodeNext", types: ["node"], ...strict };
+    writeFileSync(inFolder("tsconfig.json"), JSON.stringify({ compilerOptions }));
+    copyFileSync(walk("typescript-app.ts"), inFolder("app.ts"));
+    inApp(folder, "npx", ["--no-install", "tsc"]);
+    inApp(folder, process.execPath, ["app.js"]);
   });
 });
