@@ -5,7 +5,7 @@ import { parseBaseUrl } from "../http/address.js";
 import { forgetBody } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { HttpRequest } from "../http/http-request.js";
-import { takesOwnClasses } from "../http/own-fetch.js";
+import { acceptsInternalRequest } from "../http/own-fetch.js";
 import { bindMethods, checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { Throttle } from "../http/throttle.js";
 import { createTransport, type Logger, type Transport, type TransportOptions } from "../http/transport.js";
@@ -125,7 +125,7 @@ export class ManagementClient {
   readonly #transport: Transport;
   readonly #pace: Pace;
   readonly #openClient: (requestClass?: typeof Request) => RawClient;
-  readonly #takesOwnClasses: boolean;
+  readonly #acceptsInternalRequest: boolean;
   readonly #logger: Logger | undefined;
   #plainClient: RawClient | undefined;
   #typedClient: RawClient | undefined;
@@ -148,7 +148,7 @@ export class ManagementClient {
         ...(requestClass && { Request: requestClass }),
         fetch: async (request) => makeReadable(await this.#transport(request, request.signal)).response,
       });
-    this.#takesOwnClasses = takesOwnClasses(options.fetch);
+    this.#acceptsInternalRequest = acceptsInternalRequest(options.fetch);
     this.#logger = options.logger;
     this.pools = this.#operations("pool", "domain_id", (domain_id, { query, init }) =>
       this.#pageClient().GET("/api/v1/pool", { params: { query: { domain_id, ...query } }, ...init }),
@@ -172,7 +172,7 @@ export class ManagementClient {
   #pageClient(): RawClient {
     if (this.#typedClient) return this.#typedClient;
     // A request that goes through no middleware needs no global class, unless the fetch that gets it does.
-    const requestClass = this.#takesOwnClasses ? (HttpRequest as unknown as typeof Request) : undefined;
+    const requestClass = this.#acceptsInternalRequest ? (HttpRequest as unknown as typeof Request) : undefined;
     this.#plainClient ??= this.#openClient(requestClass);
     return this.#plainClient;
   }
@@ -233,7 +233,7 @@ export class ManagementClient {
         try {
           for await (const item of list(scopeId, { ...options, onEnd })) if (item.id === id) return item;
         } catch (thrown) {
-          // An item without an id is not the one that was asked for.
+          // An item without an id is not the requested one.
           if (!isUnusableItems(thrown)) throw pageError(thrown);
         }
         const where = `${scopeName.replace("_id", "")} ${quote(scopeId)}`;

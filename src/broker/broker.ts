@@ -120,14 +120,14 @@ export function createBroker(agent: AgentClient, policy: BrokerPolicy, options: 
     },
     async fetch(request, client) {
       const started = performance.now();
-      const seen: Seen = { name: undefined, tool: undefined, refused: undefined };
+      const log: RequestLog = { name: undefined, tool: undefined, refused: undefined };
       const emit = (status: number) =>
-        report({ client, method: request.method, status, durationMs: elapsedMs(started), ...seen });
+        report({ client, method: request.method, status, durationMs: elapsedMs(started), ...log });
       let response: Response;
       try {
-        response = await answer({ request, client, routes, mask, options, seen });
+        response = await respondTo({ request, client, routes, mask, options, log });
       } catch (error) {
-        seen.refused = "cancelled";
+        log.refused = "cancelled";
         emit(CANCELLED);
         throw error;
       }
@@ -165,7 +165,7 @@ function routesOf(
   return { byName, byClient };
 }
 
-interface Seen {
+interface RequestLog {
   name: string | undefined;
   tool: string | undefined;
   refused: BrokerRefusal | undefined;
@@ -177,21 +177,21 @@ interface Call {
   readonly routes: Routes;
   readonly mask: TokenMask;
   readonly options: BrokerOptions;
-  readonly seen: Seen;
+  readonly log: RequestLog;
 }
 
-async function answer({ request, client, routes, mask, options, seen }: Call): Promise<Response> {
+async function respondTo({ request, client, routes, mask, options, log }: Call): Promise<Response> {
   const { method } = request;
   const { pathname, search } = new URL(request.url);
   const refuse = (why: BrokerRefusal, status: number, content?: RefusalContent) => {
-    seen.refused = why;
+    log.refused = why;
     return refusalResponse(why, status, content);
   };
   const { name, rest } = readTarget(pathname);
   const route = grantedTo(client, routes, name) ? routes.byName.get(name) : undefined;
   // One response for a name that does not exist, has ended, or belongs to another client.
   if (route === undefined || Date.now() >= route.endsAt) return refuse("unknown", 404);
-  seen.name = name;
+  log.name = name;
   const { grant, tools: toolRules } = route;
   const address = isPlain(rest) ? addressAt(grant.server, rest, search) : undefined;
   if (address === undefined) return refuse("malformed", 400);
@@ -210,7 +210,7 @@ async function answer({ request, client, routes, mask, options, seen }: Call): P
     const bytes = await readAtMost(request.body, MAX_JUDGED);
     if (bytes === undefined) return refuse("too_large", 413);
     const { tools, refusal, message, body: written } = judgeBody(bytes, toolRules);
-    seen.tool = tools[0]?.slice(0, MAX_NAME);
+    log.tool = tools[0]?.slice(0, MAX_NAME);
     if (refusal !== undefined) return refuse("tool", 200, { body: refusal });
     body = written;
     ofBody = { "content-type": "application/json", ...judgedHeaders(message, route.marks) };
@@ -241,7 +241,9 @@ async function answer({ request, client, routes, mask, options, seen }: Call): P
       await discardBody(response);
       return requireLogin();
     }
-    return (await passedOn(response, status, { ...route, mask }, listing)) ?? refuse("unavailable", 502, { sent });
+    return (
+      (await forwardResponse(response, status, { ...route, mask }, listing)) ?? refuse("unavailable", 502, { sent })
+    );
   } catch (error) {
     if (request.signal.aborted) throw error;
     if (!isAgentAuthError(error) || error.class !== "auth") return refuse("unavailable", statusOf(error), { sent });
@@ -257,8 +259,8 @@ function isWithin(grant: BrokerGrant, target: string, method: string): boolean {
   return isPlain(rest) && refusalOf(grant, { method, rest }) === undefined;
 }
 
-/** The answer of the server, without its token and the tools that are hidden; undefined if it is too long for that. */
-async function passedOn(
+/** The response of the server, without its token and the tools that are hidden; undefined if it is too long for that. */
+async function forwardResponse(
   response: Response,
   status: number,
   { tools, marks, mask }: Pick<Route, "tools" | "marks"> & Pick<Call, "mask">,

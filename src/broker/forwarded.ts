@@ -44,7 +44,7 @@ const OF_BROKER = new Set(["accept-encoding", "authorization", "dpop", "if-range
 /** What a server or a gateway may read in place of the body. */
 const OF_BODY = /^mcp-(?:method|name|param-.*)$/;
 /** A challenge would make a client look for the issuer by itself, and a cookie is a login that outlives the broker. */
-const OF_LOGIN = new Set([
+const LOGIN_HEADERS = new Set([
   "clear-site-data",
   "dpop-nonce",
   "set-cookie",
@@ -158,7 +158,7 @@ export function requestHeaders(
 export function responseHeaders(headers: Headers, holdsToken: (text: string) => boolean): Headers {
   const passed = withoutOwn(
     headers,
-    (name) => OF_CONNECTION.has(name) || OF_LOGIN.has(name) || name === "content-encoding",
+    (name) => OF_CONNECTION.has(name) || LOGIN_HEADERS.has(name) || name === "content-encoding",
   );
   // Most responses hold none.
   if (!holdsToken([...passed].flat().join("\n"))) return passed;

@@ -203,11 +203,11 @@ async function serve(
     // The body has broken off, or the method is one that no client of HTTP sends.
     return refuse(response, malformed());
   }
-  const answer = await broker.fetch(outgoing, client);
+  const brokerResponse = await broker.fetch(outgoing, client);
   idle?.clear();
-  response.writeHead(answer.status, answer.statusText, [...answer.headers].flat());
-  if (answer.body === null) return void response.end();
-  const reader = answer.body.getReader();
+  response.writeHead(brokerResponse.status, brokerResponse.statusText, [...brokerResponse.headers].flat());
+  if (brokerResponse.body === null) return void response.end();
+  const reader = brokerResponse.body.getReader();
   call.signal.addEventListener("abort", () => void reader.cancel().catch(() => undefined), { once: true });
   for (;;) {
     const { done, value } = await reader.read();
@@ -242,13 +242,16 @@ async function readAll(request: IncomingMessage): Promise<Uint8Array> {
   return Buffer.concat(parts);
 }
 
-function refuse(response: ServerResponse, answer: Response): void {
-  respond(response, answer, ["connection", "close"]);
+function refuse(response: ServerResponse, brokerResponse: Response): void {
+  respond(response, brokerResponse, ["connection", "close"]);
 }
 
-function respond(response: ServerResponse, answer: Response, headers: readonly string[]): void {
-  response.writeHead(answer.status, answer.statusText, [...[...answer.headers].flat(), ...headers]);
-  void answer.text().then((text) => response.end(text));
+function respond(response: ServerResponse, brokerResponse: Response, headers: readonly string[]): void {
+  response.writeHead(brokerResponse.status, brokerResponse.statusText, [
+    ...[...brokerResponse.headers].flat(),
+    ...headers,
+  ]);
+  void brokerResponse.text().then((text) => response.end(text));
 }
 
 async function bind(server: Server, address: ListenAddress | { fd: number }, listen: string): Promise<void> {

@@ -25,22 +25,22 @@ export async function run(
   host: Host,
   commands: readonly CommandDeclaration[],
 ): Promise<number> {
-  const words = beforeDashes(argv);
+  const args = beforeDashes(argv);
   const io = createIo(host, {
-    quiet: words.includes("--quiet") || words.includes("-q"),
+    quiet: args.includes("--quiet") || args.includes("-q"),
     verbose:
       Boolean(host.env["AGENTAUTH_LOG"]) ||
-      words.some((word) => word === "--verbose" || word === "-v" || word === "--debug"),
-    color: !words.includes("--no-color"),
+      args.some((word) => word === "--verbose" || word === "-v" || word === "--debug"),
+    color: !args.includes("--no-color"),
   });
   const redactor = new Redactor();
-  hideSecretWords(words, redactor);
+  hideSecretWords(args, redactor);
   withholdSecrets(io.env, host.env, redactor);
   const { clock = systemClock, execPath, argv: [, script] = [] } = host;
   const pendingSaves = createPendingSaves(clock);
   const onDelay = () => io.with({ quiet: false }).say("Saving a refreshed token before exiting…");
   const signals = listenForSignals(host, { pendingSaves, onDelay });
-  const endings: (() => Promise<void>)[] = [];
+  const cleanups: (() => Promise<void>)[] = [];
   const context: RunContext = {
     io,
     signal: signals.signal,
@@ -53,14 +53,14 @@ export async function run(
     now: () => clock.epoch(),
     machine: host.machine,
     acquireProcess: signals.acquireProcess,
-    atEnd: (work) => void endings.push(work),
+    onExit: (work) => void cleanups.push(work),
   };
   const printed: { text: string; error: string } = { text: "", error: "" };
   const agent = agentMode(io.env, io.stdout, context.now);
   // Node itself would print an unhandled error: with its secrets, and with escape sequences.
   host.on("uncaughtException", (error) => {
     try {
-      reportError(error, { io, json: wantsJson(words, io, agent), redactor, debug: words.includes("--debug") });
+      reportError(error, { io, json: wantsJson(args, io, agent), redactor, debug: args.includes("--debug") });
     } catch {
       host.stderr.write("error: a bug in agentauth, and another one in reporting it\n");
     }
@@ -76,14 +76,14 @@ export async function run(
       if (printed.text) await io.stdout.write(printed.text);
     }
   } catch (thrown) {
-    return await finish(thrown, { argv: words, io, redactor, signals, printed, agent });
+    return await finish(thrown, { argv: args, io, redactor, signals, printed, agent });
   } finally {
     // Before the connection to the engine is closed.
     if (pendingSaves.isUnderWay()) {
       onDelay();
       await pendingSaves.settled();
     }
-    await Promise.all(endings.map((end) => end()));
+    await Promise.all(cleanups.map((end) => end()));
     await flushOutput(io);
     signals.stop();
   }

@@ -60,13 +60,13 @@ export function buildProgram(
       },
     });
   const runCommand = async <Options>(run: CommandRun<Options>, operands: OptionValues, command: Command) => {
-    const given: OptionValues = { ...command.optsWithGlobals(), ...logFlags(context.io.env) };
-    const options = agent ? withAgentDefaults(command, { ...given, ...operands }, agent, context) : given;
+    const parsedFlags: OptionValues = { ...command.optsWithGlobals(), ...logFlags(context.io.env) };
+    const options = agent ? withAgentDefaults(command, { ...parsedFlags, ...operands }, agent, context) : parsedFlags;
     checkShowSecrets(options, context.io);
     const hintContext: HintContext = {
       flags: givenLoginFlags(command),
       isForAgent: agent !== undefined,
-      server: serverOf(operands["url"], given),
+      server: serverOf(operands["url"], parsedFlags),
       operands,
     };
     const withHint = (error: AgentAuthError, about?: HintContext) => cliHint(error, { ...hintContext, ...about });
@@ -151,8 +151,8 @@ function idFlagOf(command: Command): string | undefined {
 
 function layoutOf({ io, argv }: RunContext): HelpLayout {
   const end = argv.indexOf("--");
-  const words = end < 0 ? argv : argv.slice(0, end);
-  return { width: Math.min(io.stdout.columns, WIDEST_HELP), isFull: words.includes("--all") };
+  const args = end < 0 ? argv : argv.slice(0, end);
+  return { width: Math.min(io.stdout.columns, WIDEST_HELP), isFull: args.includes("--all") };
 }
 
 /** What `AGENTAUTH_LOG` sets, as the flags that do the same. */
@@ -161,7 +161,7 @@ const LEVELS = { info: { verbose: true }, debug: { verbose: true, debug: true } 
 /**
  * The flags that `AGENTAUTH_LOG` stands for.
  *
- * @throws `AgentAuthError` `usage` for a level that is none
+ * @throws `AgentAuthError` `usage` for an unknown level
  */
 function logFlags(env: Env): { verbose?: true; debug?: true } {
   const level = env["AGENTAUTH_LOG"];

@@ -9,7 +9,7 @@ type OwnFetch = (input: Parameters<Fetch>[0], init?: OwnInit) => Promise<Respons
 
 type OwnInit = Omit<RequestInit, "signal"> & { signal?: RequestInit["signal"] | FollowingController };
 
-/** The `fetch` functions that take an {@link HttpRequest}, and answer it without the global classes. */
+/** The `fetch` functions that take an {@link HttpRequest}, and respond without the global classes. */
 const own = new WeakSet<Fetch>();
 
 /**
@@ -18,12 +18,12 @@ const own = new WeakSet<Fetch>();
  * @param inner the one that it calls, which decides; none where it decides itself
  */
 export function ownFetch(fetch: Fetch, inner?: Fetch): Fetch {
-  if (takesOwnClasses(inner)) own.add(fetch);
+  if (acceptsInternalRequest(inner)) own.add(fetch);
   return fetch;
 }
 
 /** Whether a request of our own class may be made for a `fetch`, or where none is given. */
-export function takesOwnClasses(fetch: Fetch | undefined): boolean {
+export function acceptsInternalRequest(fetch: Fetch | undefined): boolean {
   return fetch === undefined || own.has(fetch);
 }
 
@@ -34,8 +34,8 @@ export function takesOwnClasses(fetch: Fetch | undefined): boolean {
  * @param split whether it gets an address and options in place of an {@link HttpRequest}, not a `Request`. The global one
  * would make a second request of that; a given one may expect it.
  */
-export function withOwnClasses(given: Fetch | undefined, split = given === undefined): OwnFetch {
-  if (given !== undefined && takesOwnClasses(given)) return given as OwnFetch;
+export function toNativeFetch(given: Fetch | undefined, split = given === undefined): OwnFetch {
+  if (given !== undefined && acceptsInternalRequest(given)) return given as OwnFetch;
   const fetch = given ?? ((input, init) => globalThis.fetch(input, init));
   // The global one would copy an object of its class.
   const toHeaders = (headers: HttpHeaders) => (given ? new Headers([...headers]) : Object.fromEntries(headers));

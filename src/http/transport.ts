@@ -15,7 +15,7 @@ import {
 } from "./buffered-response.js";
 import { type AbortSource, type Clock, followSignal, systemClock, untilAborted } from "./deadline.js";
 import { maskError, networkError } from "./network-error.js";
-import { withOwnClasses } from "./own-fetch.js";
+import { toNativeFetch } from "./own-fetch.js";
 import { followSameOrigin } from "./redirect.js";
 import { withRetry } from "./retry.js";
 import type { Throttle } from "./throttle.js";
@@ -126,7 +126,7 @@ interface AttemptOptions extends TransportOptions {
 
 /** One attempt: the request, its response and the whole body, inside the timeout. */
 function fetchOnce(options: AttemptOptions, clock: Clock): Send {
-  const doFetch = withOwnClasses(options.fetch);
+  const doFetch = toNativeFetch(options.fetch);
   const { onEvent, maxBodyBytes } = options;
   return async (request, call) => {
     const { method, url } = request;

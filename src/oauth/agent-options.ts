@@ -365,23 +365,23 @@ export class AgentContext {
 
   /**
    * @param profile whose logins these are
-   * @param like the context whose connections, documents, nonces and events these are too; none knows anything of a login
+   * @param shared the context whose connections, documents, nonces and events these are too; none knows anything of a login
    */
   constructor(
     options: AgentClientOptions,
     profile = options.profile ?? "default",
-    like?: AgentContext,
+    shared?: AgentContext,
     tenant = options.store.tenant,
   ) {
     this.options = options;
-    this.connections = like?.connections ?? new ConnectionPool(options);
-    this.nonces = like?.nonces ?? new Nonces();
-    this.cookies = like?.cookies ?? new CookieJars();
-    this.pending = like?.pending ?? new PendingRefreshes();
+    this.connections = shared?.connections ?? new ConnectionPool(options);
+    this.nonces = shared?.nonces ?? new Nonces();
+    this.cookies = shared?.cookies ?? new CookieJars();
+    this.pending = shared?.pending ?? new PendingRefreshes();
     this.clock = options.clock ?? systemClock;
     this.profile = profile;
     this.tenant = tenant;
-    this.events = like?.events ?? createEvents(options.onEvent);
+    this.events = shared?.events ?? createEvents(options.onEvent);
   }
 
   /** The context that finishes a login, which must be one of the issuer in the options. */

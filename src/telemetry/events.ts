@@ -132,8 +132,8 @@ export const EVENTS = {
         values: {
           stored: "it was stored, and valid",
           refreshed: "this call refreshed it",
-          waited: "another call, or another process, refreshed it or logged in",
-          kept: "the refresh failed, and the stored token is still valid",
+          joined: "another call, or another process, refreshed it or logged in",
+          cached: "the refresh failed, and the stored token is still valid",
           requested: "this call requested it with a machine grant",
           login: "a user logged in",
           none: "there is none: the call failed",

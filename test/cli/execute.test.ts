@@ -38,9 +38,9 @@ async function runWork(
 describe("a command line", () => {
   it("ends with the code of its command, after all that the command left for the end", async () => {
     const done: string[] = [];
-    const { code } = await runWork([], async ({ atEnd }) => {
+    const { code } = await runWork([], async ({ onExit }) => {
       for (const name of ["one", "two"]) {
-        atEnd?.(async () => {
+        onExit?.(async () => {
           await new Promise((resolve) => setTimeout(resolve, 1));
           done.push(name);
         });
@@ -53,8 +53,8 @@ describe("a command line", () => {
 
   it("does what was left for the end also where the command fails", async () => {
     const done: string[] = [];
-    const { code } = await runWork([], async ({ atEnd }) => {
-      atEnd?.(async () => void done.push("end"));
+    const { code } = await runWork([], async ({ onExit }) => {
+      onExit?.(async () => void done.push("end"));
       throw new AgentAuthError("usage", "no", { class: "usage" });
     });
     expect([code, done]).toEqual([2, ["end"]]);

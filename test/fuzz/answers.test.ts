@@ -175,7 +175,7 @@ describe("an answer of the token endpoint", () => {
   };
 
   it.each([
-    ["refresh", async (answer: Answer) => (await refreshTokens(call(answer), grant)).answer],
+    ["refresh", async (answer: Answer) => (await refreshTokens(call(answer), grant)).response],
     ["code", (answer: Answer) => exchangeCode(call(answer), code)],
   ] as const)("to a %s is a token that a header can carry, or an error without any secret", async (_what, ask) => {
     await fc.assert(

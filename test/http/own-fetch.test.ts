@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { HttpHeaders } from "../../src/http/http-headers.js";
 import { HttpRequest } from "../../src/http/http-request.js";
 import { HttpResponse } from "../../src/http/http-response.js";
-import { isRequest, isResponse, ownFetch, withOwnClasses } from "../../src/http/own-fetch.js";
+import { isRequest, isResponse, ownFetch, toNativeFetch } from "../../src/http/own-fetch.js";
 
 describe("a fetch of the user", () => {
   const request = new HttpRequest("https://a.example/", { method: "POST", headers: { a: "1" }, body: "text" });
@@ -17,7 +17,7 @@ describe("a fetch of the user", () => {
       );
       return new Response();
     };
-    await withOwnClasses(send)(request, { headers: new HttpHeaders({ b: "2" }) });
+    await toNativeFetch(send)(request, { headers: new HttpHeaders({ b: "2" }) });
     expect(seen).toEqual([true, true, "text"]);
   });
 
@@ -27,7 +27,7 @@ describe("a fetch of the user", () => {
       seen.push(input, init?.method, init?.headers, init?.body);
       return new Response();
     };
-    await withOwnClasses(send, true)(request);
+    await toNativeFetch(send, true)(request);
     expect(seen).toEqual([
       "https://a.example/",
       "POST",
@@ -39,9 +39,9 @@ describe("a fetch of the user", () => {
   it("is left as it is if it takes ours, and so is what wraps it", () => {
     const ours = ownFetch(fetch.bind(globalThis));
     const wrapped = ownFetch((input, init) => ours(input, init), ours);
-    expect(withOwnClasses(wrapped)).toBe(wrapped);
+    expect(toNativeFetch(wrapped)).toBe(wrapped);
     const other = ownFetch((input, init) => fetch(input, init), fetch);
-    expect(withOwnClasses(other)).not.toBe(other);
+    expect(toNativeFetch(other)).not.toBe(other);
   });
 
   it("is recognised by the name of the class", () => {

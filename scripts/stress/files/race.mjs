@@ -64,7 +64,7 @@ function checkEvents(answers, expected) {
   const sources = of("token").map(({ source }) => source);
   must(sources.length === answers.length, () => `generation ${expected}: ${sources.length} events of tokens`);
   const own = sources.filter((source) => source === "refreshed").length;
-  const others = sources.filter((source) => source === "waited" || source === "stored").length;
+  const others = sources.filter((source) => source === "joined" || source === "stored").length;
   must(
     own === 1 && own + others === sources.length,
     () => `generation ${expected}: tokens came from ${sources.join()}`,

@@ -8,7 +8,7 @@ import { bothReceivers } from "../../telemetry/emit.js";
 import type { Io } from "../io/io.js";
 import { type AgentUse, type CommandContext, type ContextFlags, mayLogin } from "../runtime/context.js";
 import { readGrantInputs, readIdp } from "./grant.js";
-import { confirm, loginMethod, mayConfirm } from "./login-method.js";
+import { canConfirm, confirm, loginMethod } from "./login-method.js";
 import { eventLogger, networkOptions, tracedNetwork, traceOptions } from "./network.js";
 import { traceLine } from "./trace-line.js";
 
@@ -43,7 +43,7 @@ export async function buildAgentClient(
     storedGrants,
     ...(grant === undefined && { idp: readIdp(flags, context) }),
     issuer: issuer?.value,
-    ...(mayConfirm(flags, io) && { confirmIssuer: issuerQuestion(io) }),
+    ...(canConfirm(flags, io) && { confirmIssuer: issuerQuestion(io) }),
     mutualTls: options.clientCertificate !== undefined,
     network,
     clock: context.clock,

@@ -13,21 +13,21 @@ import { RECEIVE_CALLBACK } from "../flags/agent.js";
 import type { CommandContext } from "../runtime/context.js";
 import { listenerOf } from "./started-logins.js";
 
-/** Time for the process to start and to answer. */
-const ANSWER_MS = 10_000;
+/** Time for the process to start and to respond. */
+const RESPONSE_MS = 10_000;
 
-export interface CallbackOrder {
+export interface CallbackRequest {
   id: string;
   state: string;
   /** Milliseconds until it gives up. */
-  lifeMs: number;
+  ttlMs: number;
 }
 
 /** A process that has bound the redirect address of a login. */
 export interface CallbackListener {
   readonly redirectUri: string;
   /** Makes it wait for the callback, and leaves it to itself. @returns whether it does */
-  hold(order: CallbackOrder): Promise<boolean>;
+  waitInBackground(request: CallbackRequest): Promise<boolean>;
   /** Ends it. */
   stop(): void;
 }
@@ -58,12 +58,12 @@ export async function startListener(
   const failed = once(child, "error").catch(() => {});
   stdin.on("error", () => {});
   const lines = createInterface({ input: stdout });
-  const ask = async (message: object): Promise<Record<string, unknown>> => {
-    const limit = followSignal(context.signal, ANSWER_MS);
-    const answer = once(lines, "line", { signal: limit.signal });
+  const send = async (message: object): Promise<Record<string, unknown>> => {
+    const limit = followSignal(context.signal, RESPONSE_MS);
+    const response = once(lines, "line", { signal: limit.signal });
     stdin.write(`${JSON.stringify(message)}\n`);
     const ended = once(lines, "close").then(() => []);
-    const [line] = (await Promise.race([answer, ended, failed.then(() => [])]).catch(() => [])) as [string?];
+    const [line] = (await Promise.race([response, ended, failed.then(() => [])]).catch(() => [])) as [string?];
     limit.release();
     const value = line === undefined ? undefined : parseStrictJson(line);
     return isJsonObject(value) ? value : {};
@@ -73,15 +73,15 @@ export async function startListener(
     stdout.destroy();
     child.unref();
   };
-  const { redirectUri } = await ask(redirect);
+  const { redirectUri } = await send(redirect);
   if (typeof redirectUri !== "string") {
     stop();
     return undefined;
   }
   return {
     redirectUri,
-    async hold(order) {
-      const { isHeld } = await ask(order);
+    async waitInBackground(request) {
+      const { isHeld } = await send(request);
       stop();
       return isHeld === true;
     },

@@ -12,32 +12,32 @@ import { flagText } from "../flags/flag-name.js";
 import type { Io } from "../io/io.js";
 import { hasHyperlinks, isAscii } from "../io/terminal.js";
 import { agentMode } from "../runtime/agent-mode.js";
-import { type ContextFlags, mayAsk, type RunContext } from "../runtime/context.js";
+import { type ContextFlags, canPrompt, type RunContext } from "../runtime/context.js";
 import { fill } from "../runtime/help/text.js";
 
 /**
  * How the user logs in, by the flags. Where no prompt is allowed, the URL is printed all the same and the callback
  * waited for: the reader may open it elsewhere.
  *
- * @param input where a callback is pasted into; default: stdin, where the user may be asked
+ * @param input where a callback is pasted into; default: stdin, where the user may be prompted
  */
 export function loginMethod(
   flags: Omit<ContextFlags, "output">,
   { io, signals }: Pick<RunContext, "io" | "signals">,
   input?: Readable,
 ): LoginMethod {
-  const isAsked = mayAsk(flags, io);
-  const pasted = isAsked && (io.stdin.isTTY || flags.flow === "paste") ? io.stdin.stream : undefined;
+  const allowsPrompt = canPrompt(flags, io);
+  const pasted = allowsPrompt && (io.stdin.isTTY || flags.flow === "paste") ? io.stdin.stream : undefined;
   return terminalLogin({
     ...loginMethodOptions(flags),
     // Without the URL there is no login, also with --quiet.
     say: (text) => io.with({ quiet: false }).say(fitToTerminal(text, io)),
     env: io.env,
     flow: flags.flow === "paste" ? "paste" : "browser",
-    browser: isAsked ? flags.browser : "none",
-    display: mayConfirm(flags, io) ? loginDisplay(io) : undefined,
+    browser: allowsPrompt ? flags.browser : "none",
+    display: canConfirm(flags, io) ? loginDisplay(io) : undefined,
     optionText: flagText,
-    confirm: mayConfirm(flags, io) ? (question, signal) => confirm(io, fitToTerminal(question, io), signal) : undefined,
+    confirm: canConfirm(flags, io) ? (question, signal) => confirm(io, fitToTerminal(question, io), signal) : undefined,
     onInterrupt: () => signals.raise("SIGINT"),
     input: input ?? pasted,
   });
@@ -50,9 +50,9 @@ function fitToTerminal(text: string, { stderr }: Pick<Io, "stderr">): string {
   return lines.flatMap((line) => (line.startsWith(" ") ? line : fill(line, stderr.columns))).join("\n");
 }
 
-/** Whether a user reads stderr and can answer; an agent can run us in a terminal that no user reads. */
-export function mayConfirm(flags: Pick<ContextFlags, "input">, io: Io): boolean {
-  return mayAsk(flags, io) && io.stdin.isTTY && io.stderr.isTTY && agentMode(io.env, io.stdout) === undefined;
+/** Whether a user reads stderr and can respond; an agent can run us in a terminal that no user reads. */
+export function canConfirm(flags: Pick<ContextFlags, "input">, io: Io): boolean {
+  return canPrompt(flags, io) && io.stdin.isTTY && io.stderr.isTTY && agentMode(io.env, io.stdout) === undefined;
 }
 
 /**

@@ -136,7 +136,7 @@ export function pendingLogins(files: Files): PendingLogin[] {
     const login = peek(id, files);
     const expiresAt = expiryOf(id, files);
     if (login === undefined || expiresAt < files.now()) return [];
-    return [{ id, login, expiresAt, startedAt: expiresAt - (login.lifeMs ?? LIFE_MS) }];
+    return [{ id, login, expiresAt, startedAt: expiresAt - (login.ttlMs ?? LIFE_MS) }];
   });
   return pending.sort((a, b) => a.expiresAt - b.expiresAt);
 }
@@ -170,7 +170,7 @@ function peek(id: string, files: Files): StoredLogin | undefined {
 /** Unix milliseconds. */
 function expiryOf(id: string, files: Files): number {
   const stat = statOf(pathOf(id, "json", files));
-  return (stat?.mtimeMs ?? 0) + (peek(id, files)?.lifeMs ?? LIFE_MS);
+  return (stat?.mtimeMs ?? 0) + (peek(id, files)?.ttlMs ?? LIFE_MS);
 }
 
 /** Whether the login is still to be finished. */

@@ -23,6 +23,6 @@ export function keychainPatience({ stdin, stderr }: { stdin: { isTTY: boolean };
 }
 
 /** What a run opens an engine with. */
-export function engineHost({ redactor, atEnd }: Pick<CommandContext, "redactor" | "atEnd">): EngineHost {
-  return { hide: (secret) => redactor.add(secret), atEnd };
+export function engineHost({ redactor, onExit }: Pick<CommandContext, "redactor" | "onExit">): EngineHost {
+  return { hide: (secret) => redactor.add(secret), onExit };
 }

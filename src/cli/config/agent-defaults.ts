@@ -10,18 +10,18 @@ type Given = Readonly<Record<string, unknown>>;
 /** The flags of a command that an agent runs: given flags stay, and the defaults suit a program. */
 export function withAgentDefaults(
   command: Command,
-  given: OptionValues,
+  parsedFlags: OptionValues,
   mode: AgentMode,
   context: RunContext,
 ): OptionValues {
-  const added = { ...withoutPrompts(command, given), ...chooseFormat(command, given, context) };
+  const added = { ...withoutPrompts(command, parsedFlags), ...chooseFormat(command, parsedFlags, context) };
   if ("output" in added) mode.announce(context.io);
-  return { ...given, ...added };
+  return { ...parsedFlags, ...added };
 }
 
 /** No prompt and no browser, unless a flag asks for a login; a machine grant has neither. */
-function withoutPrompts(command: Command, given: Given): object {
-  if (hasAny(given, "browser", "flow", "grant") || given["login"] === true) return {};
+function withoutPrompts(command: Command, parsedFlags: Given): object {
+  if (hasAny(parsedFlags, "browser", "flow", "grant") || parsedFlags["login"] === true) return {};
   return {
     ...(hasFlag(command, "--browser") && { browser: "none", input: false }),
     ...(hasFlag(command, "--wait") && { isForAgent: true }),
@@ -33,17 +33,18 @@ function withoutPrompts(command: Command, given: Given): object {
  * `commands`, unless one is named. What a flag, the profile or a redirect names is the same for everyone: a program that the
  * agent starts may have named it.
  */
-function chooseFormat(command: Command, given: Given, context: RunContext): object {
+function chooseFormat(command: Command, parsedFlags: Given, context: RunContext): object {
   if (!hasFlag(command, "--json") || !hasFlag(command, "--output") || context.io.isRedirected()) return {};
-  if (hasAny(given, "output", "json", "jq", "html", "columns") || profileHasFormat(given, context)) return {};
-  const { limit, path = [] } = given;
+  if (hasAny(parsedFlags, "output", "json", "jq", "html", "columns") || profileHasFormat(parsedFlags, context))
+    return {};
+  const { limit, path = [] } = parsedFlags;
   const isLong = hasFlag(command, "--brief") ? limit === undefined : command.name() === "commands";
   const isNamed = Array.isArray(path) && path.length > 0;
   return { output: "json", ...(isLong && !isNamed && { brief: true }) };
 }
 
-function hasAny(given: Given, ...names: readonly string[]): boolean {
-  return names.some((name) => given[name] !== undefined);
+function hasAny(parsedFlags: Given, ...names: readonly string[]): boolean {
+  return names.some((name) => parsedFlags[name] !== undefined);
 }
 
 function profileHasFormat(flags: object, context: RunContext): boolean {

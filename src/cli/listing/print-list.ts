@@ -11,10 +11,10 @@ import { COLUMNS, documentedValues, parseSort } from "./source.js";
 import { type ListEnding, readList, reportEnding, type Selection } from "./summary.js";
 
 /** `pools list`, `domains list`, `devices list`. */
-export async function runList(kind: ListKind, given: ListFlags, context: CommandContext): Promise<undefined> {
+export async function runList(kind: ListKind, parsedFlags: ListFlags, context: CommandContext): Promise<undefined> {
   const settings = context.settings();
-  const format = formatOf(given, settings, context.io);
-  const options = given.brief ? shortForm(given, COLUMNS[kind.noun]) : given;
+  const format = formatOf(parsedFlags, settings, context.io);
+  const options = parsedFlags.brief ? shortForm(parsedFlags, COLUMNS[kind.noun]) : parsedFlags;
   const scopeId = requireScope(kind.scope, settings, `${kind.noun} list`);
   const filter = buildFilter(options, context.now(), documentedValues(kind.noun));
   const sort = options.sort === undefined ? undefined : parseSort(options.sort, kind.noun);
@@ -22,15 +22,15 @@ export async function runList(kind: ListKind, given: ListFlags, context: Command
   const service = await context.management();
   const request = { kind, scopeId, sort, filter, options };
   const { end, selections } = readList(service, request, context);
-  await print(selections, { kind, scopeId, given, writer, end }, context);
+  await print(selections, { kind, scopeId, parsedFlags, writer, end }, context);
   const isJson = format === "json" || format === "ndjson";
-  reportEnding(end, given, filter, context, given.brief && { columns: options.columns ?? "", isJson });
+  reportEnding(end, parsedFlags, filter, context, parsedFlags.brief && { columns: options.columns ?? "", isJson });
   return undefined;
 }
 
-function shortForm(given: ListFlags, { columns }: ColumnSet): ListFlags {
-  const { limit = BRIEF_ITEMS, columns: named = columns.map(({ path }) => path).join(",") } = given;
-  return { ...given, limit, columns: named };
+function shortForm(parsedFlags: ListFlags, { columns }: ColumnSet): ListFlags {
+  const { limit = BRIEF_ITEMS, columns: named = columns.map(({ path }) => path).join(",") } = parsedFlags;
+  return { ...parsedFlags, limit, columns: named };
 }
 
 function writerOptions(options: ListFlags, { now }: Pick<CommandContext, "now">) {
@@ -41,7 +41,7 @@ function writerOptions(options: ListFlags, { now }: Pick<CommandContext, "now">)
 interface Printing {
   kind: ListKind;
   scopeId: string;
-  given: ListFlags;
+  parsedFlags: ListFlags;
   writer: Writer;
   end: ListEnding;
 }
@@ -63,13 +63,13 @@ async function print(selections: AsyncIterable<Selection>, printing: Printing, c
 }
 
 function hintForUnusable({ resume }: AgentAuthError, printing: Printing, { argv, settings }: CommandContext): string {
-  const { kind, scopeId, given } = printing;
+  const { kind, scopeId, parsedFlags } = printing;
   const raw = unusableHint(kind.noun, kind.scope, scopeId, settings());
-  return resume === undefined ? raw : `continue with: ${resumeCommand(argv, resume, given.limit)}; ${raw}`;
+  return resume === undefined ? raw : `continue with: ${resumeCommand(argv, resume, parsedFlags.limit)}; ${raw}`;
 }
 
 /** The error with the command that continues the list, where something was printed and there is one. */
-function withResume(thrown: unknown, { given, writer, end }: Printing, argv: readonly string[]): unknown {
+function withResume(thrown: unknown, { parsedFlags, writer, end }: Printing, argv: readonly string[]): unknown {
   if (!isAgentAuthError(thrown) || thrown.resume === undefined || end.yielded === 0) return thrown;
   if (writer.isDeferred) {
     return withHint(
@@ -77,6 +77,6 @@ function withResume(thrown: unknown, { given, writer, end }: Printing, argv: rea
       "nothing was printed, since --jq sees the whole array: run it again, or page by page with '.[] | …'",
     );
   }
-  const left = given.limit === undefined ? undefined : given.limit - end.matched;
-  return withHint(thrown, `continue with: ${resumeCommand(argv, thrown.resume, left)}`);
+  const remaining = parsedFlags.limit === undefined ? undefined : parsedFlags.limit - end.matched;
+  return withHint(thrown, `continue with: ${resumeCommand(argv, thrown.resume, remaining)}`);
 }

@@ -20,9 +20,9 @@ export interface ListEnding {
   matched: number;
   drift: Drift[];
   /** Undefined where the list was left before its end. */
-  verdict: ListingSummary | undefined;
+  summary: ListingSummary | undefined;
   /** Where a filtered list was left once it had `--limit` items. */
-  left: Position | undefined;
+  stoppedAt: Position | undefined;
 }
 
 /** A place in a list, in the service's own count. */
@@ -30,7 +30,7 @@ export interface Position {
   /** The offset of the first item that was not looked at. */
   offset: number;
   /** How many of the items from there on may have been shown already. */
-  again: number;
+  overlap: number;
 }
 
 /** A page of a list, and its items that are printed. */
@@ -60,15 +60,15 @@ export function readList(
   { kind, scopeId, sort, filter, options }: ListRequest,
   { io, signal }: Pick<CommandContext, "io" | "signal">,
 ): { end: ListEnding; selections: AsyncIterable<Selection> } {
-  const end: ListEnding = { yielded: 0, matched: 0, drift: [], verdict: undefined, left: undefined };
+  const end: ListEnding = { yielded: 0, matched: 0, drift: [], summary: undefined, stoppedAt: undefined };
   const listing = openListing(service, kind, scopeId, options, {
     sort,
     limit: filter ? undefined : options.limit,
     signal,
     onDrift: (drift) => end.drift.push(drift),
     onSortingIgnored: warnOfOrder(io),
-    onEnd: (verdict) => {
-      end.verdict = verdict;
+    onEnd: (summary) => {
+      end.summary = summary;
     },
   });
   async function* read(): AsyncGenerator<Selection, void> {
@@ -79,7 +79,7 @@ export function readList(
         const { page, items, next } = selection;
         end.yielded += page.items.length;
         end.matched += items.length;
-        end.left = next;
+        end.stoppedAt = next;
         progress.update(`${kind.noun}: ${end.yielded} of ${page.pagination.item_count ?? "?"}`);
         yield selection;
       }
@@ -115,19 +115,19 @@ export async function* selectMatching(
   }
 }
 
-function selectFrom(page: Page<ListItem>, filter: Filter | undefined, room: number): Selection {
+function selectFrom(page: Page<ListItem>, filter: Filter | undefined, remaining: number): Selection {
   if (filter === undefined) return { page, items: page.items, next: undefined };
   const items: ListItem[] = [];
   let used = 0;
   for (const item of page.items) {
-    if (items.length >= room) break;
+    if (items.length >= remaining) break;
     used++;
     if (filter.matches(item)) items.push(item);
   }
   const isLast = used === page.items.length && page.pagination.next_page_offset == null;
-  if (items.length < room || isLast) return { page, items, next: undefined };
+  if (items.length < remaining || isLast) return { page, items, next: undefined };
   // Items that the page repeated were dropped before they came here: how many of them lay before this place is unknown.
-  return { page, items, next: { offset: page.offset + used, again: page.duplicates } };
+  return { page, items, next: { offset: page.offset + used, overlap: page.duplicates } };
 }
 
 /**
@@ -142,38 +142,38 @@ export function reportEnding(
   { io, argv }: CommandContext,
   brief?: { columns: string; isJson: boolean },
 ): void {
-  const { verdict, yielded, matched } = end;
+  const { summary, yielded, matched } = end;
   // The verdict counts from where the list was begun.
   const from = options.offset ?? 0;
-  const total = verdict?.expected === undefined ? undefined : from + verdict.expected;
+  const total = summary?.expected === undefined ? undefined : from + summary.expected;
   if (brief?.isJson) {
-    const offset = filter ? end.left?.offset : verdict?.next;
+    const offset = filter ? end.stoppedAt?.offset : summary?.next;
     const next = offset === undefined ? null : { offset, command: resumeCommand(argv, offset, options.limit) };
     const message = "the short form, as with --brief; -o json prints everything, --limit or --columns what it names";
     sayBrief(io, { shown: matched, ...(!filter && { total }), columns: brief.columns, next, message });
     for (const remark of filter?.remarks(matched) ?? []) io.warn(remark);
     reportChanges(end, io);
-    requireComplete(verdict);
+    requireComplete(summary);
     return;
   }
   // What --jq printed of them is its own.
   const shown = `${options.jq === undefined ? "shown" : "read"} ${from > 0 && yielded > 0 ? `${from + 1} to ${from + yielded}` : yielded}`;
   if (filter) {
-    const which = end.left === undefined ? `${matched} of ${yielded}` : `the first ${matched}`;
-    const summary = `${which} match (${filter.flags.join(", ")}: filtered here, after reading)`;
-    io.say(`${summary}${end.left === undefined ? "" : howToContinue(end.left, options, argv)}`);
+    const which = end.stoppedAt === undefined ? `${matched} of ${yielded}` : `the first ${matched}`;
+    const line = `${which} match (${filter.flags.join(", ")}: filtered here, after reading)`;
+    io.say(`${line}${end.stoppedAt === undefined ? "" : howToContinue(end.stoppedAt, options, argv)}`);
     for (const remark of filter.remarks(matched)) io.warn(remark);
-  } else if (verdict?.next !== undefined) {
-    io.say(`${shown} of ${total ?? "more"}; continue with: ${resumeCommand(argv, verdict.next, options.limit)}`);
+  } else if (summary?.next !== undefined) {
+    io.say(`${shown} of ${total ?? "more"}; continue with: ${resumeCommand(argv, summary.next, options.limit)}`);
   } else {
     io.verbose(`${shown}${total === undefined ? "" : ` of ${total}`}`);
   }
   reportChanges(end, io);
-  requireComplete(verdict);
+  requireComplete(summary);
 }
 
-function howToContinue({ offset, again }: Position, { limit }: ListFlags, argv: readonly string[]): string {
-  const repeated = again > 0 ? `; the service listed ${again} items twice there, which may come again` : "";
+function howToContinue({ offset, overlap }: Position, { limit }: ListFlags, argv: readonly string[]): string {
+  const repeated = overlap > 0 ? `; the service listed ${overlap} items twice there, which may come again` : "";
   return `${repeated}; continue with: ${resumeCommand(argv, offset, limit)}`;
 }
 
@@ -184,12 +184,12 @@ const UNSEEN: Readonly<Record<UnseenShifts, string>> = {
   gaps: "pages have fewer items than their offsets",
 };
 
-function reportChanges({ drift, verdict }: ListEnding, io: CommandContext["io"]): void {
-  if (verdict && verdict.duplicates > 0 && drift.length === 0) {
-    io.warn(`the service listed ${verdict.duplicates} items twice; each is shown once`);
+function reportChanges({ drift, summary }: ListEnding, io: CommandContext["io"]): void {
+  if (summary && summary.duplicates > 0 && drift.length === 0) {
+    io.warn(`the service listed ${summary.duplicates} items twice; each is shown once`);
   }
-  if (verdict?.unseenShifts !== undefined) {
-    io.say(`items that moved between two pages cannot be seen: ${UNSEEN[verdict.unseenShifts]}`);
+  if (summary?.unseenShifts !== undefined) {
+    io.say(`items that moved between two pages cannot be seen: ${UNSEEN[summary.unseenShifts]}`);
   }
   const change = drift.findLast(({ field }) => field !== "position") ?? drift.at(-1);
   if (change === undefined) return;
@@ -199,9 +199,9 @@ function reportChanges({ drift, verdict }: ListEnding, io: CommandContext["io"])
 }
 
 /** @throws `AgentAuthError` `list_changed`, of class `partial`, where the list ended and items may be missing */
-export function requireComplete(verdict: ListingSummary | undefined): void {
-  if (verdict === undefined || verdict.missing === 0) return;
+export function requireComplete(summary: ListingSummary | undefined): void {
+  if (summary === undefined || summary.missing === 0) return;
   const hint = "list again; with --sort id no item moves while the list is read";
   const remedy = { action: "retry" } as const;
-  throw new AgentAuthError("list_changed", missingText(verdict), { class: "partial", retryable: true, hint, remedy });
+  throw new AgentAuthError("list_changed", missingText(summary), { class: "partial", retryable: true, hint, remedy });
 }

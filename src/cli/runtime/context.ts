@@ -86,7 +86,7 @@ export interface RunContext {
   /** Leaves signals to the caller: until the release they neither fire {@link RunContext.signal} nor end the run. */
   readonly acquireProcess: () => AcquiredProcess;
   /** Does something before the run ends, such as closing a connection. Absent if nothing waits for the end of the run. */
-  readonly atEnd?: ((work: () => Promise<void>) => void) | undefined;
+  readonly onExit?: ((work: () => Promise<void>) => void) | undefined;
 }
 
 /** Flags that decide what a {@link CommandContext} builds; a command that does not declare one has none of it. */
@@ -140,12 +140,12 @@ export interface CommandContext extends RunContext {
   with(changes: ContextChanges): CommandContext;
 }
 
-/** Whether the user may be asked, or a browser opened: neither the flag nor the variable forbids it. */
-export function mayAsk({ input }: Pick<GlobalFlags, "input">, { env }: Pick<Io, "env">): boolean {
+/** Whether the user may be prompted, or a browser opened: neither the flag nor the variable forbids it. */
+export function canPrompt({ input }: Pick<GlobalFlags, "input">, { env }: Pick<Io, "env">): boolean {
   return input !== false && !env["AGENTAUTH_NO_INPUT"];
 }
 
-/** Whether the user may be asked to log in: there is a terminal, or the flags allow it without one. */
+/** Whether the user may be prompted to log in: there is a terminal, or the flags allow it without one. */
 export function mayLogin(
   flags: Pick<ContextFlags, "grant" | "login" | "browser" | "input">,
   { io }: Pick<RunContext, "io">,
@@ -153,7 +153,7 @@ export function mayLogin(
 ): boolean {
   if (flags.grant !== undefined || when === "never") return false;
   if (when === "always") return true;
-  if (flags.login === false || !mayAsk(flags, io)) return false;
+  if (flags.login === false || !canPrompt(flags, io)) return false;
   const named = flags.browser !== undefined && flags.browser !== "none";
   return flags.login === true || named || (io.stdin.isTTY && io.stderr.isTTY);
 }

@@ -19,7 +19,7 @@ import {
   wordOf,
 } from "./pasted-commands.js";
 
-/** What a hint depends on beside its error. */
+/** Context of a hint. */
 export interface HintContext extends LoginCommandContext {
   /** The command that ran: a hint does not name it. */
   command?: string;
@@ -43,7 +43,7 @@ export const SORTING_HINT =
   "agentauth config set sorting <encoding> sends it in another one: deep, json or field:direction";
 
 /** What helps where the library says nothing. */
-const OTHERWISE: Readonly<Record<string, string>> = {
+const DEFAULT_HINTS: Readonly<Record<string, string>> = {
   timeout: "--timeout <seconds> allows more time, --retries <n> more attempts",
   proxy_failed: "check --proxy, or HTTPS_PROXY in the environment; NO_PROXY names hosts to reach without it",
   store_unavailable: "call again later; agentauth doctor examines the store",
@@ -132,19 +132,19 @@ export function listTools(server: string): string {
   return `agentauth mcp tools ${shellWord(server)}`;
 }
 
-type Advise<R> = (error: AgentAuthError, about: R, context: HintContext) => string | undefined;
+type HintBuilder<R> = (error: AgentAuthError, about: R, context: HintContext) => string | undefined;
 
-const INSPECT: Readonly<Record<Extract<Remedy, { action: "inspect" }>["subject"], Advise<HintContext>>> = {
+const INSPECT: Readonly<Record<Extract<Remedy, { action: "inspect" }>["subject"], HintBuilder<HintContext>>> = {
   clock: () => "agentauth doctor <mcp_url> shows whether the clock of this machine is right",
   discovery: (_error, { command }) =>
-    command === "discover" ? undefined : "agentauth discover <mcp_url> shows every address that was asked",
+    command === "discover" ? undefined : "agentauth discover <mcp_url> shows every requested address",
   grants: ({ hint }) => `${hint}; agentauth discover <mcp_url> shows which grants it names`,
   logins: () => "agentauth status shows where they should be",
   tables: () => "run the SQL that agentauth store sql prints on this database",
 };
 
 /** The flags for an option that is missing or wrong; the code says for which of its uses. */
-const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
+const CONFIGURE: Readonly<Record<ConfigureOption, HintBuilder<ConfigureRemedy>>> = {
   account: ({ class: kind, hint }) =>
     kind === "store" ? `name the account with --account-hint, or ${hint}` : "name one with --account-hint",
   apiToken: ({ code, hint }) =>
@@ -262,7 +262,7 @@ function claimantOf(issuer: string, claim: string | undefined): string {
 }
 
 function missingHint({ code, class: kind }: AgentAuthError): string | undefined {
-  return ownValue(OTHERWISE, code) ?? (kind === "unavailable" ? LATER : undefined);
+  return ownValue(DEFAULT_HINTS, code) ?? (kind === "unavailable" ? LATER : undefined);
 }
 
 /** A code may come from a server and a remedy from a file: neither may name what every object has. */

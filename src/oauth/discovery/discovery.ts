@@ -113,7 +113,7 @@ async function withDeadline<T>(
 ): Promise<T> {
   const seconds = DISCOVERY_DEADLINE_MS / 1000;
   const message = `discovery for ${quote(mcpUrl)} did not finish in ${seconds} s`;
-  const hint = "discover() reports every address that was asked";
+  const hint = "discover() reports every requested address";
   const remedy: Remedy = { action: "inspect", subject: "discovery" };
   const call = followSignal(
     signal,

@@ -102,7 +102,7 @@ function chooseMostInformative(failures: readonly unknown[], issuer: string): un
       `the authorization server ${quote(issuer)} publishes no metadata (RFC 8414)`,
       {
         class: "refused",
-        hint: "discover() reports every address that was asked",
+        hint: "discover() reports every requested address",
         remedy: { action: "inspect", subject: "discovery" },
       },
     )

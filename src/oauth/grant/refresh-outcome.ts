@@ -103,7 +103,7 @@ const AMBIGUOUS_CODES = new Set(["timeout", "connection_reset", "bad_json"]);
 const LOST_CODES = new Set([...AMBIGUOUS_CODES, "grant_not_saved"]);
 
 /** Whether a token request failed in a way that leaves open whether the issuer has issued new tokens. */
-export function isLostAnswer(error: AgentAuthError): boolean {
+export function isLostResponse(error: AgentAuthError): boolean {
   return AMBIGUOUS_CODES.has(error.code) && error.class === "unavailable";
 }
 
@@ -146,7 +146,7 @@ export function describeLoss(repeated: boolean, previous: PreviousAttempt | unde
 type RefreshFields = Omit<EventFields<"refresh">, "durationMs">;
 
 /** A grant with a valid token, and where it came from. */
-export interface Served {
+export interface TokenResult {
   grant: Grant;
   source: EventFields<"token">["source"];
 }
@@ -155,7 +155,7 @@ export interface Served {
 export async function observeToken(
   events: Events,
   { server }: Pick<GrantKey, "server">,
-  serve: () => Promise<Served>,
+  serve: () => Promise<TokenResult>,
 ): Promise<Grant> {
   try {
     const { grant, source } = await serve();
@@ -172,13 +172,13 @@ export async function observeToken(
   }
 }
 
-export interface RefreshEnd {
+export interface ObservedRefresh {
   /** The error of the issuer if the grant is that of another process; undefined if nothing was sent. */
-  readonly ended: "refreshed" | AgentAuthError | undefined;
+  readonly outcome: "refreshed" | AgentAuthError | undefined;
 }
 
 /** Runs a refresh and emits one event for it: none if it sent nothing, because of what another process had done. */
-export function observeRefresh<T extends RefreshEnd>(
+export function observeRefresh<T extends ObservedRefresh>(
   events: Events,
   { issuer, server }: Grant,
   { isRefused, isForced, dueAt }: { isRefused: boolean; isForced: boolean; dueAt?: number },
@@ -188,9 +188,9 @@ export function observeRefresh<T extends RefreshEnd>(
   const about = { trigger, grant: "refresh_token", issuer, server: serverOriginOf(server) } as const;
   return observe(events, "refresh", work, (end): RefreshFields | undefined => {
     if ("error" in end) return { ...describeFailure(end.error), ...about };
-    const { ended } = end.result;
-    if (ended === undefined) return undefined;
-    return { ...(ended === "refreshed" ? { outcome: ended } : describeRejection(ended)), ...about };
+    const { outcome } = end.result;
+    if (outcome === undefined) return undefined;
+    return { ...(outcome === "refreshed" ? { outcome: outcome } : describeRejection(outcome)), ...about };
   });
 }
 
@@ -204,7 +204,7 @@ function describeFailure(error: unknown): Pick<RefreshFields, "outcome" | "reaso
   const isLogin = error.code === "login_required" && error.status === undefined;
   // The error for the caller is that a login is required; its cause is what the issuer answered.
   if (isLogin && error.cause !== undefined) return describeRejection(error.cause);
-  const isLost = isLostAnswer(error) || error.code === "grant_not_saved";
+  const isLost = isLostResponse(error) || error.code === "grant_not_saved";
   const reason = isLogin ? "superseded" : reasonOf(error);
   return { outcome: isLost ? "lost" : "failed", reason, code: knownCodeOf(error) };
 }

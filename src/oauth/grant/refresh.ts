@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import { quote } from "../../redact.js";
-import { type Grant, hasExpired, hasSameTokens, mergeAnswer, retire, tokenGeneration } from "../model/grant.js";
+import { type Grant, hasExpired, hasSameTokens, mergeResponse, retire, tokenGeneration } from "../model/grant.js";
 import { type GrantStore, isStoreFailure, type Reservation, withReservation } from "../model/grant-store.js";
 import { holderText, type Lease, rethrowRecentFailure } from "../model/lease.js";
 import { LOGIN_HINT, loginRemedy, loginRequired, missingParams } from "./grant-requirements.js";
@@ -10,8 +10,8 @@ import {
   isLastToken,
   markLost,
   mayHaveBeenUsed,
+  type ObservedRefresh,
   observeRefresh,
-  type RefreshEnd,
   type SaveContext,
   saveNext,
   unsavedFor,
@@ -32,7 +32,7 @@ export interface RefreshContext extends SaveContext, SendContext {
 }
 
 /** Why a grant is to be refreshed. */
-export interface RefreshReason {
+export interface RefreshTrigger {
   isRefused: boolean;
   isForced: boolean;
   /** When the login is due again, if it is unused: it is refreshed so that it does not expire, and without a wait. */
@@ -46,7 +46,7 @@ export interface RefreshReason {
  * grant, which is then marked and stays stored.
  *
  * @param seen the grant to refresh
- * @param why whether its server rejected the token; whether the caller does not accept the current token even if it is
+ * @param trigger whether its server rejected the token; whether the caller does not accept the current token even if it is
  * valid
  * @throws `AgentAuthError` `login_required` if the grant is rejected, class `store`, or a network error after which the
  * grant is unchanged
@@ -54,16 +54,16 @@ export interface RefreshReason {
 export async function refreshGrant(
   context: RefreshContext,
   seen: Grant,
-  why: RefreshReason,
+  trigger: RefreshTrigger,
   signal: AbortSignal | undefined,
 ): Promise<RefreshResult> {
   const startedAt = context.clock.epoch();
-  const result = await refreshOrRead(context, seen, why, signal);
-  const { grant, isOwn } = result;
+  const result = await refreshOrRead(context, seen, trigger, signal);
+  const { grant, refreshedHere } = result;
   const { obtainedAt, refreshToken } = grant.tokens;
   // What another process stored long ago is newer than what was seen, and may have expired too: `seen` came from a replica
   // that had lost it, or this process was suspended after it had read `seen`.
-  const isOld = !isOwn && obtainedAt < startedAt && hasExpired(grant.tokens, context.clock.epoch());
+  const isOld = !refreshedHere && obtainedAt < startedAt && hasExpired(grant.tokens, context.clock.epoch());
   if (!isOld || refreshToken === undefined || hasSameTokens(grant, seen)) return result;
   return refreshOrRead(context, grant, { isRefused: false, isForced: false }, signal);
 }
@@ -74,42 +74,42 @@ export async function refreshGrant(
  */
 interface RefreshResult {
   grant: Grant;
-  isOwn: boolean;
+  refreshedHere: boolean;
 }
 
-type RefreshAttempt = RefreshResult & RefreshEnd;
+type RefreshAttempt = RefreshResult & ObservedRefresh;
 
 /** The result of a refresh under the lease of these tokens, or of the process that had the lease. */
 async function refreshOrRead(
   context: RefreshContext,
   seen: Grant,
-  why: RefreshReason,
+  trigger: RefreshTrigger,
   signal: AbortSignal | undefined,
 ): Promise<RefreshResult> {
-  let isOwn = false;
+  let refreshedHere = false;
   const durationMs = refreshDurationMs(context.timeoutMs);
   try {
     const grant = await context.store.lease(
       refreshLease(seen),
       async (lease) => {
-        const result = await refreshAsHolder(context, seen, lease, why);
-        ({ isOwn } = result);
+        const result = await refreshAsHolder(context, seen, lease, trigger);
+        ({ refreshedHere } = result);
         return result.grant;
       },
       {
         durationMs,
         refreshes: seen,
         once: true,
-        patienceMs: why.dueAt === undefined ? 2 * durationMs : 0,
+        patienceMs: trigger.dueAt === undefined ? 2 * durationMs : 0,
         signal,
-        until: () => readHeldOrNewer(context, seen),
-        save: () => saveHeld(context, seen),
+        until: () => savePendingOrReadNewer(context, seen),
+        save: () => savePending(context, seen),
         onUnsaved: (ended) => context.pending.add(ended),
         onWait: (holder) =>
           reportRefresh(context, `${holderText(holder)} is refreshing this token; waiting for its result`),
       },
     );
-    return { grant, isOwn };
+    return { grant, refreshedHere };
   } catch (error) {
     throw adviseLogin(error, seen);
   }
@@ -146,30 +146,30 @@ async function refreshAsHolder(
   context: RefreshContext,
   seen: Grant,
   lease: Lease,
-  why: RefreshReason,
+  trigger: RefreshTrigger,
 ): Promise<RefreshResult> {
   const { store, clock } = context;
-  const { isRefused, isForced } = why;
+  const { isRefused, isForced } = trigger;
   const current = await store.read(seen);
   if (!current) throw loginRequired(seen, "another process logged out");
-  const saved = await saveHeld(context, current);
-  if (saved) return { grant: saved, isOwn: false };
+  const saved = await savePending(context, current);
+  if (saved) return { grant: saved, refreshedHere: false };
   if (current.retired) throw loginRequired(current, current.retired.reason);
-  if (!hasSameTokens(current, seen)) return { grant: current, isOwn: false };
+  if (!hasSameTokens(current, seen)) return { grant: current, refreshedHere: false };
   if (tokenGeneration(current) <= (lease.rotatedGeneration ?? -1)) throw rolledBackError(current);
-  if (!isForced && isLastToken(current, clock.epoch())) return { grant: current, isOwn: false };
+  if (!isForced && isLastToken(current, clock.epoch())) return { grant: current, refreshedHere: false };
   if (current.tokens.refreshToken === undefined) {
     const authorizationParams = missingParams(current);
     throw loginRequired(current, noRefreshTokenText(isForced), { authorizationParams });
   }
   const now = clock.epoch();
   // keepAlive has pauses of its own.
-  const insists = isForced || why.dueAt !== undefined;
+  const insists = isForced || trigger.dueAt !== undefined;
   rethrowRecentFailure(lease, now, insists ? "forced" : hasExpired(current.tokens, now) ? "needed" : "valid");
   const { acceptTokenType: acceptedTokenType = current.acceptedTokenType } = context;
   const known = { ...current, acceptedTokenType };
   const previous = isRefused ? noteRefusal(known, clock.epoch()) : known;
-  return observeRefresh(context.events, previous, why, () => refreshUnderLease(context, previous, lease, why));
+  return observeRefresh(context.events, previous, trigger, () => refreshUnderLease(context, previous, lease, trigger));
 }
 
 export function refreshLease(grant: Grant): string {
@@ -188,15 +188,17 @@ function rolledBackError(grant: Grant): AgentAuthError {
  * What the wait for another holder can end with. Tokens that this process could not save are saved without the lease: the
  * other one waits for them, and would send their refresh token again.
  */
-async function readHeldOrNewer(context: RefreshContext, seen: Grant): Promise<Grant | undefined> {
+async function savePendingOrReadNewer(context: RefreshContext, seen: Grant): Promise<Grant | undefined> {
   const stored = await context.store.read(seen);
-  return (await saveHeld(context, stored ?? seen)) ?? selectNewer(stored, seen);
+  return (await savePending(context, stored ?? seen)) ?? selectNewer(stored, seen);
 }
 
 /** Saves what this process could not save after a refresh of a grant; undefined if there is nothing. */
-async function saveHeld(context: RefreshContext, current: Grant): Promise<Grant | undefined> {
-  const held = unsavedFor(context, current);
-  return held && withReservation(context.store, current, (room) => saveNext(context, room, current, held));
+async function savePending(context: RefreshContext, current: Grant): Promise<Grant | undefined> {
+  const pendingSave = unsavedFor(context, current);
+  return (
+    pendingSave && withReservation(context.store, current, (room) => saveNext(context, room, current, pendingSave))
+  );
 }
 
 async function readNewerTokens(store: GrantStore, seen: Grant): Promise<Grant | undefined> {
@@ -218,43 +220,44 @@ function refreshUnderLease(
   context: RefreshContext,
   current: Grant,
   lease: Lease,
-  why: RefreshReason,
+  trigger: RefreshTrigger,
 ): Promise<RefreshAttempt> {
-  const isValid = () => !why.isRefused && !hasExpired(current.tokens, context.clock.epoch());
+  const isValid = () => !trigger.isRefused && !hasExpired(current.tokens, context.clock.epoch());
   // Reserve disk space first: tokens that cannot be stored must not be requested.
   const work = async (reservation: Reservation): Promise<RefreshAttempt> => {
-    if (!why.isForced && isValid() && mayHaveBeenUsed(lease.previous)) {
+    if (!trigger.isForced && isValid() && mayHaveBeenUsed(lease.previous)) {
       // A process that died or could not save has sent this refresh token: send it again only when no valid token is
       // left.
       const marked = await storeLostMark(context, reservation, current, lease.previous?.failure?.code ?? "interrupted");
-      return { grant: marked, isOwn: false, ended: undefined };
+      return { grant: marked, refreshedHere: false, outcome: undefined };
     }
     await lease.commit();
     // The previous holder may have been late only, and have saved in the meantime.
     const newer = mayHaveBeenUsed(lease.previous) && (await readNewerTokens(context.store, current));
-    if (newer) return { grant: newer, isOwn: false, ended: undefined };
+    if (newer) return { grant: newer, refreshedHere: false, outcome: undefined };
     let outcome = await sendRefresh(context, current, lease, isValid);
     if ("verdict" in outcome && outcome.verdict.code === "invalid_client") {
       // It may come from a node that does not know the client yet, or from before the stored client has changed: once more.
       await context.clock.sleep(CONFIRM_AFTER_MS, new AbortController().signal);
       const stored = await context.store.read(current);
-      if (stored && selectNewer(stored, current)) return { grant: stored, isOwn: false, ended: outcome.verdict };
+      if (stored && selectNewer(stored, current))
+        return { grant: stored, refreshedHere: false, outcome: outcome.verdict };
       const again = stored ? { ...current, client: stored.client } : current;
       outcome = await sendRefresh(context, again, lease, isValid);
     }
-    if ("answer" in outcome) {
+    if ("response" in outcome) {
       const { usedAt = current.tokens.obtainedAt } = current;
       const { client, form } = outcome;
       const next = {
-        ...mergeAnswer(current, outcome.answer),
+        ...mergeResponse(current, outcome.response),
         client,
         ...form,
-        ...(why.dueAt !== undefined && { usedAt }),
+        ...(trigger.dueAt !== undefined && { usedAt }),
       };
       if (next.tokens.refreshToken?.reveal() !== current.tokens.refreshToken?.reveal()) lease.markRotated?.();
       const grant = await saveNext(context, reservation, current, next);
       // Not by the generation: after a failover, two processes may have refreshed the same one.
-      return { grant, isOwn: grant.tokens === next.tokens, ended: "refreshed" };
+      return { grant, refreshedHere: grant.tokens === next.tokens, outcome: "refreshed" };
     }
     if ("lost" in outcome) {
       await storeLostMark(context, reservation, current, outcome.lost.code);
@@ -262,9 +265,13 @@ function refreshUnderLease(
     }
     const lost = describeLoss(outcome.repeated, lease.previous, current);
     const { verdict } = outcome;
-    return { grant: await handleRefusal(context, reservation, current, verdict, lost), isOwn: false, ended: verdict };
+    return {
+      grant: await handleRefusal(context, reservation, current, verdict, lost),
+      refreshedHere: false,
+      outcome: verdict,
+    };
   };
-  return withReservation(context.store, current, work, why.dueAt);
+  return withReservation(context.store, current, work, trigger.dueAt);
 }
 
 /** Stores that the response to a refresh was lost. If that fails, the record of the lease still says so. */
@@ -307,6 +314,6 @@ async function handleRefusal(
     // Only what is beside the tokens was changed.
     await store.save(retire(stored, reason, clock.epoch()), stored.generation);
   }
-  const why = stored === undefined ? "another process logged out" : (stored.retired?.reason ?? reason);
-  throw loginRequired(current, why, { cause: verdict });
+  const trigger = stored === undefined ? "another process logged out" : (stored.retired?.reason ?? reason);
+  throw loginRequired(current, trigger, { cause: verdict });
 }

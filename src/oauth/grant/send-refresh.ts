@@ -4,10 +4,10 @@ import { proverFor } from "../dpop/dpop.js";
 import type { Nonces } from "../http/http.js";
 import { withResourceHint } from "../http/oauth-error.js";
 import type { Progress, TraceEntry } from "../http/trace.js";
-import type { ClientRecord, Grant, TokenAnswer } from "../model/grant.js";
+import type { ClientRecord, Grant, TokenResponse } from "../model/grant.js";
 import { type Lease, leaseLost, maySend } from "../model/lease.js";
 import { type RefreshForm, refreshTokens } from "../token/token.js";
-import { isLostAnswer, type SaveContext } from "./refresh-outcome.js";
+import { isLostResponse, type SaveContext } from "./refresh-outcome.js";
 
 /** What a refresh request needs. */
 export interface SendContext extends Pick<SaveContext, "http" | "privateKey"> {
@@ -36,7 +36,7 @@ export function refreshDurationMs(timeoutMs: number): number {
 
 /** The new tokens, and the client with the authentication method that worked. */
 interface RefreshedTokens {
-  answer: TokenAnswer;
+  response: TokenResponse;
   client: ClientRecord;
   form: RefreshForm;
 }
@@ -60,7 +60,7 @@ export async function sendRefresh(
   isValid: () => boolean,
 ): Promise<RefreshOutcome> {
   let repeated = false;
-  let wasHeldBack = false;
+  let wasBlocked = false;
   for (;;) {
     try {
       return await sendOnce(context, current, lease, repeated ? RETRY_TIMEOUT_MS : context.timeoutMs);
@@ -68,16 +68,16 @@ export async function sendRefresh(
       if (!isAgentAuthError(error)) throw error;
       if (rejectsGrant(error)) return { verdict: error, repeated };
       if (error.code === "lease_lost") {
-        if (!wasHeldBack && lease.left() > SAVING_MS) {
+        if (!wasBlocked && lease.left() > SAVING_MS) {
           // The heartbeats are late, but no other process has taken over; nothing was sent.
-          wasHeldBack = true;
+          wasBlocked = true;
           await lease.commit();
           continue;
         }
         if (!repeated) lease.rollback();
         throw error;
       }
-      const isLost = isLostAnswer(error);
+      const isLost = isLostResponse(error);
       if (isLost && isValid()) return { lost: error };
       if (!isLost || repeated || lease.left() <= SAVING_MS) throw error;
       reportRefresh(context, `the response to the refresh was lost (${error.code}); trying once more`);
@@ -121,8 +121,8 @@ async function sendOnce(context: SendContext, current: Grant, lease: Lease, time
       client = accepted;
     };
     const tokenCall = { ...request, issuer, tokenEndpoint: url, signal: call.signal, beforeSend, onClient };
-    const { answer, form } = await withSendDeadline(lease, () => refreshTokens(tokenCall, current));
-    return { answer, client, form };
+    const { response, form } = await withSendDeadline(lease, () => refreshTokens(tokenCall, current));
+    return { response, client, form };
   } catch (error) {
     throw withResourceHint(error, current.resource);
   } finally {
@@ -137,9 +137,9 @@ export function reportRefresh({ onProgress }: SendContext, text: string): void {
 type Timed = Pick<Lease, "left" | "maySend" | "lost">;
 
 /** Work under a lease, and whether one of its requests was held back. */
-interface Guarded {
+interface DeadlineGuard {
   readonly lease: Timed;
-  isHeldBack: boolean;
+  blocked: boolean;
 }
 
 type RunInContext = <T>(lease: Timed, work: () => Promise<T>) => Promise<T>;
@@ -171,8 +171,8 @@ function installHooks(): RunInContext | undefined {
   const hooks = process?.getBuiltinModule?.("node:async_hooks");
   const channels = process?.getBuiltinModule?.("node:diagnostics_channel");
   if (!hooks || !channels) return undefined;
-  const current = new hooks.AsyncLocalStorage<Guarded>();
-  const guardOf = new WeakMap<object, Guarded>();
+  const current = new hooks.AsyncLocalStorage<DeadlineGuard>();
+  const guardOf = new WeakMap<object, DeadlineGuard>();
   for (const [created, written] of CHANNELS) {
     channels.subscribe(created, (message) => {
       const guard = current.getStore();
@@ -182,16 +182,16 @@ function installHooks(): RunInContext | undefined {
       const { request, socket } = message as { request: object; socket: { destroy(): void } };
       const guard = guardOf.get(request);
       if (guard === undefined || maySend(guard.lease)) return;
-      guard.isHeldBack = true;
+      guard.blocked = true;
       socket.destroy();
     });
   }
   return async (lease, work) => {
-    const guard = { lease, isHeldBack: false };
+    const guard = { lease, blocked: false };
     try {
       return await current.run(guard, work);
     } catch (error) {
-      throw guard.isHeldBack ? (lease.lost?.() ?? leaseLost()) : error;
+      throw guard.blocked ? (lease.lost?.() ?? leaseLost()) : error;
     }
   };
 }

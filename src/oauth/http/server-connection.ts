@@ -7,7 +7,7 @@ import {
   policyFor,
 } from "../../http/address-class.js";
 import { networkError } from "../../http/network-error.js";
-import { withOwnClasses } from "../../http/own-fetch.js";
+import { toNativeFetch } from "../../http/own-fetch.js";
 import { userAgent } from "../../http/version.js";
 import { quote } from "../../redact.js";
 import type { Grant, GrantEndpoints } from "../model/grant.js";
@@ -88,7 +88,7 @@ export class ConnectionPool {
     const literal = classifyHost(server.hostname);
     if (!network) {
       const bounds = policyFor(literal, exemptions);
-      const send = withOwnClasses(fetch, true);
+      const send = toNativeFetch(fetch, true);
       return { ...agent, http: this.#http, fetch: send, addressPolicy: async () => bounds };
     }
     const connection = network.connectTo(server, exemptions);
@@ -98,7 +98,7 @@ export class ConnectionPool {
     return {
       ...agent,
       http: new OAuthHttp({ ...this.#options, fetch: connection.fetch }),
-      fetch: withOwnClasses(connection.fetch, true),
+      fetch: toNativeFetch(connection.fetch, true),
       addressPolicy: async () => policyFor(literal ?? (await connection.addressClass().catch(rethrow)), exemptions),
     };
   }

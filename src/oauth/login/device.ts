@@ -5,7 +5,7 @@ import { Secret } from "../../redact.js";
 import { clientIssuer, obtainClient } from "../client/registration.js";
 import { acceptedTypeFor, overridesFor, requestParamsFor } from "../discovery/overrides.js";
 import { proverFor } from "../dpop/dpop.js";
-import type { TokenAnswer } from "../model/grant.js";
+import type { TokenResponse } from "../model/grant.js";
 import type { Discovered } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
 import { answerOf, sendAuthenticated, type TokenCall } from "../token/token.js";
@@ -13,7 +13,13 @@ import { isScopeRefusal, reportReducedScope, withoutAddedScope } from "./authori
 import type { LoginContext } from "./login-context.js";
 import { timeoutError } from "./login-method.js";
 import type { DeviceAuthorization, PreparedDeviceLogin } from "./prepared-login.js";
-import { type ClientAnswer, isInvalidClient, rememberMethod, withClientRefusal, withScopeHint } from "./token-step.js";
+import {
+  type ClientResponse,
+  isInvalidClient,
+  rememberMethod,
+  withClientRefusal,
+  withScopeHint,
+} from "./token-step.js";
 
 const DEVICE_CODE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 // This flow has no redirect, but a registration requires an address.
@@ -39,7 +45,7 @@ interface DeviceLogin {
   signal: AbortSignal;
 }
 
-interface IssuedCode extends ClientAnswer<oauth.DeviceAuthorizationResponse> {
+interface IssuedCode extends ClientResponse<oauth.DeviceAuthorizationResponse> {
   scope: readonly string[];
 }
 
@@ -54,7 +60,7 @@ export async function startDeviceLogin(context: LoginContext, login: DeviceLogin
   const endpoint = issuer.deviceAuthorizationEndpoint;
   if (endpoint === undefined) throw noDeviceFlowError(issuer.issuer);
   const known = await context.store.readClient(clientIssuer(issuer), PLACEHOLDER_REDIRECT);
-  const { client, scope, answer } = await obtainCode(context, login, endpoint).catch((error: unknown) => {
+  const { client, scope, response } = await obtainCode(context, login, endpoint).catch((error: unknown) => {
     // The issuer may have forgotten a client from an earlier login.
     if (known === undefined || !isInvalidClient(error)) throw error;
     return obtainCode(context, login, endpoint);
@@ -62,7 +68,7 @@ export async function startDeviceLogin(context: LoginContext, login: DeviceLogin
   const request = requestParamsFor(issuer, context);
   const acceptedTokenType = acceptedTypeFor(issuer, context);
   const overrides = overridesFor(issuer, context);
-  const device = deviceOf(answer, endpoint, { now: context.clock.epoch(), bounds: await context.addressPolicy() });
+  const device = deviceOf(response, endpoint, { now: context.clock.epoch(), bounds: await context.addressPolicy() });
   const { loginHint: account } = context;
   const target = { server: found.server, account, issuer, client, scope, resource };
   return { ...target, ...request, overrides, acceptedTokenType, proofKey, device };
@@ -111,19 +117,19 @@ export function noDeviceFlowError(issuer: string): AgentAuthError {
 }
 
 function deviceOf(
-  answer: oauth.DeviceAuthorizationResponse,
+  response: oauth.DeviceAuthorizationResponse,
   endpoint: string,
   { now, bounds }: { now: number; bounds: Awaited<ReturnType<LoginContext["addressPolicy"]>> },
 ): DeviceAuthorization {
   const check = (address: string, field: string) => checkAddress(address, field, endpoint, { bounds });
-  const complete = answer.verification_uri_complete;
+  const complete = response.verification_uri_complete;
   return {
-    deviceCode: new Secret(answer.device_code),
-    userCode: answer.user_code,
-    verificationUri: check(answer.verification_uri, "verification_uri"),
+    deviceCode: new Secret(response.device_code),
+    userCode: response.user_code,
+    verificationUri: check(response.verification_uri, "verification_uri"),
     verificationUriComplete: complete === undefined ? undefined : check(complete, "verification_uri_complete"),
-    intervalSeconds: Math.min(Math.max(answer.interval ?? INTERVAL_S, MIN_INTERVAL_S), MAX_INTERVAL_S),
-    expiresAt: now + Math.min(answer.expires_in, MAX_LIFE_S) * 1000,
+    intervalSeconds: Math.min(Math.max(response.interval ?? INTERVAL_S, MIN_INTERVAL_S), MAX_INTERVAL_S),
+    expiresAt: now + Math.min(response.expires_in, MAX_LIFE_S) * 1000,
   };
 }
 
@@ -146,7 +152,7 @@ export async function pollDeviceLogin(
   context: LoginContext,
   login: PreparedDeviceLogin,
   signal: AbortSignal,
-): Promise<ClientAnswer<TokenAnswer>> {
+): Promise<ClientResponse<TokenResponse>> {
   const { server, issuer, client, acceptedTokenType, resource, device } = login;
   const { issuer: name, tokenEndpoint } = issuer;
   const prover = proverFor(login, context.nonces);
@@ -180,7 +186,7 @@ function requestDeviceCode(call: TokenCall, endpoint: string, parameters: Record
 }
 
 /** Polls the token endpoint once (RFC 8628 section 3.4). */
-async function requestToken(call: TokenCall, deviceCode: string, resource: string): Promise<TokenAnswer> {
+async function requestToken(call: TokenCall, deviceCode: string, resource: string): Promise<TokenResponse> {
   return sendAuthenticated(call, async ({ as, client, auth, options, processing }) => {
     const response = await oauth.deviceCodeGrantRequest(as, client, auth, deviceCode, {
       ...options,
@@ -191,7 +197,7 @@ async function requestToken(call: TokenCall, deviceCode: string, resource: strin
 }
 
 interface Polling {
-  request: () => Promise<TokenAnswer>;
+  request: () => Promise<TokenResponse>;
   /** Seconds between two polls, as set by the issuer. */
   interval: number;
   onSlowDown: PreparedDeviceLogin["onSlowDown"];
@@ -205,7 +211,7 @@ interface Polling {
 async function poll(
   { clock }: LoginContext,
   { request, seconds, timeoutError, signal, interval: initial, onSlowDown }: Polling,
-): Promise<TokenAnswer> {
+): Promise<TokenResponse> {
   const endsAt = clock.now() + seconds * 1000;
   // A stored interval may be longer than the bound: slow_down added to it.
   let interval = Math.max(initial, MIN_INTERVAL_S);

@@ -31,7 +31,7 @@ import type { PreparedDeviceLogin, PreparedLogin } from "./prepared-login.js";
 export interface BetweenSteps {
   profile: string;
   /** Milliseconds from the first step until it expires. Default: that of the command. */
-  lifeMs?: number | undefined;
+  ttlMs?: number | undefined;
   /** The flags of a login that is handed over, which its second step repeats. */
   handOver?: readonly string[] | undefined;
 }
@@ -94,7 +94,7 @@ const SERVER: Readers<ServerMetadata> = {
 
 const STARTED: Readers<BetweenSteps & Omit<PreparedDeviceLogin, "device" | "onSlowDown">> = {
   ...readEach(readString, "profile", "server"),
-  lifeMs: readNumber,
+  ttlMs: readNumber,
   handOver: readOptionalStrings,
   account: readOptional,
   issuer: readNested(SERVER),

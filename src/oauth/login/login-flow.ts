@@ -5,7 +5,7 @@ import type { EventFields } from "../../telemetry/events.js";
 import { bindUsedClient } from "../client/issuer-binding.js";
 import { newProofKey } from "../dpop/dpop.js";
 import { withResourceHint } from "../http/oauth-error.js";
-import { type Grant, type GrantKey, type TokenAnswer, tokensOf } from "../model/grant.js";
+import { type Grant, type GrantKey, type TokenResponse, tokensOf } from "../model/grant.js";
 import { type Reservation, withReservation } from "../model/grant-store.js";
 import { listsExchange } from "../model/metadata.js";
 import { scopesBeyond } from "../model/scope.js";
@@ -93,8 +93,8 @@ async function completeDevice(
   { reservation, signal }: Omit<Completion, "session">,
 ): Promise<Grant> {
   const rethrow = rethrowWithResourceHint(login.resource);
-  const { client, answer } = await pollDeviceLogin(context, login, signal).catch(rethrow);
-  return saveGrant(context, reservation, grantOf(context, { ...login, client }, answer));
+  const { client, response } = await pollDeviceLogin(context, login, signal).catch(rethrow);
+  return saveGrant(context, reservation, grantOf(context, { ...login, client }, response));
 }
 
 /** Runs work in a session and closes it exactly once with the outcome, whatever the failure. */
@@ -135,8 +135,8 @@ export async function exchangeLogin(
   { reservation, signal }: Omit<Completion, "session">,
 ): Promise<Grant> {
   const rethrow = rethrowWithResourceHint(authorized.login.resource);
-  const { client, answer } = await tokensOfLogin(context, authorized, signal).catch(rethrow);
-  return saveGrant(context, reservation, grantOf(context, { ...authorized.login, client }, answer));
+  const { client, response } = await tokensOfLogin(context, authorized, signal).catch(rethrow);
+  return saveGrant(context, reservation, grantOf(context, { ...authorized.login, client }, response));
 }
 
 /** Adds the hint about the `resource` parameter to an error of the issuer. */
@@ -175,7 +175,7 @@ export function observeLogin<T extends Grant | { again: unknown }>(
 function grantOf(
   context: LoginContext,
   login: Omit<PreparedLogin, "pending" | "account" | "addedScope"> & Partial<Pick<PreparedLogin, "pending">>,
-  answer: TokenAnswer,
+  response: TokenResponse,
 ): Grant {
   const { server, issuer, client, scope, resource, overrides, acceptedTokenType, proofKey, pending } = login;
   const isTrial = pending !== undefined && scope.includes("offline_access") && !asksForConsent(pending);
@@ -199,11 +199,11 @@ function grantOf(
     overrides,
     acceptedTokenType,
     authorizationParams: login.authorizationParams,
-    needsConsent: isTrial ? answer.refreshToken === undefined : login.needsConsent,
+    needsConsent: isTrial ? response.refreshToken === undefined : login.needsConsent,
     exchanges: listsExchange(issuer),
     proofKey,
-    tokens: tokensOf(answer, requestedScope),
-    signedInAt: answer.at,
+    tokens: tokensOf(response, requestedScope),
+    signedInAt: response.at,
     refusals: context.refusals,
     generation: 0,
     retired: undefined,

@@ -4,7 +4,7 @@ import { Lru } from "../../http/lru.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import { refuseDocument } from "../client/metadata-document.js";
-import { unseenByLogin } from "../discovery/resource-metadata.js";
+import { challengeOnlyMetadata } from "../discovery/resource-metadata.js";
 import {
   findUnmetRequirement,
   LOGIN_HINT,
@@ -58,7 +58,7 @@ export class ClientLogins {
     if (isMachineAccount(key.account) && key.account !== IDP_ACCOUNT) throw machineAccountError(key.account);
     const name = lockNameOf(key);
     const work = async (signal: AbortSignal) => {
-      if (refused) await rejectStorm(this.#context, refused);
+      if (refused) await throwOnRenewalLoop(this.#context, refused);
       if (refused && scope === undefined) this.#note(name, { replacing: refused, own: undefined });
       try {
         const grant = await shareLogin(this.#context, { ...request, key, signal });
@@ -98,15 +98,15 @@ export class ClientLogins {
 }
 
 /** Throws if requests to the issuer, or to the user, would repeat without end. */
-export async function rejectStorm(
+export async function throwOnRenewalLoop(
   { store, clock }: Pick<SharedLoginContext, "store" | "clock">,
   grant: Grant,
 ): Promise<void> {
   const stored = await store.read(grant);
-  if (stored && isStorm(stored, clock.epoch())) throw refreshStormError(grant);
+  if (stored && isStorm(stored, clock.epoch())) throw renewalLoopError(grant);
 }
 
-function refreshStormError(grant: Grant): AgentAuthError {
+function renewalLoopError(grant: Grant): AgentAuthError {
   const message = `${quote(grant.server)} has rejected three new tokens within a minute; no other one is requested`;
   const hint = "wait a minute, or log in again";
   return new AgentAuthError("renewal_storm", message, { class: "auth", hint, remedy: loginRemedy(grant) });
@@ -177,24 +177,24 @@ function shareLogin(
   const about = withParams(context.loginContext(key, before), request);
   const login = refused ? { ...about, refusals: noteRefusal(refused, about.clock.epoch()).refusals } : about;
   const { store, clock, http } = login;
-  const wanted = splitScope(scope);
+  const requestedScopes = splitScope(scope);
   // A grant that another process has stored since the one to replace was read.
   const newer = async () => {
     const stored = await store.read(key);
-    if (!stored || stored.retired || !coversScope(stored, wanted) || findUnmetRequirement(stored, login))
+    if (!stored || stored.retired || !coversScope(stored, requestedScopes) || findUnmetRequirement(stored, login))
       return undefined;
     return before && hasSameTokens(stored, before) ? undefined : stored;
   };
   return store.lease(
     `login ${profile} ${server} ${account ?? ""}`,
     async (lease) => {
-      // Detects an unreadable store before the user is asked.
+      // Detects an unreadable store before the user is prompted.
       const stored = await newer();
       if (stored && (lease.waited || !explicit)) return stored;
       const rejected = refused ? { ...refused, refusals: login.refusals } : seen;
       if (rejected && isRejectedDocument(rejected)) await refuseDocument(store, rejected.client, clock.epoch());
       const { previousScope, challenge } = request;
-      const unseen = unseenByLogin(challenge, server);
+      const unseen = challengeOnlyMetadata(challenge, server);
       rethrowDeclined(lease, { key, explicit: explicit === true, now: clock.epoch(), unseen });
       try {
         const work = () => loginWith(login, { mcpUrl: server, method, scope, previousScope, challenge, signal });
@@ -248,17 +248,17 @@ function withUnseenRemedy(error: unknown, key: GrantKey, unseen: LoginParameters
 }
 
 /**
- * Rethrows the failure of a recent login, so that a user who declined it is not asked again by every program that needs
+ * Rethrows the failure of a recent login, so that a user who declined it is not prompted again by every program that needs
  * a token.
  */
 function rethrowDeclined(lease: Lease, { key, explicit, now, unseen }: LoginAttempt): void {
   const { failure, endedAt } = lease.previous ?? {};
   if (failure === undefined || endedAt === undefined || failure.class === "aborted") return;
-  // No user was asked, and the server may require a login by now.
+  // No user was prompted, and the server may require a login by now.
   if (failure.code === "login_not_required") return;
   const isRemembered = failure.class === "auth" && now - endedAt <= DECLINED_MS && now >= endedAt;
   if (!lease.waited && (explicit || !isRemembered)) return;
-  // The failure stays that of the attempt in which the user was asked, and so does its time.
+  // The failure stays that of the attempt in which the user was prompted, and so does its time.
   lease.rollback();
   if (lease.waited) throw failureOf(failure);
   const message = `the login at ${quote(key.server)} failed ${Math.round((now - endedAt) / 1000)} s ago: ${failure.message}`;

@@ -2,7 +2,7 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
-import { checkFirstNamed, unseenByLogin, withUnseen } from "../discovery/resource-metadata.js";
+import { challengeOnlyMetadata, checkFirstNamed, withUnseen } from "../discovery/resource-metadata.js";
 import {
   findUnmetRequirement,
   type GrantOptions,
@@ -12,8 +12,8 @@ import {
   missingParams,
   type TokenOptions,
 } from "../grant/grant-requirements.js";
-import { noRefreshTokenText, type RefreshContext, type RefreshReason, refreshGrant } from "../grant/refresh.js";
-import { isLastToken, observeToken, type Served, unsavedFor } from "../grant/refresh-outcome.js";
+import { noRefreshTokenText, type RefreshContext, type RefreshTrigger, refreshGrant } from "../grant/refresh.js";
+import { isLastToken, observeToken, type TokenResult, unsavedFor } from "../grant/refresh-outcome.js";
 import type { PendingRefreshes } from "../grant/send-refresh.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { BearerChallenge } from "../model/challenge.js";
@@ -25,9 +25,9 @@ import { splitScope, unionScopes } from "../model/scope.js";
 import {
   ClientLogins,
   lockNameOf,
-  rejectStorm,
   type SharedLoginContext,
   type SharedLoginRequest,
+  throwOnRenewalLoop,
 } from "./shared-login.js";
 
 export interface TokenManagerContext
@@ -86,22 +86,22 @@ export class TokenManager {
     return observeToken(this.#context.events, key, () => this.#serve(key, options, found));
   }
 
-  async #serve(key: GrantKey, options: GrantOptions, found: Grant | undefined): Promise<Served> {
-    const wanted = splitScope(options.scope);
+  async #serve(key: GrantKey, options: GrantOptions, found: Grant | undefined): Promise<TokenResult> {
+    const requestedScopes = splitScope(options.scope);
     const grant = found ?? (await this.find(key));
-    if (grant && this.#isGood(grant, wanted)) {
+    if (grant && this.#satisfiesRequest(grant, requestedScopes)) {
       if (!options.forceRefresh && this.#isUsable(grant, options.minTtl)) return { grant, source: "stored" };
       const refreshed = grant.tokens.refreshToken && (await this.#refreshOrUse(grant, options));
-      if (refreshed && coversScope(refreshed.grant, wanted)) return refreshed;
+      if (refreshed && coversScope(refreshed.grant, requestedScopes)) return refreshed;
     }
     return this.#loginAfter(grant, key, options);
   }
 
   /** Whether the issuer has not rejected a grant, and it has the scopes and meets the requirements. */
-  #isGood(grant: Grant, wanted: readonly string[]): boolean {
+  #satisfiesRequest(grant: Grant, requestedScopes: readonly string[]): boolean {
     const isRetired = grant.retired !== undefined && !this.#isUnsaved(grant);
     const { requirements } = this.#context;
-    return !isRetired && coversScope(grant, wanted) && findUnmetRequirement(grant, requirements) === undefined;
+    return !isRetired && coversScope(grant, requestedScopes) && findUnmetRequirement(grant, requirements) === undefined;
   }
 
   #isUsable(grant: Grant, minTtl: number | undefined): boolean {
@@ -116,18 +116,21 @@ export class TokenManager {
   }
 
   /** Logs in where that is allowed; else the error says which login is needed. */
-  async #loginAfter(grant: Grant | undefined, key: GrantKey, options: GrantOptions): Promise<Served> {
+  async #loginAfter(grant: Grant | undefined, key: GrantKey, options: GrantOptions): Promise<TokenResult> {
     const { method, requirements } = this.#context;
     if (isMachineAccount(key.account) && key.account !== IDP_ACCOUNT) throw machineAccountError(key.account);
     if (options.login !== false && method !== undefined) {
       const request = { ...options, previousScope: grant?.requestedScope, seen: grant };
       return { grant: await this.login(grant ?? key, request), source: "login" };
     }
-    const wanted = splitScope(options.scope);
+    const requestedScopes = splitScope(options.scope);
     // A login for these scopes alone would lose those granted before.
-    const scope = wanted.length > 0 ? unionScopes(grant?.requestedScope, options.scope) : undefined;
-    const parameters = { ...unseenByLogin(options.challenge, key.server), ...(scope !== undefined && { scope }) };
-    const reason = explainLogin(grant, wanted, requirements, options);
+    const scope = requestedScopes.length > 0 ? unionScopes(grant?.requestedScope, options.scope) : undefined;
+    const parameters = {
+      ...challengeOnlyMetadata(options.challenge, key.server),
+      ...(scope !== undefined && { scope }),
+    };
+    const reason = explainLogin(grant, requestedScopes, requirements, options);
     this.#checkChallenge(grant ?? key, grant, options.challenge);
     const authorizationParams = grant && missingParams(grant);
     throw loginRequired(grant ?? key, reason, { ...parameters, dpop: requirements.dpop, authorizationParams });
@@ -156,7 +159,7 @@ export class TokenManager {
 
   /** Refreshes a grant whose token its server rejected, unless that was just tried without success. */
   async refreshRefused(grant: Grant, signal: AbortSignal | undefined): Promise<Grant> {
-    await rejectStorm(this.#context, grant);
+    await throwOnRenewalLoop(this.#context, grant);
     return (await this.#refreshOnce(grant, { isRefused: true, isForced: true }, signal)).grant;
   }
 
@@ -173,8 +176,8 @@ export class TokenManager {
    * @throws also `lease_busy` if another process is refreshing it
    */
   async keepAlive(seen: Grant, dueAt: number, isForced: boolean): Promise<boolean> {
-    const why = { isRefused: false, isForced, dueAt };
-    return (await this.#refreshOnce(seen, why, undefined)).source === "refreshed";
+    const trigger = { isRefused: false, isForced, dueAt };
+    return (await this.#refreshOnce(seen, trigger, undefined)).source === "refreshed";
   }
 
   /** Logs the user in; concurrent calls with the same key and scope share the result. */
@@ -196,7 +199,7 @@ export class TokenManager {
    * | a login is needed: the issuer rejected the grant, or nothing refreshes it | any | undefined if a login is allowed, else the error |
    * | any other | any | the error |
    */
-  async #refreshOrUse(grant: Grant, options: TokenOptions): Promise<Served | undefined> {
+  async #refreshOrUse(grant: Grant, options: TokenOptions): Promise<TokenResult | undefined> {
     try {
       const isForced = options.forceRefresh === true;
       return await this.#refreshOnce(grant, { isRefused: false, isForced }, options.signal);
@@ -209,29 +212,29 @@ export class TokenManager {
       const needsLogin = error.code === "login_required" && error.status === undefined;
       const { isClosed } = this.#context.pending;
       const isPassing = isClosed || (!needsLogin && error.code !== "grant_not_saved" && isPeerFailure(error));
-      if (isPassing && isValid && !options.forceRefresh) return { grant, source: "kept" };
+      if (isPassing && isValid && !options.forceRefresh) return { grant, source: "cached" };
       if (!needsLogin || options.login === false || this.#context.method === undefined) throw error;
       return undefined;
     }
   }
 
-  async #refreshOnce(seen: Grant, why: RefreshReason, signal: AbortSignal | undefined): Promise<Served> {
+  async #refreshOnce(seen: Grant, trigger: RefreshTrigger, signal: AbortSignal | undefined): Promise<TokenResult> {
     const context = { ...this.#context, http: this.#context.httpFor(seen), unsaved: this.#unsaved };
     // Stays false for a call that joins the refresh of another one.
-    let isOwn = false;
+    let refreshedHere = false;
     const work = async (within: AbortSignal) => {
-      const result = await this.#context.pending.run(() => refreshGrant(context, seen, why, within));
-      ({ isOwn } = result);
+      const result = await this.#context.pending.run(() => refreshGrant(context, seen, trigger, within));
+      ({ refreshedHere } = result);
       return result.grant;
     };
     const grant = await this.#inFlight.run(`refresh ${lockNameOf(seen)}`, work, signal);
-    return { grant, source: isOwn ? "refreshed" : hasSameTokens(grant, seen) ? "kept" : "waited" };
+    return { grant, source: refreshedHere ? "refreshed" : hasSameTokens(grant, seen) ? "cached" : "joined" };
   }
 }
 
 function explainLogin(
   grant: Grant | undefined,
-  wanted: readonly string[],
+  requestedScopes: readonly string[],
   requirements: GrantRequirements,
   { forceRefresh }: TokenOptions,
 ): string {
@@ -239,7 +242,7 @@ function explainLogin(
   if (grant.retired) return grant.retired.reason;
   const reason = findUnmetRequirement(grant, requirements);
   if (reason !== undefined) return reason;
-  if (!coversScope(grant, wanted)) return `the token lacks the scope ${wanted.join(" ")}`;
+  if (!coversScope(grant, requestedScopes)) return `the token lacks the scope ${requestedScopes.join(" ")}`;
   return noRefreshTokenText(forceRefresh === true);
 }
 

@@ -4,15 +4,15 @@ import { redirectForm, refuseClient } from "../client/registration.js";
 import { adviseWithoutRegistration } from "../client/registration-refusal.js";
 import { proverFor } from "../dpop/dpop.js";
 import { LOGIN_HINT, loginRemedy } from "../grant/grant-requirements.js";
-import type { ClientRecord, TokenAnswer } from "../model/grant.js";
+import type { ClientRecord, TokenResponse } from "../model/grant.js";
 import { exchangeCode } from "../token/token.js";
 import type { LoginContext } from "./login-context.js";
 import type { AuthorizedLogin, PreparedLogin } from "./prepared-login.js";
 
-/** The answer to a request, and the client with the authentication method that worked. */
-export interface ClientAnswer<T> {
+/** The response to a request, and the client with the authentication method that worked. */
+export interface ClientResponse<T> {
   client: ClientRecord;
-  answer: T;
+  response: T;
 }
 
 /** Exchanges the code of a login for tokens, and stores which method of the client's secret the issuer accepted. */
@@ -20,7 +20,7 @@ export async function tokensOfLogin(
   context: LoginContext,
   { login, parameters }: AuthorizedLogin,
   signal: AbortSignal,
-): Promise<ClientAnswer<TokenAnswer>> {
+): Promise<ClientResponse<TokenResponse>> {
   const { issuer, client, pending, acceptedTokenType } = login;
   const { redirectUri, verifier, resource, nonce } = pending;
   const prover = proverFor(login, context.nonces);
@@ -43,13 +43,13 @@ export async function rememberMethod<T>(
   { store }: Pick<LoginContext, "store">,
   { client, form }: Pick<LoginClient, "client" | "form">,
   work: (onClient: (accepted: ClientRecord) => void) => Promise<T>,
-): Promise<ClientAnswer<T>> {
+): Promise<ClientResponse<T>> {
   let used = client;
   try {
-    const answer = await work((accepted) => {
+    const response = await work((accepted) => {
       used = accepted;
     });
-    return { client: used, answer };
+    return { client: used, response };
   } finally {
     if (used !== client && client.source === "dynamic") await store.saveClient(used, form);
   }

@@ -175,7 +175,7 @@ function decodeWaiting(text: string) {
 }
 
 function loginNotStoredError(): AgentAuthError {
-  const message = "the store did not store the login: it says that another one has its id";
+  const message = "the store did not store the login: a login with this id exists already";
   return new AgentAuthError("store_failed", message, { class: "store", hint: "check put of the store's shortLived" });
 }
 

@@ -260,10 +260,10 @@ function commonScopes(requested: string | undefined, allowed: string): string | 
   return unionScopes(...splitScope(requested).filter((one) => all.includes(one)));
 }
 
-/** Answers of an identity provider that its policy decides (RFC 6749 section 5.2, RFC 8693 section 2.2.2). */
-const OF_POLICY: readonly string[] = ["access_denied", "invalid_target", "invalid_scope", "unauthorized_client"];
-/** Answers that a new login of the user at the identity provider can change. */
-const OF_LOGIN: readonly string[] = ["invalid_grant", "login_required", "interaction_required", "consent_required"];
+/** Responses of an identity provider that its policy decides (RFC 6749 section 5.2, RFC 8693 section 2.2.2). */
+const POLICY_CODES: readonly string[] = ["access_denied", "invalid_target", "invalid_scope", "unauthorized_client"];
+/** Responses that a new login of the user at the identity provider can change. */
+const LOGIN_CODES: readonly string[] = ["invalid_grant", "login_required", "interaction_required", "consent_required"];
 
 /** The error of an identity provider that issues no assertion, with what to ask whom. */
 function providerFailure(
@@ -274,14 +274,14 @@ function providerFailure(
   if (!isAgentAuthError(error)) return error;
   const { code, message, status, url } = error;
   const name = idp.issuer ?? new URL(idp.tokenEndpoint).origin;
-  if (OF_POLICY.includes(code)) {
+  if (POLICY_CODES.includes(code)) {
     const target = `${quote(audience)}${resource === undefined ? "" : ` (resource ${quote(resource)})`}`;
     const scopes = scope === undefined || scope === "" ? "" : ` with the scopes ${quote(scope)}`;
     const what = `the policy of ${quote(name)} allows this user no access to ${target}${scopes}: ${message}`;
     const hint = `ask the administrators of ${quote(name)} to allow its client ${quote(idp.clientId)} assertions for ${target}${scopes}`;
     return new AgentAuthError("assertion_denied", what, { class: "auth", status, url, hint, cause: error });
   }
-  if (subject === undefined || !OF_LOGIN.includes(code)) return error;
+  if (subject === undefined || !LOGIN_CODES.includes(code)) return error;
   return withHint(error, LOGIN_HINT, loginRemedy({ profile, server: name, account: IDP_ACCOUNT }));
 }
 

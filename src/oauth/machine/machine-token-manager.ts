@@ -5,7 +5,7 @@ import { type Events, knownCodeOf, observe, reasonOf, serverOriginOf } from "../
 import type { EventFields } from "../../telemetry/events.js";
 import { fitsPolicy } from "../dpop/dpop.js";
 import type { GrantOptions } from "../grant/grant-requirements.js";
-import { observeToken, type Served } from "../grant/refresh-outcome.js";
+import { observeToken, type TokenResult } from "../grant/refresh-outcome.js";
 import { isStorm, noteRefusal, type ServerTokens } from "../grant/rejected-token.js";
 import type { Progress } from "../http/trace.js";
 import { coversScope, type Grant, type GrantKey, hasExpired, hasSameTokens, isFresh } from "../model/grant.js";
@@ -56,24 +56,24 @@ export class MachineTokenManager {
     return observeToken(this.#context.events, requested, () => this.#serve(requested, options));
   }
 
-  async #serve(requested: GrantKey, options: GrantOptions): Promise<Served> {
+  async #serve(requested: GrantKey, options: GrantOptions): Promise<TokenResult> {
     const { clock } = this.#context;
     const { account, proof } = await this.#identify();
     const key = { ...requested, account };
     const { scope, signal, minTtl, challenge } = options;
     const seen = await this.#read(key);
-    const isGood = seen !== undefined && coversAll(seen, scope);
-    if (isGood && !options.forceRefresh && isFresh(seen, clock.epoch(), minTtl))
+    const satisfiesRequest = seen !== undefined && coversAll(seen, scope);
+    if (satisfiesRequest && !options.forceRefresh && isFresh(seen, clock.epoch(), minTtl))
       return { grant: seen, source: "stored" };
     try {
-      const isUnusable = !isGood || options.forceRefresh === true;
+      const isUnusable = !satisfiesRequest || options.forceRefresh === true;
       const parameters = { scope, previousScope: undefined, challenge };
       return await this.#requestOnce({ key, proof, ...parameters, seen, isUnusable, signal });
     } catch (error) {
-      if (!isAgentAuthError(error) || !isGood || options.forceRefresh || !isPeerFailure(error)) throw error;
+      if (!isAgentAuthError(error) || !satisfiesRequest || options.forceRefresh || !isPeerFailure(error)) throw error;
       const { expiresAt } = seen.tokens;
       if (expiresAt === undefined || expiresAt <= clock.epoch()) throw error;
-      return { grant: seen, source: "kept" };
+      return { grant: seen, source: "cached" };
     }
   }
 
@@ -110,17 +110,17 @@ export class MachineTokenManager {
   }
 
   /** Sends one request for all concurrent callers, in this process and in others. */
-  async #requestOnce(request: TokenRequest): Promise<Served> {
+  async #requestOnce(request: TokenRequest): Promise<TokenResult> {
     const { key, scope } = request;
     const name = JSON.stringify([key.profile, key.server, key.account, scope]);
     // Stays false for a call that joins the request of another one.
-    let isOwn = false;
+    let requestedHere = false;
     const onSend = () => {
-      isOwn = true;
+      requestedHere = true;
     };
     const work = (signal: AbortSignal) => this.#requestUnderLease({ ...request, signal }, onSend);
     const grant = await this.#requests.run(name, work, request.signal);
-    return { grant, source: isOwn ? "requested" : "waited" };
+    return { grant, source: requestedHere ? "requested" : "joined" };
   }
 
   #requestUnderLease(request: TokenRequest & { signal: AbortSignal }, onSend: () => void): Promise<Grant> {

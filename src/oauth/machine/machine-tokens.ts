@@ -2,7 +2,7 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError } from "../../errors.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote, Secret } from "../../redact.js";
-import { type GrantTokens, type TokenAnswer, tokensOf } from "../model/grant.js";
+import { type GrantTokens, type TokenResponse, tokensOf } from "../model/grant.js";
 import type { IdJagSubject } from "../model/machine-grant.js";
 import { type ExchangedToken, exchangeTokens } from "../token/exchange.js";
 import { answerOf, sendAuthenticated, type TokenCall } from "../token/token.js";
@@ -129,7 +129,7 @@ function buildTokenParameters({ resource, scope }: TokenParameters): Record<stri
 }
 
 /** A machine requests a new token when its token expires, so that a refresh token or an id token is not stored. */
-function machineTokens(answer: TokenAnswer, { scope }: TokenParameters): GrantTokens {
+function machineTokens(answer: TokenResponse, { scope }: TokenParameters): GrantTokens {
   return tokensOf({ ...answer, refreshToken: undefined, idToken: undefined }, scope);
 }
 

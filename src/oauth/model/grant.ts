@@ -130,8 +130,8 @@ export interface Grant {
   /** Unix milliseconds of the login; the same in every generation of it. */
   readonly signedInAt: number;
   /**
-   * Unix milliseconds of the newest token response that a use asked for, where a later one was asked for to keep the login
-   * alive; undefined if the last token response was asked for by a use.
+   * Unix milliseconds of the newest token response that a use requested, where a later one was requested to keep the login
+   * alive; undefined if the last token response was requested by a use.
    */
   readonly usedAt?: number | undefined;
   /** Unix milliseconds of the last refreshes after a server rejected the token, oldest first. */
@@ -145,7 +145,7 @@ export interface Grant {
 }
 
 /** A token response whose form has been checked. */
-export interface TokenAnswer {
+export interface TokenResponse {
   readonly accessToken: string;
   readonly refreshToken: string | undefined;
   readonly idToken: string | undefined;
@@ -159,14 +159,15 @@ export interface TokenAnswer {
 const YEAR_MS = 365 * 24 * 3600 * 1000;
 
 /** The tokens of the first token response. */
-export function tokensOf(answer: TokenAnswer, requestedScope: string | undefined): GrantTokens {
+export function tokensOf(response: TokenResponse, requestedScope: string | undefined): GrantTokens {
   return {
-    accessToken: new Secret(answer.accessToken),
-    refreshToken: answer.refreshToken === undefined ? undefined : new Secret(answer.refreshToken),
-    idToken: answer.idToken === undefined ? undefined : new Secret(answer.idToken),
-    expiresAt: answer.expiresIn === undefined ? undefined : answer.at + Math.min(answer.expiresIn * 1000, YEAR_MS),
-    obtainedAt: answer.at,
-    scope: grantedScope(answer.scope, requestedScope),
+    accessToken: new Secret(response.accessToken),
+    refreshToken: response.refreshToken === undefined ? undefined : new Secret(response.refreshToken),
+    idToken: response.idToken === undefined ? undefined : new Secret(response.idToken),
+    expiresAt:
+      response.expiresIn === undefined ? undefined : response.at + Math.min(response.expiresIn * 1000, YEAR_MS),
+    obtainedAt: response.at,
+    scope: grantedScope(response.scope, requestedScope),
   };
 }
 
@@ -174,9 +175,9 @@ export function tokensOf(answer: TokenAnswer, requestedScope: string | undefined
  * Merges the response to a refresh into a grant: the only place that decides how a token response changes one. A
  * refresh token, an id token or a scope that the response omits stays as it was (RFC 6749 section 6).
  */
-export function mergeAnswer(grant: Grant, answer: TokenAnswer): Grant {
+export function mergeResponse(grant: Grant, response: TokenResponse): Grant {
   const { tokens } = grant;
-  const fresh = tokensOf(answer, tokens.scope);
+  const fresh = tokensOf(response, tokens.scope);
   const { refreshToken = tokens.refreshToken } = fresh;
   return {
     ...grant,
@@ -239,10 +240,10 @@ export function isFresh(grant: Grant, now: number, minTtl: number | undefined): 
   return expiresAt - now > wanted;
 }
 
-export function coversScope(grant: Grant, wanted: readonly string[] | undefined): boolean {
-  if (!wanted || wanted.length === 0) return true;
+export function coversScope(grant: Grant, requestedScopes: readonly string[] | undefined): boolean {
+  if (!requestedScopes || requestedScopes.length === 0) return true;
   const granted = new Set(splitScope(grant.tokens.scope));
-  return wanted.every((scope) => granted.has(scope));
+  return requestedScopes.every((scope) => granted.has(scope));
 }
 
 /** Identifies a grant: the login of one profile, and of one account if several are in use, at one MCP server. */

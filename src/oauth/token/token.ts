@@ -18,7 +18,7 @@ import type { OAuthHttp, Prover } from "../http/http.js";
 import { isToken, UNVERIFIED_ID_TOKEN } from "../http/normalize-response.js";
 import { oauthError } from "../http/oauth-error.js";
 import type { TraceEntry } from "../http/trace.js";
-import type { ClientRecord, Grant, TokenAnswer } from "../model/grant.js";
+import type { ClientRecord, Grant, TokenResponse } from "../model/grant.js";
 import { NO_RESOURCE, resourceParameter } from "../model/resource.js";
 import { splitScope } from "../model/scope.js";
 import { ANY_TOKEN_TYPE, checkTokenType, readClaims, usableIdToken } from "./token-checks.js";
@@ -60,7 +60,7 @@ export interface CodeExchange {
 }
 
 /** Exchanges a code for tokens (RFC 6749 section 4.1.3, RFC 7636 section 4.5, RFC 8707 section 2.2). */
-export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise<TokenAnswer> {
+export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise<TokenResponse> {
   return sendAuthenticated(call, async ({ as, client, auth, options, processing }) => {
     const response = await oauth.authorizationCodeGrantRequest(
       as,
@@ -98,7 +98,7 @@ export type RefreshForm = Pick<Grant, "refreshesWithScope" | "refreshesWithoutRe
 export async function refreshTokens(
   call: TokenCall,
   grant: Grant,
-): Promise<{ answer: TokenAnswer; form: RefreshForm }> {
+): Promise<{ response: TokenResponse; form: RefreshForm }> {
   const { requestedScope = grant.tokens.scope } = grant;
   const refreshToken = grant.tokens.refreshToken?.reveal();
   if (refreshToken === undefined) throw new TypeError("the grant has no refresh token");
@@ -122,7 +122,7 @@ export async function refreshTokens(
       const answer = await send(form);
       // Entra ID may issue a token for something else where a refresh names no scopes: the next one names them.
       const isOther = isForOthers(answer.scope, requestedScope);
-      return { answer, form: isOther ? { ...form, refreshesWithScope: true } : form };
+      return { response: answer, form: isOther ? { ...form, refreshesWithScope: true } : form };
     } catch (error) {
       tried.add(JSON.stringify(form));
       const next = formAfter(error, form, grant);
@@ -158,9 +158,9 @@ const MISSING_SCOPE = /\bAADSTS90009\b|\bscope\b[^.]*\b(?:required|missing)\b|\b
 
 /** Whether a token is for none of the requested scopes, apart from those of OpenID Connect. */
 function isForOthers(granted: string | undefined, requested: string | undefined): boolean {
-  const wanted = splitScope(requested).filter((scope) => !OF_OPENID.has(scope));
+  const requestedScopes = splitScope(requested).filter((scope) => !OF_OPENID.has(scope));
   const has = new Set(splitScope(granted));
-  return granted !== undefined && wanted.length > 0 && !wanted.some((scope) => has.has(scope));
+  return granted !== undefined && requestedScopes.length > 0 && !requestedScopes.some((scope) => has.has(scope));
 }
 
 const OF_OPENID = new Set(["openid", "profile", "email", "offline_access"]);
@@ -243,7 +243,7 @@ export function answerOf(
   response: Response,
   answer: oauth.TokenEndpointResponse,
   nonce?: string,
-): TokenAnswer {
+): TokenResponse {
   const { access_token: accessToken, refresh_token, expires_in, scope, token_type } = answer;
   const { tokenEndpoint, acceptedTokenType } = call;
   checkTokenType(token_type, { tokenEndpoint, acceptedTokenType, isBound: call.prover !== undefined });

@@ -23,14 +23,14 @@ export interface EngineHost {
   /** Receives each secret, so that every output masks it. */
   hide?: ((secret: string) => void) | undefined;
   /** Does something before the run ends. */
-  atEnd?: ((work: () => Promise<void>) => void) | undefined;
+  onExit?: ((work: () => Promise<void>) => void) | undefined;
 }
 
 /** @throws `AgentAuthError` `usage` for a setting that is wrong or missing, or if no client package is installed */
 export function openEngine(
   kind: EngineKind,
   settings: EngineSettings | undefined,
-  { hide, atEnd }: EngineHost,
+  { hide, onExit }: EngineHost,
 ): EngineStore {
   const { url, keys, takeover = TAKEOVERS[0], tenant } = settings ?? {};
   const address = readAddress(kind, url, hide);
@@ -41,7 +41,7 @@ export function openEngine(
     location: address.location,
     connect: async () => (await import("./connect.js")).connectWith(client, address),
   });
-  atEnd?.(() => driver.close());
+  onExit?.(() => driver.close());
   const holder = `process ${process.pid} on ${hostname()}`;
   return {
     kind,

@@ -10,7 +10,7 @@ import { startRun } from "../run-support.js";
 import { listening, portOf } from "./proxied-service.js";
 
 const ID = "abcdefghijkl";
-const ORDER = { id: ID, state: "state-1", lifeMs: 1000 };
+const ORDER = { id: ID, state: "state-1", ttlMs: 1000 };
 
 describe("the process that waits for a callback", () => {
   async function waits(record: object | undefined, redirect?: string) {
@@ -70,7 +70,7 @@ describe.skipIf(ON_WINDOWS)("a process that binds the redirect address", () => {
     };
     const { listener, context, read } = await start(script, more);
     expect(listener?.redirectUri).toBe("http://127.0.0.1:1/c");
-    expect(await listener?.hold(ORDER)).toBe(true);
+    expect(await listener?.waitInBackground(ORDER)).toBe(true);
     expect([read("words"), read("cwd")]).toEqual(["receive-callback", `${parse(process.execPath).root}\n`]);
     expect([JSON.parse(read("first")), JSON.parse(read("second"))]).toEqual([{ port: 1 }, ORDER]);
     const env = Object.fromEntries(
@@ -96,7 +96,7 @@ describe.skipIf(ON_WINDOWS)("a process that binds the redirect address", () => {
     ["answers with no object", `${BOUND}read -r line; printf '[true]\\n'`],
   ])("does not wait where it %s after that", async (_what, script) => {
     const { listener } = await start(script);
-    expect(await listener?.hold(ORDER)).toBe(false);
+    expect(await listener?.waitInBackground(ORDER)).toBe(false);
   });
 
   it.each([

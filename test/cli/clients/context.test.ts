@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { mayAsk, mayLogin, once } from "../../../src/cli/runtime/context.js";
+import { canPrompt, mayLogin, once } from "../../../src/cli/runtime/context.js";
 import { temporaryFolder } from "../../helpers/folder.js";
 import { startRun } from "../run-support.js";
 
@@ -61,7 +61,7 @@ describe("whether the user may be asked", () => {
     [{}, { AGENTAUTH_NO_INPUT: "1" }, false],
     [{}, { AGENTAUTH_NO_INPUT: "" }, true],
   ])("with %j and %j: %s", (flags, env, expected) => {
-    expect(mayAsk(flags, { env })).toBe(expected);
+    expect(canPrompt(flags, { env })).toBe(expected);
   });
 
   const terminal = (stdin: boolean, stderr: boolean) => startRun({ tty: { stdin, stderr } }).context;

@@ -124,8 +124,8 @@ describe("the files of started logins", () => {
     const now = 1_000_000_000_000;
     const at = { ...files, now: () => now };
     const lives = { bbbbbbbbbbbb: 3000, aaaaaaaaaaaa: undefined, cccccccccccc: 1000, dddddddddddd: 2000 };
-    for (const [id, lifeMs] of Object.entries(lives)) {
-      await storeLogin(id, { ...DEVICE_LOGIN, lifeMs }, at);
+    for (const [id, ttlMs] of Object.entries(lives)) {
+      await storeLogin(id, { ...DEVICE_LOGIN, ttlMs }, at);
       utimesSync(join(folder, `${id}.json`), now / 1000, now / 1000);
     }
     const listed = pendingLogins(at).map(({ id, startedAt, expiresAt }) => [id, startedAt, expiresAt - now]);
@@ -149,8 +149,8 @@ describe("the files of started logins", () => {
 
   it("lose an expired login with all that belongs to it when the next one starts", async () => {
     const { files, folder, names } = arrange(`${ID}.callback`, `${ID}.listener`);
-    await storeLogin(ID, { ...DEVICE_LOGIN, lifeMs: 1000 }, files);
-    await storeLogin("bbbbbbbbbbbb", { ...DEVICE_LOGIN, lifeMs: 3000 }, files);
+    await storeLogin(ID, { ...DEVICE_LOGIN, ttlMs: 1000 }, files);
+    await storeLogin("bbbbbbbbbbbb", { ...DEVICE_LOGIN, ttlMs: 3000 }, files);
     for (const id of [ID, "bbbbbbbbbbbb"]) utimesSync(join(folder, `${id}.json`), 1000, 1000);
     await storeLogin("cccccccccccc", DEVICE_LOGIN, { ...files, now: () => 1_001_000 });
     expect(names()).toContain(`${ID}.json`);

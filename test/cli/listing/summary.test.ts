@@ -44,10 +44,10 @@ describe("what is taken from a page", () => {
   });
 
   it.each([
-    ["arar", 1, ["0"], { offset: 21, again: 0 }],
-    ["rrar", 1, ["2"], { offset: 23, again: 0 }],
-    ["rrra", 1, ["3"], { offset: 24, again: 0 }],
-    ["arar", 2, ["0", "2"], { offset: 23, again: 0 }],
+    ["arar", 1, ["0"], { offset: 21, overlap: 0 }],
+    ["rrar", 1, ["2"], { offset: 23, overlap: 0 }],
+    ["rrra", 1, ["3"], { offset: 24, overlap: 0 }],
+    ["arar", 2, ["0", "2"], { offset: 23, overlap: 0 }],
     ["arar", 3, ["0", "2"], undefined],
   ])(
     "of %s with room for %i is what matches, and the place behind the last of it",
@@ -59,11 +59,11 @@ describe("what is taken from a page", () => {
 
   it("has no place to continue where the list ends with it", async () => {
     expect((await selectFrom(page("ra", { next: null }), active, 1)).next).toBeUndefined();
-    expect((await selectFrom(page("rar", { next: null }), active, 1)).next).toEqual({ offset: 22, again: 0 });
+    expect((await selectFrom(page("rar", { next: null }), active, 1)).next).toEqual({ offset: 22, overlap: 0 });
   });
 
   it("may come again where the page repeated items that were dropped", async () => {
-    expect((await selectFrom(page("aa", { duplicates: 3 }), active, 1)).next).toEqual({ offset: 21, again: 3 });
+    expect((await selectFrom(page("aa", { duplicates: 3 }), active, 1)).next).toEqual({ offset: 21, overlap: 3 });
   });
 
   it("is all that has an id, and then an error, also where the limit is reached before the end", async () => {
@@ -93,7 +93,7 @@ describe("what is printed in the end", () => {
       argv: ["devices", "list", "--status", "active", "--limit", "2"],
     } as unknown as CommandContext;
     reportEnding(
-      { yielded: 4, matched: 2, drift: [], verdict: undefined, left: undefined, ...end },
+      { yielded: 4, matched: 2, drift: [], summary: undefined, stoppedAt: undefined, ...end },
       options,
       filter ?? undefined,
       context,
@@ -110,58 +110,58 @@ describe("what is printed in the end", () => {
     `agentauth devices list --status active --offset ${offset}${limit && ` --limit ${limit}`}`;
 
   it("has the command that continues with what matches", async () => {
-    expect(await reported({ left: { offset: 23, again: 0 } }, { limit: 2 })).toBe(
+    expect(await reported({ stoppedAt: { offset: 23, overlap: 0 } }, { limit: 2 })).toBe(
       `the first 2 match (--status: filtered here, after reading); continue with: ${again(23, "2")}\n`,
     );
   });
 
   it("says what may come again where the place cannot be known exactly", async () => {
-    expect(await reported({ left: { offset: 23, again: 1 } }, { limit: 2 })).toBe(
+    expect(await reported({ stoppedAt: { offset: 23, overlap: 1 } }, { limit: 2 })).toBe(
       "the first 2 match (--status: filtered here, after reading); the service listed 1 items twice there, which may " +
         `come again; continue with: ${again(23, "2")}\n`,
     );
   });
 
   it.each<[string, Partial<ListEnding>, ListFlags, string]>([
-    ["the whole list", { verdict: ended }, {}, "shown 4 of 4\n"],
-    ["the rest of a list", { verdict: ended }, { offset: 3 }, "shown 4 to 7 of 7\n"],
-    ["nothing behind the end", { verdict: { ...ended, expected: 0 }, yielded: 0 }, { offset: 3 }, "shown 0 of 3\n"],
-    ["a list of unknown length", { verdict: { ...ended, expected: undefined } }, {}, "shown 4\n"],
+    ["the whole list", { summary: ended }, {}, "shown 4 of 4\n"],
+    ["the rest of a list", { summary: ended }, { offset: 3 }, "shown 4 to 7 of 7\n"],
+    ["nothing behind the end", { summary: { ...ended, expected: 0 }, yielded: 0 }, { offset: 3 }, "shown 0 of 3\n"],
+    ["a list of unknown length", { summary: { ...ended, expected: undefined } }, {}, "shown 4\n"],
     ["a list of which nothing is known", {}, {}, "shown 4\n"],
     [
       "the beginning of a list",
-      { verdict: { ...ended, expected: 9, next: 4 } },
+      { summary: { ...ended, expected: 9, next: 4 } },
       { limit: 4 },
       `shown 4 of 9; continue with: ${again(4, "4")}\n`,
     ],
     [
       "the beginning of a list of unknown length",
-      { verdict: { ...ended, expected: undefined, next: 4 } },
+      { summary: { ...ended, expected: undefined, next: 4 } },
       {},
       `shown 4 of more; continue with: ${again(4)}\n`,
     ],
     [
       "a list with items twice",
-      { verdict: { ...ended, duplicates: 3 } },
+      { summary: { ...ended, duplicates: 3 } },
       {},
       "shown 4 of 4\nwarning: the service listed 3 items twice; each is shown once\n",
     ],
-    ["a list that changed", { verdict: ended, drift }, {}, `shown 4 of 4\n${changed}\n`],
+    ["a list that changed", { summary: ended, drift }, {}, `shown 4 of 4\n${changed}\n`],
     [
       "a list in which items moved",
-      { verdict: ended, drift: [{ field: "position", from: 3, to: -1, offset: 4 }] },
+      { summary: ended, drift: [{ field: "position", from: 3, to: -1, offset: 4 }] },
       {},
       "shown 4 of 4\nwarning: the list changed while it was read (items moved)\n",
     ],
     [
       "a list whose service aligns offsets",
-      { verdict: { ...ended, unseenShifts: "aligned" } },
+      { summary: { ...ended, unseenShifts: "aligned" } },
       {},
       "shown 4 of 4\nitems that moved between two pages cannot be seen: the service begins pages at offsets of its own\n",
     ],
     [
       "the beginning of a list that changed",
-      { verdict: { ...ended, complete: false, next: 4 }, drift },
+      { summary: { ...ended, complete: false, next: 4 }, drift },
       {},
       `shown 4 of 4; continue with: ${again(4)}\n${changed}\n`,
     ],
@@ -170,31 +170,36 @@ describe("what is printed in the end", () => {
   });
 
   it.each([1, 2])("is an error where %i may be missing", async (missing) => {
-    const verdict = { ...ended, complete: false, missing };
+    const summary = { ...ended, complete: false, missing };
     for (const isBrief of [true, false]) {
       const message = missing === 1 ? "1 item may be missing" : "2 items may be missing";
       const error = { code: "list_changed", class: "partial", message };
-      await expect(reported({ verdict }, {}, { filter: null, isBrief })).rejects.toMatchObject(error);
+      await expect(reported({ summary }, {}, { filter: null, isBrief })).rejects.toMatchObject(error);
     }
   });
 
   it("of the whole list is only for --verbose", async () => {
-    expect(await reported({ verdict: ended }, {}, { filter: null, verbose: false })).toBe("");
-    expect(await reported({ verdict: ended }, {}, { verbose: false })).toBe(
+    expect(await reported({ summary: ended }, {}, { filter: null, verbose: false })).toBe("");
+    expect(await reported({ summary: ended }, {}, { verbose: false })).toBe(
       "2 of 4 match (--status: filtered here, after reading)\n",
     );
   });
 
   it.each<[string, Partial<ListEnding>, Filter | null | undefined, object]>([
-    ["the whole list", { verdict: ended }, null, { total: 4, next: null }],
+    ["the whole list", { summary: ended }, null, { total: 4, next: null }],
     [
       "its beginning",
-      { verdict: { ...ended, expected: 9, next: 4 } },
+      { summary: { ...ended, expected: 9, next: 4 } },
       null,
       { total: 9, next: { offset: 4, command: again(4, "2") } },
     ],
-    ["what matches in all of it", { verdict: ended }, active, { next: null }],
-    ["what matches first", { left: { offset: 3, again: 0 } }, active, { next: { offset: 3, command: again(3, "2") } }],
+    ["what matches in all of it", { summary: ended }, active, { next: null }],
+    [
+      "what matches first",
+      { stoppedAt: { offset: 3, overlap: 0 } },
+      active,
+      { next: { offset: 3, command: again(3, "2") } },
+    ],
   ])("of the short form of %s is a line of JSON", async (_what, end, filter, said) => {
     const message = "the short form, as with --brief; -o json prints everything, --limit or --columns what it names";
     const line = await reported({ ...end, drift }, { limit: 2 }, { filter, isBrief: true });
@@ -205,8 +210,8 @@ describe("what is printed in the end", () => {
   it.each([true, false])("names a value of a filter that nothing has (short form: %s)", async (isBrief) => {
     const filter = buildFilter({ status: "actve" }, 0, { status: ["active"] });
     filter?.matches(page("a").items[0] as ListItem);
-    const said = await reported({ matched: 0, verdict: ended }, {}, { filter, isBrief });
+    const said = await reported({ matched: 0, summary: ended }, {}, { filter, isBrief });
     expect(said).toMatch(/^.*\nwarning: .*"actve".*\n$/);
-    expect(await reported({ matched: 1, verdict: ended }, {}, { filter, isBrief })).not.toContain("warning");
+    expect(await reported({ matched: 1, summary: ended }, {}, { filter, isBrief })).not.toContain("warning");
   });
 });

@@ -273,7 +273,7 @@ describe("the hint for a remedy", () => {
   it("that is to inspect something", () => {
     const discovery = { action: "inspect", subject: "discovery" } as const;
     const grants = { action: "inspect", subject: "grants" } as const;
-    expect(hintOf(discovery)).toBe("agentauth discover <mcp_url> shows every address that was asked");
+    expect(hintOf(discovery)).toBe("agentauth discover <mcp_url> shows every requested address");
     expect(hintOf(grants, { hint: "it does not do this" })).toBe(
       "it does not do this; agentauth discover <mcp_url> shows which grants it names",
     );

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { mergeAnswer } from "../../../src/oauth/model/grant.js";
+import { mergeResponse } from "../../../src/oauth/model/grant.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { type Reply, rawBytes, rawJson, reset, type Seen, silence } from "../../helpers/peer.js";
 import { type HostileCase, REFRESH, unless } from "../case.js";
@@ -183,7 +183,7 @@ const generations: HostileCase[] = [
             scope: "tools",
             at: Date.now(),
           };
-          await fileStore(kit.home).save(mergeAnswer(grant, answer), grant.generation);
+          await fileStore(kit.home).save(mergeResponse(grant, answer), grant.generation);
           return { status: 400, json: { error: "invalid_grant" } };
         };
       },

@@ -290,7 +290,7 @@ async function startReceiver(kit: Kit, { login_id: id }: Begun, url: URL): Promi
   const say = (message: object) => watched.child.stdin?.write(`${JSON.stringify(message)}\n`);
   say({ preferred: url.searchParams.get("redirect_uri") });
   await until(() => watched.stdout().includes("redirectUri"));
-  say({ id, state: url.searchParams.get("state"), lifeMs: 60_000 });
+  say({ id, state: url.searchParams.get("state"), ttlMs: 60_000 });
   await until(() => watched.stdout().includes("isHeld"));
 }
 
@@ -373,7 +373,7 @@ const listeners: readonly HostileCase[] = [
       const watched = kit.start(["receive-callback"], { keepsStdinOpen: true });
       watched.child.stdin?.write("{}\n");
       await until(() => watched.stdout().includes("redirectUri"));
-      watched.child.stdin?.end(`${JSON.stringify({ id: "../../secret", state: "s", lifeMs: 1000 })}\n`);
+      watched.child.stdin?.end(`${JSON.stringify({ id: "../../secret", state: "s", ttlMs: 1000 })}\n`);
       return watched.ended;
     },
     check: (kit) => unless({ "nothing is written": files(kit).length === 0 }),

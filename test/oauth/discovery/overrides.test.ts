@@ -12,7 +12,7 @@ import {
   resourceFor,
   trustedNames,
 } from "../../../src/oauth/discovery/overrides.js";
-import { challengeOfRemedy, unseenByLogin } from "../../../src/oauth/discovery/resource-metadata.js";
+import { challengeOfRemedy, challengeOnlyMetadata } from "../../../src/oauth/discovery/resource-metadata.js";
 import type { TraceEntry } from "../../../src/oauth/http/trace.js";
 import type { Discovered } from "../../../src/oauth/model/metadata.js";
 import { serverMetadata } from "../../helpers/issuer.js";
@@ -286,13 +286,13 @@ describe("what a later login cannot find out", () => {
   const challenge = (resourceMetadata: string[]) => ({ resourceMetadata, scope: "a", error: "x", schemes: ["bearer"] });
 
   it("is an address that is not well-known, with the scopes", () => {
-    expect(unseenByLogin(undefined, MCP)).toEqual({});
-    expect(unseenByLogin(challenge([]), MCP)).toEqual({});
+    expect(challengeOnlyMetadata(undefined, MCP)).toEqual({});
+    expect(challengeOnlyMetadata(challenge([]), MCP)).toEqual({});
     for (const path of ["/mcp", ""]) {
       const wellKnown = `https://mcp.example/.well-known/oauth-protected-resource${path}`;
-      expect(unseenByLogin(challenge([wellKnown]), MCP)).toEqual({});
+      expect(challengeOnlyMetadata(challenge([wellKnown]), MCP)).toEqual({});
     }
-    expect(unseenByLogin(challenge(["https://mcp.example/prm"]), MCP)).toEqual({
+    expect(challengeOnlyMetadata(challenge(["https://mcp.example/prm"]), MCP)).toEqual({
       resourceMetadata: "https://mcp.example/prm",
       scope: "a",
     });

@@ -1,6 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import { challengeOfRemedy, unseenByLogin, withUnseen } from "../../../src/oauth/discovery/resource-metadata.js";
+import {
+  challengeOfRemedy,
+  challengeOnlyMetadata,
+  withUnseen,
+} from "../../../src/oauth/discovery/resource-metadata.js";
 import type { BearerChallenge } from "../../../src/oauth/model/challenge.js";
 import type { Remedy } from "../../../src/remedy.js";
 
@@ -22,7 +26,7 @@ describe("what a login cannot find out by itself", () => {
     ["another address", challenge([OTHER, "https://mcp.example/more"], "a"), { resourceMetadata: OTHER, scope: "a" }],
     ["another address without scopes", challenge([OTHER]), { resourceMetadata: OTHER, scope: undefined }],
   ])("is in %s", (_what, given, expected) => {
-    expect(unseenByLogin(given, SERVER)).toEqual(expected);
+    expect(challengeOnlyMetadata(given, SERVER)).toEqual(expected);
   });
 
   const error = (remedy: Remedy | undefined) =>

@@ -72,11 +72,11 @@ describe("the events of an agent client", () => {
     const sources = take("refresh", "token");
     expect(sources.filter(({ type }) => type === "refresh")).toEqual([refresh]);
     expect(sources.map(({ source }) => source).sort()).toEqual([
+      "joined",
+      "joined",
+      "joined",
+      "joined",
       "refreshed",
-      "waited",
-      "waited",
-      "waited",
-      "waited",
       undefined,
     ]);
   });
@@ -87,7 +87,7 @@ describe("the events of an agent client", () => {
     await expire();
     take();
     await Promise.all([other.token(mcp.url), agent.token(mcp.url)]);
-    expect(take("refresh", "token")).toMatchObject([{ source: "waited" }]);
+    expect(take("refresh", "token")).toMatchObject([{ source: "joined" }]);
   });
 
   it("say of a token that its server rejected that this caused the refresh", async () => {
@@ -134,7 +134,7 @@ describe("the events of an agent client", () => {
     await agent.token(mcp.url).catch(() => undefined);
     const found = take("refresh", "token");
     expect(found[0]).toEqual({ type: "refresh", trigger: "expired", grant: "refresh_token", ...ended, ...about });
-    expect(found.slice(1)).toMatchObject([{ type: "token", source: isExpired ? "none" : "kept" }]);
+    expect(found.slice(1)).toMatchObject([{ type: "token", source: isExpired ? "none" : "cached" }]);
   });
 
   it("say that new tokens could not be stored", async () => {

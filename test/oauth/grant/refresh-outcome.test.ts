@@ -3,7 +3,7 @@ import { AgentAuthError } from "../../../src/errors.js";
 import {
   describeLoss,
   isLastToken,
-  isLostAnswer,
+  isLostResponse,
   markLost,
   mayHaveBeenUsed,
   unsavedFor,
@@ -306,7 +306,7 @@ describe("a refresh token that was sent before", () => {
     ["server_error", "unavailable", false],
     ["grant_not_saved", "unavailable", false],
   ] as const)("may have had an answer that was lost: %s (%s): %s", (code, kind, expected) => {
-    expect(isLostAnswer(new AgentAuthError(code, "m", { class: kind }))).toBe(expected);
+    expect(isLostResponse(new AgentAuthError(code, "m", { class: kind }))).toBe(expected);
   });
 
   it("belongs to the tokens that this process could not save, of the same login alone", () => {

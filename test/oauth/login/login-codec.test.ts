@@ -31,7 +31,7 @@ const ISSUER = serverMetadata({
 });
 const COMMON = {
   profile: "work",
-  lifeMs: 60_000,
+  ttlMs: 60_000,
   server: "https://mcp.example/mcp",
   account: "ann",
   issuer: ISSUER,
@@ -99,7 +99,7 @@ describe("a login between its two steps", () => {
 
   it.each<[string, unknown, string]>([
     ["profile", undefined, "profile is not a string"],
-    ["lifeMs", "x", "lifeMs is not a number"],
+    ["ttlMs", "x", "ttlMs is not a number"],
     ["scope", undefined, "scope is not a list of strings"],
     ["overrides", undefined, "overrides is not a list of strings"],
     ["addedScope", [1], "addedScope is not a list of strings"],

@@ -6,9 +6,9 @@ import {
   hasExpired,
   hasSameTokens,
   isFresh,
-  mergeAnswer,
+  mergeResponse,
   retire,
-  type TokenAnswer,
+  type TokenResponse,
   tokensOf,
 } from "../../../src/oauth/model/grant.js";
 import { Secret } from "../../../src/redact.js";
@@ -21,7 +21,7 @@ const scope = fc.stringMatching(/^[a-z]{1,5}( [a-z]{1,5}){0,3}$/);
 const token = fc.stringMatching(/^[!-~]{1,20}$/);
 const time = fc.integer({ min: 0, max: 4e12 });
 
-const answers: fc.Arbitrary<TokenAnswer> = fc.record({
+const answers: fc.Arbitrary<TokenResponse> = fc.record({
   accessToken: token,
   refreshToken: maybe(token),
   idToken: maybe(token),
@@ -62,7 +62,7 @@ describe("mergeAnswer", () => {
     fc.assert(
       fc.property(grants, answers, (grant, answer) => {
         const before = plainGrant(grant);
-        const merged = plainGrant(mergeAnswer(grant, answer));
+        const merged = plainGrant(mergeResponse(grant, answer));
         const { refreshToken } = before.tokens;
         const isReused = refreshToken !== undefined && (answer.refreshToken ?? refreshToken) === refreshToken;
         expect(plainGrant(grant)).toEqual(before);
@@ -200,7 +200,7 @@ describe("the tokens of a grant", () => {
   it("lose the mark of a lost refresh with the next answer, and with a refusal", () => {
     const answer = { accessToken: "a", refreshToken: undefined, idToken: undefined, expiresIn: 1, scope: "a", at: 1 };
     const marked = madeGrant({ lostRefresh, usedAt: 5 });
-    expect(mergeAnswer(marked, answer)).toMatchObject({ lostRefresh: undefined, usedAt: undefined });
+    expect(mergeResponse(marked, answer)).toMatchObject({ lostRefresh: undefined, usedAt: undefined });
     expect(retire(marked, "x", 1)).toMatchObject({ lostRefresh: undefined, usedAt: 5 });
   });
 

@@ -72,6 +72,6 @@ describe("requests to the token endpoint, on the global fetch", () => {
     refresh().reply(503);
     expect(await heldError(refreshTokens(call(), madeGrant()))).toMatchObject({ class: "unavailable", status: 503 });
     refresh().reply(200, { access_token: "access-2", token_type: "Bearer" });
-    expect(await refreshTokens(call(), madeGrant())).toMatchObject({ answer: { accessToken: "access-2" } });
+    expect(await refreshTokens(call(), madeGrant())).toMatchObject({ response: { accessToken: "access-2" } });
   });
 });

@@ -5,7 +5,7 @@ import type { TraceEntry } from "../../../oauth/http/trace.js";
 import type { Discovered, ResourceMetadata, ServerMetadata } from "../../../oauth/model/metadata.js";
 import { coversServer, parseMcpUrl } from "../../../oauth/model/resource.js";
 import { escapeText } from "../../../redact.js";
-import { mayConfirm } from "../../clients/login-method.js";
+import { canConfirm } from "../../clients/login-method.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { traceLine } from "../../clients/trace-line.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
@@ -83,7 +83,7 @@ function originWarning(
   { io }: CommandContext,
 ): string | undefined {
   const [from, to] = [authorizationEndpoint, tokenEndpoint].map((url) => new URL(url).origin);
-  if (from === to || promisesIss || options.allowCrossOriginEndpoints || mayConfirm(options, io)) return undefined;
+  if (from === to || promisesIss || options.allowCrossOriginEndpoints || canConfirm(options, io)) return undefined;
   return `the code from ${from} would be sent to ${to}: only if you trust both, add ${flagText("allowCrossOriginEndpoints")}`;
 }
 

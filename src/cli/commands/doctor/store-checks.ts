@@ -19,7 +19,7 @@ import { CipherError } from "../../../store/seal/sealing.js";
 import { storeError } from "../../../store/store-error.js";
 import { ACCESS_TEXT, accessOf } from "../../config/home-access.js";
 import { countText } from "../../output/value.js";
-import { mayAsk } from "../../runtime/context.js";
+import { canPrompt } from "../../runtime/context.js";
 import { type CheckFinding, type Checks, failed, ok, type Subject, skipped, warning } from "./check.js";
 
 const ELSEWHERE = "set AGENTAUTH_HOME to a folder that you can write to";
@@ -85,7 +85,7 @@ export const STORE_CHECKS = {
 
   keychain: withHome((home, { options, env, store }) => {
     const keychain = osKeychain(accountOf(home), { timeoutMs: KEYCHAIN_CHECK_MS, env });
-    return checkKeychain(store, keychain, mayAsk(options, { env }));
+    return checkKeychain(store, keychain, canPrompt(options, { env }));
   }),
 
   /** Whether each stored file can be used: its mode, its owner and its format. */

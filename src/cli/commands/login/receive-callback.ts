@@ -6,7 +6,7 @@ import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
 import { type Loopback, openLoopback } from "../../../login/loopback.js";
 import type { RedirectOptions } from "../../../login/redirect-address.js";
 import { thisProcess } from "../../../store/leases/lock-owner.js";
-import type { CallbackOrder } from "../../clients/callback-listener.js";
+import type { CallbackRequest } from "../../clients/callback-listener.js";
 import { checkLoginId, isPending, removeListener, storeCallback, storeListener } from "../../clients/started-logins.js";
 import type { CommandContext } from "../../runtime/context.js";
 
@@ -26,27 +26,27 @@ export async function runReceiveCallback(_options: object, context: CommandConte
     const message: unknown = done ? undefined : parseStrictJson(value);
     return isJsonObject(message) ? message : undefined;
   };
-  const answer = (message: object) => io.stdout.write(`${JSON.stringify(message)}\n`);
+  const respond = (message: object) => io.stdout.write(`${JSON.stringify(message)}\n`);
   const redirect = await next();
   if (redirect === undefined) return;
   const loopback = await openLoopback({ ...(redirect as RedirectOptions), signal });
-  await answer({ redirectUri: loopback.redirectUri });
-  const order = (await next()) as CallbackOrder | undefined;
-  if (order === undefined) {
+  await respond({ redirectUri: loopback.redirectUri });
+  const request = (await next()) as CallbackRequest | undefined;
+  if (request === undefined) {
     await loopback.close("received");
     return;
   }
-  checkLoginId(order.id);
-  storeListener(order.id, { ...thisProcess(), until: context.now() + order.lifeMs }, context);
-  await answer({ isHeld: true });
+  checkLoginId(request.id);
+  storeListener(request.id, { ...thisProcess(), until: context.now() + request.ttlMs }, context);
+  await respond({ isHeld: true });
   await lines.return?.();
   io.stdin.stream.destroy();
-  await receive(loopback, order, context);
+  await receive(loopback, request, context);
 }
 
-async function receive(loopback: Loopback, order: CallbackOrder, context: CommandContext): Promise<void> {
-  const { id, state, lifeMs } = order;
-  const deadline = followSignal(context.signal, lifeMs, () => new Error("time is up"));
+async function receive(loopback: Loopback, request: CallbackRequest, context: CommandContext): Promise<void> {
+  const { id, state, ttlMs } = request;
+  const deadline = followSignal(context.signal, ttlMs, () => new Error("time is up"));
   const check = setInterval(() => {
     if (!isPending(id, context)) deadline.abort(new Error("the login was finished or removed"));
   }, CHECK_MS);

@@ -35,8 +35,8 @@ interface NoLogin {
 }
 
 /** `login`, at a server that may require none; exit code 4 where the user has to open another URL. */
-export async function runLogin(given: TokenFlags, run: CommandContext): Promise<number | undefined> {
-  const options = withServer(given);
+export async function runLogin(parsedFlags: TokenFlags, run: CommandContext): Promise<number | undefined> {
+  const options = withServer(parsedFlags);
   const context = run.with({ acceptsNewProfile: true });
   try {
     return await logIn(options, context);

@@ -91,13 +91,13 @@ async function beginDevice(
   const wanted = { scope, signal: context.signal };
   const login = await (idp === undefined ? agent.beginDeviceLogin(url, wanted) : agent.beginIdpDeviceLogin(wanted));
   const { userCode, verificationUri, verificationUriComplete: complete, expiresAt } = login.device;
-  const lifeMs = expiresAt - context.now();
+  const ttlMs = expiresAt - context.now();
   // It also refuses a code or an address that must not be shown.
-  context.io.say(deviceText({ ...login.device, expiresInSeconds: Math.round(lifeMs / 1000) }));
+  context.io.say(deviceText({ ...login.device, expiresInSeconds: Math.round(ttlMs / 1000) }));
   const id = newLoginId();
   const profile = context.settings().profile.value;
   const handOver = handOverWords(options, context);
-  const stored: StoredLogin = { ...login, flow: "device", profile, lifeMs, handOver };
+  const stored: StoredLogin = { ...login, flow: "device", profile, ttlMs, handOver };
   await storeLogin(id, stored, context);
   return {
     ...startOf(id, stored, context),
@@ -125,13 +125,13 @@ async function beginCallback(
     return listener?.redirectUri ?? reserveRedirect(redirect);
   };
   const id = newLoginId();
-  const lifeMs = loginTimeout === undefined ? LIFE_MS : loginTimeout * 1000;
+  const ttlMs = loginTimeout === undefined ? LIFE_MS : loginTimeout * 1000;
   try {
     const wanted = { scope, signal: context.signal };
     const login = await (idp === undefined ? agent.beginLogin(url, bind, wanted) : agent.beginIdpLogin(bind, wanted));
     const profile = context.settings().profile.value;
     const handOver = handOverWords(options, context);
-    const stored: StoredLogin = { ...login, flow, listensAt, profile, lifeMs, handOver };
+    const stored: StoredLogin = { ...login, flow, listensAt, profile, ttlMs, handOver };
     await storeLogin(id, stored, context);
     const { authorizationUrl, state, promisesIss } = login.pending;
     const { tokenEndpoint } = login.issuer;
@@ -139,7 +139,7 @@ async function beginCallback(
     if (warning !== undefined) context.io.say(warning);
     if (forcesConsent(login)) context.io.say(consentText(flagText));
     if (listensAt !== undefined) context.io.say(listeningText(login.pending.redirectUri, listensAt));
-    const listening = (await listener?.hold({ id, state, lifeMs })) ?? false;
+    const listening = (await listener?.waitInBackground({ id, state, ttlMs })) ?? false;
     const started = { ...startOf(id, stored, context), url: authorizationUrl };
     return flow === undefined ? { ...started, listening } : started;
   } catch (error) {
@@ -157,7 +157,7 @@ function startOf(id: string, login: StoredLogin, context: CommandContext): Omit<
   return {
     login_id: id,
     flow: login.flow ?? "browser",
-    expires_at: new Date(context.now() + (login.lifeMs ?? LIFE_MS)).toISOString(),
+    expires_at: new Date(context.now() + (login.ttlMs ?? LIFE_MS)).toISOString(),
     finish: finishCommand(id, login),
   };
 }

@@ -16,7 +16,7 @@ import { extensionOf } from "../../../oauth/machine/grant-strategies.js";
 import { escapeText, quote, type Secret, shellWord } from "../../../redact.js";
 import { lateError, limitOf, responseError } from "../../clients/http-error.js";
 import { loginFirst } from "../../clients/login-first.js";
-import { confirm, mayConfirm } from "../../clients/login-method.js";
+import { canConfirm, confirm } from "../../clients/login-method.js";
 import { textOf } from "../../clients/mcp-content.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { AgentFlags } from "../../flags/agent.js";
@@ -24,7 +24,7 @@ import type { OutputFlags } from "../../flags/output.js";
 import { rowColumns } from "../../output/columns.js";
 import { isRecord } from "../../output/value.js";
 import { formatOf, printObject, printRows } from "../../output/writer.js";
-import { type CommandContext, mayAsk } from "../../runtime/context.js";
+import { type CommandContext, canPrompt } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
 const TOOLS = rowColumns([
@@ -167,8 +167,8 @@ async function withSession<T>(
 /** The user who can open what a server needs: at a terminal, or with a browser that the flags name. */
 function presentUser(options: McpFlags, { io, signal }: CommandContext, server: string): McpOptions["user"] {
   const { browser } = options;
-  const isNamed = mayAsk(options, io) && browser !== undefined && browser !== "none";
-  const isPresent = mayConfirm(options, io);
+  const isNamed = canPrompt(options, io) && browser !== undefined && browser !== "none";
+  const isPresent = canConfirm(options, io);
   if (!isNamed && !isPresent) return undefined;
   const say = (text: string) => io.with({ quiet: false }).say(text);
   return {

@@ -4,12 +4,12 @@ import { groupThousands, readPath } from "../../output/value.js";
 import type { Finding } from "./model.js";
 
 /** The result of a rule: undefined if the device lacks the data, false for no finding, else a short detail. */
-type Judgement = string | false | undefined;
+type RuleResult = string | false | undefined;
 
 /** A rule that checks one device. */
 interface Rule extends Pick<Finding, "code" | "title" | "why" | "action"> {
   /** @param now Unix seconds */
-  judge(facts: Facts, now: number, origins: Map<string, number>): Judgement;
+  evaluate(facts: DeviceFacts, now: number, origins: Map<string, number>): RuleResult;
 }
 
 /** Devices named as examples of a finding. */
@@ -28,7 +28,7 @@ const RULES: readonly Rule[] = [
     title: "Redirect without https",
     action: "Register the client again with https addresses, or with loopback addresses for a program.",
     why: "An authorization code that is sent over plain http to another machine, or into a page's own script, can be intercepted (RFC 9700 section 2.6).",
-    judge: ({ redirectUris }) => {
+    evaluate: ({ redirectUris }) => {
       if (redirectUris === undefined) return undefined;
       return redirectUris.map(insecurePart).find((part) => part !== undefined) ?? false;
     },
@@ -38,7 +38,7 @@ const RULES: readonly Rule[] = [
     title: "PKCE not required",
     action: "Register the client again as one that requires PKCE.",
     why: "Without PKCE, anyone with a stolen authorization code can exchange it for a token (RFC 9700 section 2.1.1).",
-    judge: ({ pkceRequired, authProfile }) => {
+    evaluate: ({ pkceRequired, authProfile }) => {
       if (pkceRequired === undefined) return undefined;
       return pkceRequired ? false : (authProfile ?? "");
     },
@@ -48,14 +48,14 @@ const RULES: readonly Rule[] = [
     title: "Many devices from one fingerprint",
     action: "Have the program store its registration and use it again.",
     why: `At least ${MANY} devices share one address and one TLS fingerprint; the first ${MANY - 1} of them are not counted. Usually it is one program that registers again at each start; it can be a script that creates devices.`,
-    judge: judgeOrigin,
+    evaluate: evaluateOrigin,
   },
   {
     code: "stale_active",
     title: `Active, but not seen for ${STALE_DAYS} days`,
     why: "An unused device can still log in.",
     action: `${NO_REVOCATION} if it is no longer needed.`,
-    judge: ({ status, at }, now) => {
+    evaluate: ({ status, at }, now) => {
       if (status === undefined) return undefined;
       if (status !== "active") return false;
       if (at === undefined) return undefined;
@@ -68,7 +68,7 @@ const RULES: readonly Rule[] = [
  * An origin is an address together with a TLS fingerprint. The fingerprint alone names a program, not a machine, and
  * thousands of devices rightly share it.
  */
-function judgeOrigin({ address, fingerprint }: Facts, _now: number, origins: Map<string, number>): Judgement {
+function evaluateOrigin({ address, fingerprint }: DeviceFacts, _now: number, origins: Map<string, number>): RuleResult {
   if (address === undefined || fingerprint === undefined) return undefined;
   const origin = `${address} with ${fingerprint}`;
   if (origins.size >= MOST_ORIGINS && !origins.has(origin)) return undefined;
@@ -92,30 +92,30 @@ function insecurePart(address: string): string | undefined {
 /** Collects what the rules find on devices. @param now Unix seconds */
 export function createFindings(now: number) {
   const origins = new Map<string, number>();
-  const rules = RULES.map(({ judge, ...text }) => {
+  const rules = RULES.map(({ evaluate, ...text }) => {
     const finding: Finding = { ...text, count: 0, judged: 0, not_judged: 0, examples: [] };
-    return { judge, finding };
+    return { evaluate, finding };
   });
   return {
-    add(facts: Facts): void {
-      for (const { judge, finding } of rules) addJudgement(finding, judge(facts, now, origins), facts);
+    add(facts: DeviceFacts): void {
+      for (const { evaluate, finding } of rules) addResult(finding, evaluate(facts, now, origins), facts);
     },
     /** The most urgent first. */
     report: () => rules.map(({ finding }) => finding),
   };
 }
 
-function addJudgement(finding: Finding, judgement: Judgement, facts: Facts): void {
-  if (judgement === undefined) {
+function addResult(finding: Finding, result: RuleResult, facts: DeviceFacts): void {
+  if (result === undefined) {
     finding.not_judged++;
     return;
   }
   finding.judged++;
-  if (judgement === false) return;
+  if (result === false) return;
   finding.count++;
   const { id, title = null } = facts;
   if (id === undefined || finding.examples.length >= MOST_EXAMPLES) return;
-  finding.examples.push({ id, title, detail: judgement });
+  finding.examples.push({ id, title, detail: result });
 }
 
 /** How many devices lack the data, in brackets; empty if none does. */
@@ -125,7 +125,7 @@ export function notJudgedText({ judged, not_judged }: Finding): string {
 }
 
 /** What is known of a device and of when it was last seen; undefined for what the service did not say as documented. */
-export type Facts = ReturnType<typeof readFacts>;
+export type DeviceFacts = ReturnType<typeof readFacts>;
 
 /** The longest text that is kept of a field. */
 const LONGEST = 200;

@@ -22,7 +22,7 @@ import { countText, groupThousands } from "../../output/value.js";
 import { printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type Chart, chartsOf, factsOf, restOf, shareText } from "./charts.js";
-import { createFindings, DAY_SECONDS, type Facts, notJudgedText, readFacts } from "./findings.js";
+import { createFindings, DAY_SECONDS, type DeviceFacts, notJudgedText, readFacts } from "./findings.js";
 import type { Finding, Report, Tally } from "./model.js";
 
 interface ReportFlags extends ListFlags {
@@ -46,9 +46,9 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
   if (html !== undefined) checkHtmlFile(html);
   const aggregate = createAggregate(now());
   const reading = await readPool(poolId, filter, options, aggregate.add, context);
-  const { yielded: read, total, failure, verdict } = reading;
+  const { yielded: read, total, failure, summary } = reading;
   // A reached limit is complete; a list that changed while it was read may have missed devices.
-  const complete = failure === undefined && (verdict === undefined || verdict.complete || verdict.next !== undefined);
+  const complete = failure === undefined && (summary === undefined || summary.complete || summary.next !== undefined);
   const notes = notesOf(reading, filter, options);
   const report = aggregate.report({ pool_id: poolId, complete, read, total, notes });
   if (html !== undefined) await writePage(report, html, context);
@@ -59,7 +59,7 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
   if (!isText) for (const remark of filter?.remarks(reading.matched) ?? []) io.warn(remark);
   warn(reading, context);
   if (failure) throw withContinuation(failure, reading, poolId, options, context);
-  requireComplete(verdict);
+  requireComplete(summary);
   return undefined;
 }
 
@@ -102,10 +102,10 @@ async function readPool(
 
 /** How the numbers were collected. */
 function notesOf(reading: Reading, filter: Filter | undefined, { limit, offset }: ReportFlags): string[] {
-  const { yielded, matched, total, drift, left, verdict, failure } = reading;
+  const { yielded, matched, total, drift, stoppedAt, summary, failure } = reading;
   const read = countText(yielded, "device");
   const of = total === null ? "" : ` of the ${groupThousands(total)} of the pool`;
-  const isLimited = left !== undefined || (failure === undefined && verdict?.next !== undefined);
+  const isLimited = stoppedAt !== undefined || (failure === undefined && summary?.next !== undefined);
   return [
     failure?.unusable && `${countText(failure.unusable.count, "device")} without an id are not counted`,
     failure && !failure.unusable && `the list ended early: ${read}${of} could be read`,
@@ -138,10 +138,10 @@ async function writePage(report: Report, path: string, { io }: CommandContext): 
   io.say(`wrote ${quote(path)}: ${countText(report.devices.counted, "device")}`);
 }
 
-function warn({ verdict, drift, failure }: Reading, { io }: CommandContext): void {
+function warn({ summary, drift, failure }: Reading, { io }: CommandContext): void {
   if (drift.length > 0 && failure === undefined) io.warn("the list changed while it was read; the report says so");
-  if (verdict && verdict.duplicates > 0 && drift.length === 0)
-    io.warn(`the service listed ${countText(verdict.duplicates, "item")} twice; each is counted once`);
+  if (summary && summary.duplicates > 0 && drift.length === 0)
+    io.warn(`the service listed ${countText(summary.duplicates, "item")} twice; each is counted once`);
 }
 
 /** The error with the command that reports on the rest; only the rest, since reports cannot be merged. */
@@ -171,13 +171,13 @@ const MOST_VALUES = 50;
 
 /** The fields of the report that count values of the devices. */
 const COUNTED = {
-  status: ({ status }: Facts) => status,
-  session_type: ({ sessionType }: Facts) => sessionType,
-  auth_profile: ({ authProfile }: Facts) => authProfile,
-  countries: ({ country }: Facts) => country,
-  networks: ({ network }: Facts) => network,
-  clients: ({ client }: Facts) => client,
-  fingerprints: ({ fingerprint }: Facts) => fingerprint,
+  status: ({ status }: DeviceFacts) => status,
+  session_type: ({ sessionType }: DeviceFacts) => sessionType,
+  auth_profile: ({ authProfile }: DeviceFacts) => authProfile,
+  countries: ({ country }: DeviceFacts) => country,
+  networks: ({ network }: DeviceFacts) => network,
+  clients: ({ client }: DeviceFacts) => client,
+  fingerprints: ({ fingerprint }: DeviceFacts) => fingerprint,
 };
 
 /**

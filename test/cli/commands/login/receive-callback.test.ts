@@ -23,9 +23,9 @@ function startReceiver() {
     return answers().at(-1);
   };
   /** Makes it wait. @returns the redirect address */
-  const hold = async (lifeMs = 60_000) => {
+  const hold = async (ttlMs = 60_000) => {
     const { redirectUri } = (await say({})) as { redirectUri: string };
-    expect(await say({ id: ID, state: "state-1", lifeMs })).toEqual({ isHeld: true });
+    expect(await say({ id: ID, state: "state-1", ttlMs })).toEqual({ isHeld: true });
     return redirectUri;
   };
   const ended = async () => {
@@ -59,7 +59,7 @@ it.each([[""], ["null\n"]])("frees the address where its starter leaves: %j", as
 it("refuses an order for no login", async () => {
   const { say, ended } = startReceiver();
   await say({});
-  await say({ id: "../../x", state: "s", lifeMs: 1 });
+  await say({ id: "../../x", state: "s", ttlMs: 1 });
   expect(await ended()).toMatchObject({ code: 2, stderr: expect.stringContaining("is not a login id") });
 });
 

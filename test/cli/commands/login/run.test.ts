@@ -150,7 +150,7 @@ async function listen(user: User, id: string, url: string) {
   const [out, listened] = [collect(run.stdout), once(run, "close")];
   run.stdin?.write(`${JSON.stringify({ preferred: searchParams.get("redirect_uri") })}\n`);
   await until(() => out().includes("redirectUri"));
-  run.stdin?.write(`${JSON.stringify({ id, state: searchParams.get("state"), lifeMs: 60_000 })}\n`);
+  run.stdin?.write(`${JSON.stringify({ id, state: searchParams.get("state"), ttlMs: 60_000 })}\n`);
   await until(() => out().includes("isHeld"));
   return { listened };
 }

@@ -73,7 +73,7 @@ describe("a login in two steps whose issuer rejects a scope that it lists", () =
     const { searchParams } = new URL(begun.url);
     listener.stdin?.write(`${JSON.stringify({ preferred: searchParams.get("redirect_uri") })}\n`);
     await until(() => out().includes("redirectUri"));
-    const order = { id: begun.login_id, state: searchParams.get("state"), lifeMs: 60_000 };
+    const order = { id: begun.login_id, state: searchParams.get("state"), ttlMs: 60_000 };
     listener.stdin?.write(`${JSON.stringify(order)}\n`);
     await until(() => out().includes("isHeld"));
     await (await fetch(begun.url)).text();

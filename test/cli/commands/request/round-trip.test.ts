@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type OutgoingRequest, type RequestFlags, sendRequest } from "../../../../src/cli/commands/request/run.js";
 import { AgentAuthError } from "../../../../src/errors.js";
-import { isRequest, withOwnClasses } from "../../../../src/http/own-fetch.js";
+import { isRequest, toNativeFetch } from "../../../../src/http/own-fetch.js";
 import { AccessToken } from "../../../../src/oauth/model/grant.js";
 import { madeGrant } from "../../../helpers/grant.js";
 import { CLOSED_PORT } from "../../../helpers/port.js";
@@ -9,7 +9,7 @@ import { loginAt } from "../../../helpers/remedy.js";
 import { type Answer, startServer, until } from "../../../helpers/server.js";
 import { failureOf, memoryContext } from "./support.js";
 
-const globalFetch = withOwnClasses((input, init) => fetch(input, init));
+const globalFetch = toNativeFetch((input, init) => fetch(input, init));
 
 /** Puts a token on a request as the agent does, and knows no remedy. */
 const agent = {
