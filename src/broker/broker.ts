@@ -59,7 +59,7 @@ const OPTIONS: OptionNames<BrokerOptions> = { agentFor: true, onRequest: true, o
 const CANCELLED = 499;
 /** The messages that are looked through. */
 const MAX_JUDGED = 4 * 1024 * 1024;
-const MAX_ANSWER = 16 * 1024 * 1024;
+const MAX_RESPONSE = 16 * 1024 * 1024;
 /** Characters of the name of a tool in an event. */
 const MAX_NAME = 200;
 
@@ -274,7 +274,7 @@ async function forwardResponse(
   if (tools === undefined) return new HttpResponse(masked, head);
   const onResult = (result: unknown) => request?.method !== undefined && marks.update(request, { result });
   if (isEventStream(response)) return new HttpResponse(filterEvents(masked, tools, onResult), head);
-  const bytes = await readAtMost(masked, MAX_ANSWER);
+  const bytes = await readAtMost(masked, MAX_RESPONSE);
   return bytes && new HttpResponse(withoutHidden(new TextDecoder().decode(bytes), tools, onResult), head);
 }
 

@@ -43,9 +43,9 @@ function failuresOf(sent: string | Uint8Array, why: BrokerRefusal): RpcResponse 
     message: `the broker did not pass the request on: ${why}`,
     data: { code: why },
   };
-  const answers = [body].flat().flatMap((message: unknown) => {
+  const responses = [body].flat().flatMap((message: unknown) => {
     const isRequest = isJsonObject(message) && message["jsonrpc"] === "2.0" && message["id"] !== undefined;
     return isRequest ? [rpcErrorResponse(rpcIdOf(message), error)] : [];
   });
-  return Array.isArray(body) && answers.length > 0 ? answers : answers[0];
+  return Array.isArray(body) && responses.length > 0 ? responses : responses[0];
 }

@@ -16,11 +16,11 @@ import { freshToken, readArguments } from "./cached-token.js";
 export async function execWithCachedToken(argv: readonly string[], host: Host): Promise<number | undefined> {
   const dashes = argv.indexOf("--");
   const command = argv.slice(dashes + 1);
-  const given = dashes > 0 && command[0] ? readArguments(argv.slice(1, dashes), "--as") : undefined;
-  const { own: name = "AGENTAUTH_TOKEN" } = given ?? {};
-  if (given === undefined || !/^[A-Z]\w*$/.test(name)) return undefined;
+  const args = dashes > 0 && command[0] ? readArguments(argv.slice(1, dashes), "--as") : undefined;
+  const { own: name = "AGENTAUTH_TOKEN" } = args ?? {};
+  if (args === undefined || !/^[A-Z]\w*$/.test(name)) return undefined;
   const io = createIo(host);
-  const token = await freshToken(given, io.env, host.clock?.epoch());
+  const token = await freshToken(args, io.env, host.clock?.epoch());
   if (token === undefined) return undefined;
   const redactor = new Redactor();
   redactor.add(token.value);

@@ -37,9 +37,9 @@ export async function printCachedToken(argv: readonly string[], host: Host): Pro
  * @returns undefined where the arguments, the settings or the stored token are not as simple as that
  */
 export async function cachedToken(argv: readonly string[], env: Env, now = Date.now()): Promise<string | undefined> {
-  const given = argv[0] === "token" ? readArguments(argv.slice(1), "--format") : undefined;
-  const format = FORMATS.find((known) => known === (given?.own ?? "raw"));
-  const token = given && format && (await freshToken(given, env, now));
+  const args = argv[0] === "token" ? readArguments(argv.slice(1), "--format") : undefined;
+  const format = FORMATS.find((known) => known === (args?.own ?? "raw"));
+  const token = args && format && (await freshToken(args, env, now));
   try {
     return token && formatToken(format, token, { now, ...UNKNOWN_ASKER });
   } catch {
@@ -53,20 +53,20 @@ export async function cachedToken(argv: readonly string[], env: Env, now = Date.
  * Every rule about settings, files and tokens is the program's own. What one of them rejects is left to the whole
  * program, which meets it again and reports it.
  */
-export async function freshToken(given: Arguments, set: Env, now = Date.now()): Promise<AccessToken | undefined> {
+export async function freshToken(args: Arguments, set: Env, now = Date.now()): Promise<AccessToken | undefined> {
   if (set["AGENTAUTH_LOG"]) return undefined;
   try {
     const home = homeFolder(set);
     const config = readConfig(home);
     // No proxy is needed, but one that is no address is refused.
     outletOf({ proxy: undefined, caFile: undefined, env: set }, new Redactor());
-    const { profile: named, issuer, audit } = resolveSettings(given.profile, set, config, home, flagText);
+    const { profile: named, issuer, audit } = resolveSettings(args.profile, set, config, home, flagText);
     if (audit !== undefined) return undefined;
     const { value: profile } = named;
     if ((set["AGENTAUTH_STORE"] ?? writtenProfile(profile, config).entries.store ?? "file") !== "file")
       return undefined;
-    const grant = await fileStore(home).read({ profile, server: parseMcpUrl(given.url).resource });
-    if (!grant || !isFresh(grant, now, given.minTtl) || !coversScope(grant, given.scope)) return undefined;
+    const grant = await fileStore(home).read({ profile, server: parseMcpUrl(args.url).resource });
+    if (!grant || !isFresh(grant, now, args.minTtl) || !coversScope(grant, args.scope)) return undefined;
     if (grant.proofKey !== undefined) return undefined;
     if (issuer !== undefined && grant.issuer !== issuer.value) return undefined;
     return new AccessToken(grant);

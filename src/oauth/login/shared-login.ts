@@ -132,7 +132,7 @@ export interface SharedLoginContext {
   /** How the user logs in; undefined if no login is allowed. */
   method: LoginMethod | undefined;
   /** Everything else that a login needs; the overrides of the earlier login remain in force for its issuer. */
-  loginContext(key: GrantKey, before: Grant | undefined): LoginContext;
+  loginContext(key: GrantKey, previous: Grant | undefined): LoginContext;
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
@@ -173,8 +173,8 @@ function shareLogin(
     if (!explicit) throw loginRequired(key, "not logged in");
     throw usageError("this client has no way to log a user in", "set its option login, or call startLogin()");
   }
-  const before = seen ?? refused;
-  const about = withParams(context.loginContext(key, before), request);
+  const previous = seen ?? refused;
+  const about = withParams(context.loginContext(key, previous), request);
   const login = refused ? { ...about, refusals: noteRefusal(refused, about.clock.epoch()).refusals } : about;
   const { store, clock, http } = login;
   const requestedScopes = splitScope(scope);
@@ -183,7 +183,7 @@ function shareLogin(
     const stored = await store.read(key);
     if (!stored || stored.retired || !coversScope(stored, requestedScopes) || findUnmetRequirement(stored, login))
       return undefined;
-    return before && hasSameTokens(stored, before) ? undefined : stored;
+    return previous && hasSameTokens(stored, previous) ? undefined : stored;
   };
   return store.lease(
     `login ${profile} ${server} ${account ?? ""}`,

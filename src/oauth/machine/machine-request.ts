@@ -39,7 +39,7 @@ export interface MachineContext {
   /** How the proof is got again: it is stored with the tokens, and the client's secret too. */
   recipe?: string | undefined;
   /** The dependencies of discovery; the exemptions of an earlier grant stay valid for its issuer. */
-  loginContext(key: GrantKey, before: Grant | undefined): IssuerContext;
+  loginContext(key: GrantKey, previous: Grant | undefined): IssuerContext;
   /** The HTTP client for an address that comes from the user alone. */
   httpTo(address: string): OAuthHttp;
 }
@@ -53,7 +53,7 @@ export interface MachineRequest {
   previousScope: string | undefined;
   challenge: BearerChallenge | undefined;
   /** The stored grant of an earlier request. */
-  before: Grant | undefined;
+  previous: Grant | undefined;
   signal: AbortSignal;
 }
 
@@ -64,8 +64,8 @@ type GrantTarget = Omit<Grant, "tokens" | "signedInAt" | "refusals" | "generatio
  * issuer is final. After any other failure discovery runs again, since the server may have moved to another issuer.
  */
 export async function requestMachineGrant(context: MachineContext, request: MachineRequest): Promise<Grant> {
-  const { key, before, challenge, signal } = request;
-  const login = context.loginContext(key, before);
+  const { key, previous, challenge, signal } = request;
+  const login = context.loginContext(key, previous);
   checkProof(context, login);
   const known = challenge === undefined ? await checkedTarget(context, login, request) : undefined;
   if (known === undefined) return sendTokenRequest(context, login, await findTarget(context, login, request), request);
@@ -117,11 +117,11 @@ async function checkBinding(
   { grant, isDocument, client: { ...client } }: MachineContext,
   login: IssuerContext,
   { issuer, server }: Pick<GrantTarget, "issuer" | "server">,
-  { key, before, signal }: MachineRequest,
+  { key, previous, signal }: MachineRequest,
 ): Promise<void> {
   if (isDocument) return undefined;
   // A company's client may have one id at several issuers, and a binding holds one: that of the earlier token stays.
-  if (grant.type === "id_jag" && grant.subject !== undefined && before?.issuer === issuer) return undefined;
+  if (grant.type === "id_jag" && grant.subject !== undefined && previous?.issuer === issuer) return undefined;
   // A workload without a client is bound by its account.
   client.clientId ||= key.account ?? "";
   const secret = credentialOf(client);
@@ -134,21 +134,21 @@ async function checkBinding(
 function knownTarget(
   { client }: MachineContext,
   login: IssuerContext,
-  { before, scope }: MachineRequest,
+  { previous, scope }: MachineRequest,
 ): GrantTarget | undefined {
-  if (before === undefined) return undefined;
-  const { authMethod } = before.client;
+  if (previous === undefined) return undefined;
+  const { authMethod } = previous.client;
   const byKey = authMethod === "private_key_jwt";
   const hasSameTokens =
     byKey === (client.privateKey !== undefined) &&
     (authMethod === "none") === (client.privateKey === undefined && client.clientSecret === undefined) &&
     (client.authMethod ?? authMethod) === authMethod;
   if (!hasSameTokens) return undefined;
-  const acceptedTokenType = acceptedTypeFor(before, login);
+  const acceptedTokenType = acceptedTypeFor(previous, login);
   return {
-    ...before,
-    client: { ...before.client, clientSecret: clientSecretOf(client) },
-    requestedScope: unionScopes(before.requestedScope, scope),
+    ...previous,
+    client: { ...previous.client, clientSecret: clientSecretOf(client) },
+    requestedScope: unionScopes(previous.requestedScope, scope),
     acceptedTokenType,
   };
 }

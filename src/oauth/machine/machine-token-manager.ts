@@ -24,7 +24,7 @@ export interface MachineTokenManagerContext extends MachineContext {
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-type TokenRequest = Omit<MachineRequest, "before" | "signal"> & {
+type TokenRequest = Omit<MachineRequest, "previous" | "signal"> & {
   /** The grant to replace, if there is one. A newer one ends the request. */
   seen: Grant | undefined;
   /** Whether the server rejected it. */
@@ -158,24 +158,24 @@ export class MachineTokenManager {
 
   async #send({ isRefused, isUnusable, ...request }: TokenRequest & { signal: AbortSignal }): Promise<Grant> {
     const { clock } = this.#context;
-    const before = await this.#read(request.key);
-    const previousScope = unionScopes(before?.requestedScope, request.previousScope);
+    const previous = await this.#read(request.key);
+    const previousScope = unionScopes(previous?.requestedScope, request.previousScope);
     const { grant: machineGrant, events } = this.#context;
     const trigger = isRefused ? "unauthorized" : isUnusable ? "requested" : "expired";
     const about = { trigger, grant: machineGrant.type, server: serverOriginOf(request.key.server) } as const;
     const grant = await observe(
       events,
       "refresh",
-      () => requestMachineGrant(this.#context, { ...request, previousScope, before }),
+      () => requestMachineGrant(this.#context, { ...request, previousScope, previous }),
       (ended): Omit<EventFields<"refresh">, "durationMs"> => {
         if ("result" in ended) return { outcome: "refreshed", ...about, issuer: ended.result.issuer };
         const { error } = ended;
         const isRejected = isAgentAuthError(error) && error.class === "auth";
-        const failure = { reason: reasonOf(error), code: knownCodeOf(error), issuer: before?.issuer };
+        const failure = { reason: reasonOf(error), code: knownCodeOf(error), issuer: previous?.issuer };
         return { outcome: isRejected ? "rejected" : "failed", ...about, ...failure };
       },
     );
-    const refusals = before?.refusals ?? [];
+    const refusals = previous?.refusals ?? [];
     return this.#save(isRefused ? noteRefusal({ ...grant, refusals }, clock.epoch()) : { ...grant, refusals });
   }
 

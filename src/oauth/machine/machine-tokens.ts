@@ -129,8 +129,8 @@ function buildTokenParameters({ resource, scope }: TokenParameters): Record<stri
 }
 
 /** A machine requests a new token when its token expires, so that a refresh token or an id token is not stored. */
-function machineTokens(answer: TokenResponse, { scope }: TokenParameters): GrantTokens {
-  return tokensOf({ ...answer, refreshToken: undefined, idToken: undefined }, scope);
+function machineTokens(response: TokenResponse, { scope }: TokenParameters): GrantTokens {
+  return tokensOf({ ...response, refreshToken: undefined, idToken: undefined }, scope);
 }
 
 /** An assertion that has expired by our clock for longer than this is not sent: clocks differ. */

@@ -74,8 +74,8 @@ export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise
         additionalParameters: resourceParameter(code.resource),
       },
     );
-    const answer = await oauth.processAuthorizationCodeResponse(as, client, response, processing);
-    return answerOf(call, response, answer, code.nonce);
+    const parsed = await oauth.processAuthorizationCodeResponse(as, client, response, processing);
+    return answerOf(call, response, parsed, code.nonce);
   }).catch((error: unknown) => {
     throw asLoginFailure(error);
   });
@@ -119,10 +119,10 @@ export async function refreshTokens(
   const tried = new Set<string>();
   for (;;) {
     try {
-      const answer = await send(form);
+      const parsed = await send(form);
       // Entra ID may issue a token for something else where a refresh names no scopes: the next one names them.
-      const isOther = isForOthers(answer.scope, requestedScope);
-      return { response: answer, form: isOther ? { ...form, refreshesWithScope: true } : form };
+      const isOther = isForOthers(parsed.scope, requestedScope);
+      return { response: parsed, form: isOther ? { ...form, refreshesWithScope: true } : form };
     } catch (error) {
       tried.add(JSON.stringify(form));
       const next = formAfter(error, form, grant);
@@ -241,10 +241,10 @@ function prepareCall(call: AuthenticatedCall) {
 export function answerOf(
   call: TokenCall,
   response: Response,
-  answer: oauth.TokenEndpointResponse,
+  parsed: oauth.TokenEndpointResponse,
   nonce?: string,
 ): TokenResponse {
-  const { access_token: accessToken, refresh_token, expires_in, scope, token_type } = answer;
+  const { access_token: accessToken, refresh_token, expires_in, scope, token_type } = parsed;
   const { tokenEndpoint, acceptedTokenType } = call;
   checkTokenType(token_type, { tokenEndpoint, acceptedTokenType, isBound: call.prover !== undefined });
   if (!isToken(accessToken)) {
@@ -257,7 +257,7 @@ export function answerOf(
   return {
     accessToken,
     refreshToken: refresh_token,
-    idToken: usableIdToken(answer[UNVERIFIED_ID_TOKEN], { ...call, clientId: call.client.clientId, nonce }),
+    idToken: usableIdToken(parsed[UNVERIFIED_ID_TOKEN], { ...call, clientId: call.client.clientId, nonce }),
     expiresIn: expires_in ?? lifeOf(accessToken, at),
     scope: typeof scope === "string" ? scope : undefined,
     at,

@@ -81,8 +81,8 @@ async function requestText(
 }
 
 /** Whether git supports bearer tokens; undefined if it asks for another server, or for none. */
-function readGit(text: string | undefined, server: URL, isAsked: boolean): boolean | undefined {
-  if (text === undefined || (text === "" && !isAsked)) return UNKNOWN_ASKER.authtype;
+function readGit(text: string | undefined, server: URL, wasRequested: boolean): boolean | undefined {
+  if (text === undefined || (text === "" && !wasRequested)) return UNKNOWN_ASKER.authtype;
   const lines = text.split(/\r?\n/);
   const end = lines.indexOf("");
   const attributes = lines.slice(0, end < 0 ? undefined : end).map((line) => line.split(/=(.*)/s, 2));
@@ -99,8 +99,8 @@ function isOrigin(asked: string, server: URL): boolean {
   return /^[a-z]+:\/\/[^\s/\\?#@%]+$/i.test(asked) && parseUrl(asked)?.origin === server.origin;
 }
 
-function checkBazel(text: string | undefined, server: URL, isAsked: boolean): void {
-  if (text === undefined || (text === "" && !isAsked)) return;
+function checkBazel(text: string | undefined, server: URL, wasRequested: boolean): void {
+  if (text === undefined || (text === "" && !wasRequested)) return;
   const uri = uriOf(text);
   if (new URL(uri).origin === server.origin) return;
   throw new AgentAuthError(
