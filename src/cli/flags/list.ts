@@ -7,6 +7,7 @@ import { addFlags } from "./values.js";
 export interface ListFlags extends GlobalFlags, OutputFlags, FilterFlags {
   columns?: string;
   header?: boolean;
+  csvRaw?: boolean;
   csvBom?: boolean;
   sort?: string;
   limit?: number;
@@ -22,6 +23,7 @@ export function addListFlags(command: Command): Command {
   addFlags(addOutputFlags(command), "Output:", [
     ["--columns <paths>", "Fields to print, such as id,last_seen.city"],
     ["--no-header", "Omit the header line"],
+    ["--csv-raw", "Do not escape spreadsheet formulas in CSV cells"],
     ["--csv-bom", "Begin CSV with a byte order mark, as Excel needs it for UTF-8"],
   ]);
   const brief = "Print 50 items in few columns (default for an AI agent that names no form)";

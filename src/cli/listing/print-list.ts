@@ -34,8 +34,8 @@ function shortForm(parsedFlags: ListFlags, { columns }: ColumnSet): ListFlags {
 }
 
 function writerOptions(options: ListFlags, { now }: Pick<CommandContext, "now">) {
-  const { columns, header, jq, showSecrets, csvBom } = options;
-  return { columnsFlag: columns, noHeader: header === false, jq, showSecrets, csvBom, now };
+  const { columns, header, jq, showSecrets, csvRaw, csvBom } = options;
+  return { columnsFlag: columns, noHeader: header === false, jq, showSecrets, csvRaw, csvBom, now };
 }
 
 interface Printing {

@@ -10,19 +10,20 @@ import type { FormatWriter, ObjectContext, WriterContext } from "./writer-types.
  * otherwise a file or a pipe gets the text unchanged. On a terminal cells are escaped. `csvBom` begins it with a byte order mark,
  * without which Excel takes UTF-8 for the code page of the system.
  */
-export function csvWriter({ io, columns, reveal, header, csvBom }: WriterContext): FormatWriter {
+export function csvWriter({ io, columns, reveal, header, csvRaw, csvBom }: WriterContext): FormatWriter {
   const shown = io.stdout.isTTY ? escapeText : (text: string) => text;
+  const guard = csvRaw ? (text: string) => text : guardFormula;
   const style = { reveal };
   const cell = (item: object, column: Column) => {
     const value = readPath(item, column.path);
     const text = shown(cellOf(value, column, style));
-    return isNumber(value) ? text : guardFormula(text);
+    return isNumber(value) ? text : guard(text);
   };
   let headed = !header;
   let mark = csvBom && !io.stdout.isTTY ? "\ufeff" : "";
   const print = async (items: readonly object[]) => {
     const rows = items.map((item) => columns.map((column) => cell(item, column)));
-    if (!headed) rows.unshift(columns.map(({ path }) => guardFormula(shown(path))));
+    if (!headed) rows.unshift(columns.map(({ path }) => guard(shown(path))));
     headed = true;
     if (rows.length === 0) return;
     const text = mark + toCsv(rows);

@@ -58,7 +58,7 @@ export const OUTPUT_FORMATS = {
   },
   csv: {
     about:
-      "RFC 4180; cells that a spreadsheet would run as a formula get a ' before them (json leaves them); --csv-bom for Excel",
+      "RFC 4180; cells that a spreadsheet would run as a formula get a ' before them (--csv-raw leaves them); --csv-bom for Excel",
     columns: "all",
     jq: "rows",
     list: async (context) => (await csv()).csvWriter(context),

@@ -32,6 +32,7 @@ export interface WriterContext {
   paths: readonly string[] | undefined;
   reveal: boolean;
   header: boolean;
+  csvRaw: boolean;
   csvBom: boolean;
   /** Whether the rows are few and known together, unlike those of a list of the service. */
   bounded: boolean;

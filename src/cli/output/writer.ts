@@ -24,6 +24,8 @@ export interface OutputOptions extends ColumnSet {
   /** `--jq`. */
   jq?: string | undefined;
   showSecrets?: boolean | undefined;
+  /** `--csv-raw`: leaves cells that a spreadsheet takes for a formula as they are. */
+  csvRaw?: boolean | undefined;
   /** `--csv-bom`: begins CSV with a byte order mark. */
   csvBom?: boolean | undefined;
   /** Whether the rows are few and known together, unlike those of a list of the service. Default false. */
@@ -48,6 +50,7 @@ export function createWriter(format: Format, options: OutputOptions, io: Io): Wr
     paths: selected?.map(({ path }) => path),
     reveal: options.showSecrets === true,
     header: options.noHeader !== true,
+    csvRaw: options.csvRaw === true,
     csvBom: options.csvBom === true,
     bounded: options.bounded === true,
     now,

@@ -27,10 +27,12 @@ describe("a service whose every text is made of all of Unicode", () => {
     expect([code, unsafeCharacters(stdout), unsafeCharacters(stderr, "\n")]).toEqual([0, [], []]);
   });
 
-  it("parses back equal from CSV, but for the mark before a formula", async () => {
+  it("parses back equal from CSV, and with --csv-raw byte by byte", async () => {
     const { origin } = await startUnicodeService();
     const env = { AGENTAUTH_BASE_URL: origin, AGENTAUTH_API_TOKEN: "token-of-a-test" };
     const args = ["devices", "list", "--pool", "p", "-o", "csv", "--columns", "id,title", "--no-header"];
+    const raw = await runCli([...args, "--csv-raw"], { env });
+    expect(parseCsv(raw.stdout)).toEqual(items.map(({ id, title }) => [id, title]));
     const guarded = parseCsv((await runCli(args, { env })).stdout);
     expect(guarded.map(([id, title = ""], index) => [id, title.slice(title === items[index]?.title ? 0 : 1)])).toEqual(
       items.map(({ id, title }) => [id, title]),
