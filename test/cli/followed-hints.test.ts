@@ -417,6 +417,13 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
   "the doctor without settings": withoutService("doctor"),
   "the doctor without requests to the service": atService("doctor"),
   "a login that no one finishes": withoutService("login", "URL", "--browser", "none", "--login-timeout", "1"),
+  "a login that was handed over": {
+    args: ({ url }) => {
+      const target = join(temporaryFolder(), "credential.json");
+      return ["login", url, "--browser", FETCH_BROWSER, `--hand-over=${target}`];
+    },
+  },
+  "no login that was handed over": { ...withoutService("logout", "--hand-over", "-"), stdin: "{}" },
   "another issuer": withoutService("login", "URL", "--issuer", "https://other.example"),
   "the server by another name": {
     args: ({ url }) => ["login", url.replace("127.0.0.1", "localhost"), "--browser", "none"],
