@@ -220,7 +220,8 @@ export class ManagementClient {
         requestPage: (call) => requestPage(scopeId, call),
       });
     return {
-      list: (params, options) => list(params[scopeName], options),
+      // Without parameters the error names the one that is missing.
+      list: (params, options) => list(params?.[scopeName], options),
       async get(params, options) {
         const { id } = params;
         requireId("id", id);
