@@ -457,16 +457,16 @@ export class AgentContext {
   }
 
   /** The key of a user's login; throws for machine grants. */
-  loginKey(mcpUrl: string): GrantKey {
+  loginKey(mcpUrl: string | URL): GrantKey {
     const key = this.key(mcpUrl);
     if (this.options.grant) throw noInteractiveLoginError(this.options.grant);
     if (isMachineAccount(key.account)) throw machineAccountError(key.account);
     return key;
   }
 
-  key(mcpUrl: string): GrantKey {
-    if (this.#latestKey === undefined || this.#latestKey.mcpUrl !== mcpUrl)
-      this.#latestKey = { mcpUrl, key: this.#keyOf(mcpUrl) };
+  key(address: string | URL): GrantKey {
+    const mcpUrl = String(address);
+    if (this.#latestKey?.mcpUrl !== mcpUrl) this.#latestKey = { mcpUrl, key: this.#keyOf(mcpUrl) };
     return this.#latestKey.key;
   }
 

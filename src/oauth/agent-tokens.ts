@@ -377,7 +377,7 @@ export interface DisconnectSummary {
 /** Ends the login at a server, if there is one. */
 export async function disconnect(
   { context, tokens }: AgentUserView,
-  mcpUrl: string,
+  mcpUrl: string | URL,
   options: DisconnectOptions,
 ): Promise<{ removed: boolean } & RemoteLogout> {
   checkCall(options);

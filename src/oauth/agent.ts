@@ -119,7 +119,7 @@ export class AgentClient {
    * @throws `AgentAuthError` class `auth` if a login is needed and not possible, `refused` if a peer broke a rule,
    * `unavailable` if a peer did not answer
    */
-  async token(mcpUrl: string, options: TokenOptions = {}): Promise<AccessToken> {
+  async token(mcpUrl: string | URL, options: TokenOptions = {}): Promise<AccessToken> {
     checkCallNames(options, "token");
     checkCall(options);
     const grant = this.#tokens.get(this.#context.key(mcpUrl), options);
@@ -132,7 +132,7 @@ export class AgentClient {
    *
    * @throws `AgentAuthError` with the issuer's own code, `bad_token_answer`, and as {@link AgentClient.token}
    */
-  async exchange(mcpUrl: string, options: ExchangeOptions): Promise<ExchangedToken> {
+  async exchange(mcpUrl: string | URL, options: ExchangeOptions): Promise<ExchangedToken> {
     checkCallNames(options, "exchange");
     checkCall(options);
     return this.#offerLogin(this.#tokens.exchange(this.#context.key(mcpUrl), options));
@@ -168,7 +168,7 @@ export class AgentClient {
         (await requestChallenge(this.#context.loginContext(this.#context.key(url), undefined), url, signal)).challenge,
       offerLogin: (work) => this.#offerLogin(work),
     };
-    const { server } = this.#context.key(String(mcpUrl));
+    const { server } = this.#context.key(mcpUrl);
     return new SdkProvider(new SdkTokenSource(context, String(mcpUrl), options), server);
   }
 
@@ -189,14 +189,14 @@ export class AgentClient {
    *
    * @throws `AgentAuthError` of class `unavailable` if the server does not answer, `not_found` if nothing is at the address
    */
-  async requiresLogin(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<boolean> {
+  async requiresLogin(mcpUrl: string | URL, options: Pick<TokenOptions, "signal"> = {}): Promise<boolean> {
     checkCallNames(options, "call");
     checkCall(options);
-    return this.#tokens.requiresLogin(this.#context.key(mcpUrl), mcpUrl, options);
+    return this.#tokens.requiresLogin(this.#context.key(mcpUrl), String(mcpUrl), options);
   }
 
   /** Logs the user in, even if a valid token is stored. */
-  async login(mcpUrl: string, options: LoginOptions = {}): Promise<AccessToken> {
+  async login(mcpUrl: string | URL, options: LoginOptions = {}): Promise<AccessToken> {
     checkCallNames(options, "login");
     checkCall(options);
     return this.#offerLogin(this.#login(this.#context.loginKey(mcpUrl), options));
@@ -213,11 +213,11 @@ export class AgentClient {
    * const login = await agent.handOver("https://mcp.example/mcp");
    * await client.beta.vaults.credentials.create(vaultId, login.reveal("anthropic"));
    */
-  async handOver(mcpUrl: string, options: LoginOptions = {}): Promise<HandOver> {
+  async handOver(mcpUrl: string | URL, options: LoginOptions = {}): Promise<HandOver> {
     checkCallNames(options, "login");
     const { handOver, handOverOptions } = await import("./agent-derived.js");
     const own = { ...handOverOptions(this.#context.options), profile: this.#context.profile };
-    return handOver(new AgentClient(own), own.store, mcpUrl, options);
+    return handOver(new AgentClient(own), own.store, String(mcpUrl), options);
   }
 
   /**
@@ -242,7 +242,7 @@ export class AgentClient {
    * registration, if there is one, for servers that accept no other
    */
   async beginLogin(
-    mcpUrl: string,
+    mcpUrl: string | URL,
     redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
     options: LoginOptions = {},
   ): Promise<PreparedLogin> {
@@ -264,7 +264,7 @@ export class AgentClient {
    *
    * @throws `AgentAuthError` `no_device_flow`
    */
-  async beginDeviceLogin(mcpUrl: string, options: LoginOptions = {}): Promise<PreparedDeviceLogin> {
+  async beginDeviceLogin(mcpUrl: string | URL, options: LoginOptions = {}): Promise<PreparedDeviceLogin> {
     return beginDeviceLogin(this.#context, mcpUrl, options);
   }
 
@@ -302,7 +302,7 @@ export class AgentClient {
    *
    * @throws `AgentAuthError` `usage` for an unsafe `redirectUri` or `returnTo`, and as {@link AgentClient.login}
    */
-  async startLogin(mcpUrl: string, options: StartLoginOptions): Promise<StartedLogin> {
+  async startLogin(mcpUrl: string | URL, options: StartLoginOptions): Promise<StartedLogin> {
     checkCallNames(options, "startLogin");
     return startLogin(this.#context, mcpUrl, options);
   }
@@ -358,7 +358,10 @@ export class AgentClient {
    *
    * @returns whether there was a login, and what the issuer did
    */
-  async disconnect(mcpUrl: string, options: DisconnectOptions = {}): Promise<{ removed: boolean } & RemoteLogout> {
+  async disconnect(
+    mcpUrl: string | URL,
+    options: DisconnectOptions = {},
+  ): Promise<{ removed: boolean } & RemoteLogout> {
     checkCallNames(options, "disconnect");
     return disconnect(this.#view, mcpUrl, options);
   }
@@ -426,7 +429,7 @@ export class AgentClient {
    *
    * @param options `onUnusable` is called for stored logins that cannot be read
    */
-  async status(mcpUrl?: string, options: StatusOptions = {}): Promise<LoginStatus[]> {
+  async status(mcpUrl?: string | URL, options: StatusOptions = {}): Promise<LoginStatus[]> {
     checkCallNames(options, "status");
     checkCall(options);
     const { clock, profile, options: own } = this.#context;
@@ -453,7 +456,7 @@ export class AgentClient {
   }
 
   /** Runs discovery and reports every request, also on failure. Does not log in or register a client. */
-  async discover(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<DiscoveryReport> {
+  async discover(mcpUrl: string | URL, options: Pick<TokenOptions, "signal"> = {}): Promise<DiscoveryReport> {
     checkCallNames(options, "call");
     const trace: TraceEntry[] = [];
     try {
@@ -461,7 +464,7 @@ export class AgentClient {
       // Discovery works without a readable store.
       const remembered = await this.#context.options.store.read(key).catch(() => undefined);
       const login = this.#context.loginContext(key, remembered, (entry) => trace.push(entry));
-      return { found: await discover(login, mcpUrl, undefined, options.signal), trace, error: undefined };
+      return { found: await discover(login, String(mcpUrl), undefined, options.signal), trace, error: undefined };
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
       return { found: undefined, trace, error };
@@ -469,7 +472,7 @@ export class AgentClient {
   }
 
   /** Introspects the stored token at its issuer (RFC 7662). */
-  async introspect(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<Introspection> {
+  async introspect(mcpUrl: string | URL, options: Pick<TokenOptions, "signal"> = {}): Promise<Introspection> {
     checkCallNames(options, "call");
     checkCall(options);
     const tokens = this.#tokens;
@@ -549,7 +552,7 @@ type BeginOptions = LoginOptions & Pick<GrantOptions, "challenge">;
 /** Prepares a login in a browser; its redirect address may depend on that of an earlier registration. */
 async function beginBrowserLogin(
   agent: AgentContext,
-  mcpUrl: string,
+  mcpUrl: string | URL,
   redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
   options: BeginOptions,
 ): Promise<PreparedLogin> {
@@ -563,7 +566,7 @@ async function beginBrowserLogin(
 
 async function beginDeviceLogin(
   agent: AgentContext,
-  mcpUrl: string,
+  mcpUrl: string | URL,
   options: BeginOptions,
 ): Promise<PreparedDeviceLogin> {
   const { context, preparation } = await prepareTwoStepLogin(agent, mcpUrl, "device", options);
@@ -575,7 +578,7 @@ async function beginDeviceLogin(
 /** Prepares a login in a web app, and stores it until its callback. */
 async function startLogin(
   agent: AgentContext,
-  mcpUrl: string,
+  mcpUrl: string | URL,
   options: StartLoginOptions & Pick<BeginOptions, "challenge">,
 ): Promise<StartedLogin> {
   const redirectUri = checkRedirectUri(options.redirectUri);
@@ -594,7 +597,7 @@ function redirectRequiredError(): AgentAuthError {
 /** Everything of a login in two steps before the user is needed. */
 async function prepareTwoStepLogin(
   agent: AgentContext,
-  mcpUrl: string,
+  mcpUrl: string | URL,
   flow: LoginContext["flow"],
   options: BeginOptions,
 ): Promise<{ context: LoginContext; preparation: Preparation }> {
@@ -604,7 +607,7 @@ async function prepareTwoStepLogin(
   const requested = withParams(agent.loginContext(key, await store.read(key)), options);
   const signal = options.signal ?? new AbortController().signal;
   const { challenge, scope } = options;
-  return planLogin(requested, { mcpUrl, challenge, scope, flow, method, signal });
+  return planLogin(requested, { mcpUrl: String(mcpUrl), challenge, scope, flow, method, signal });
 }
 
 /** Whether a client can do its work. */

@@ -11,6 +11,7 @@ import { memoryStore } from "agentauth/store";
 const faults: Fault[] = [{ kind: "status", status: 503, path: "device" }];
 await using sandbox = await startSandbox({ autoApprove: true, devices: 120, faults });
 const { mcpUrl, baseUrl } = sandbox;
+const url = new URL(mcpUrl);
 const service = new ManagementClient({ baseUrl, token: sandbox.apiToken });
 const devices: Device[] = await service.devices.list({ pool_id: sandbox.ids.pool }).toArray();
 assert.equal(new Set(devices.map(({ id }) => id)).size, 120);
@@ -28,7 +29,7 @@ const openBrowser = async (url: string) => {
 };
 // An explicit browser starts even without a display.
 const login = terminalLogin({ say: () => {}, env: process.env, browser: "of this app", openBrowser });
-const token: AccessToken = await createAgentClient({ login }).token(mcpUrl);
+const token: AccessToken = await createAgentClient({ login }).login(url);
 assert.equal(token.issuer, sandbox.authUrl(sandbox.ids.pool));
 assert.equal((await agent.token(mcpUrl, { scope: "mcp", minTtl: 30 })).value, token.value);
 
@@ -43,7 +44,6 @@ assert.equal((await fetchLike(mcpUrl, request)).status, 200);
 assert.notEqual((await agent.token(mcpUrl)).value, token.value);
 
 // 5. The official MCP SDK.
-const url = new URL(mcpUrl);
 const client = new Client({ name: "my-agent", version: "1.0.0" });
 await client.connect(new StreamableHTTPClientTransport(url, { authProvider: agent.authProvider(url) }));
 const { structuredContent } = await client.callTool({ name: "whoami", arguments: {} });
@@ -64,6 +64,8 @@ assert.throws(() => new ManagementClient({ baseURL: baseUrl, token: "" }), wrong
 // @ts-expect-error there is no such option
 await assert.rejects(startSandbox({ device: 1 }), wrong(/"device"; did you mean devices\?/));
 await assert.rejects(startSandbox({ port: -1 }), (error) => isAgentAuthError(error, "usage"));
+// @ts-expect-error a list needs what it belongs to
+assert.throws(() => service.devices.list(), { code: "usage", message: /^pool_id must be a non-empty string/ });
 await assert.rejects(agent.fetch("/mcp", request), wrong(/"\/mcp" is not an absolute URL/));
 const stranger = new ManagementClient({ baseUrl, token: "another" });
 await assert.rejects(stranger.domains.list({ account_id: sandbox.ids.account }).toArray(), (error) =>
@@ -71,5 +73,5 @@ await assert.rejects(stranger.domains.list({ account_id: sandbox.ids.account }).
 );
 
 // 7. After the logout it is as it was.
-assert.equal((await agent.disconnect(mcpUrl)).removed, true);
-await assert.rejects(agent.token(mcpUrl), loginRequired);
+assert.equal((await agent.disconnect(url)).removed, true);
+await assert.rejects(agent.token(url), loginRequired);

@@ -102,7 +102,7 @@ type Outcome = Awaited<ReturnType<AgentClient["disconnect"]>>;
 
 const agentThat = (outcomes: Record<string, Outcome | Error>): Pick<AgentClient, "disconnect"> => ({
   async disconnect(server) {
-    const outcome = outcomes[server];
+    const outcome = outcomes[String(server)];
     if (outcome === undefined || outcome instanceof Error) throw outcome;
     return outcome;
   },
