@@ -86,7 +86,7 @@ interface Tenant {
 
 const CONCURRENCY = 16;
 const PER_ISSUER = 4;
-/** So many logins are read at once, and wait for their turn in this process. */
+/** So many logins are read or planned at once, and wait for their turn in this process. */
 const [PAGE, MOST] = [100, 500];
 /** Tenants and new logins are looked for so many times in the time of one refresh of each. */
 const PASSES = 24;
@@ -137,6 +137,8 @@ class Keeper {
   readonly #jitter: number;
   readonly #startedAt: number;
   readonly #slots: Gate;
+  /** Plans wait for each other, so that none waits in the client of the engine until its time is over. */
+  readonly #plans: Gate;
   readonly #issuers: IssuerLoads;
   readonly #report: KeepAliveReport = {
     ...{ refreshed: 0, needs_login: 0 },
@@ -170,6 +172,7 @@ class Keeper {
     this.#startedAt = clock.epoch();
     this.#reportAt = this.#startedAt + (options.once ? FIRST_REPORT_MS : MINUTE_MS);
     this.#slots = new Gate(() => concurrency);
+    this.#plans = new Gate(() => PAGE);
     const limits = { perIssuer, mostWaiting: options.once ? MOST : MOST / 5, everyMs: this.#everyMs };
     this.#issuers = new IssuerLoads(own.store.shortLived, clock, limits);
     this.#signal = signal ?? new AbortController().signal;
@@ -272,7 +275,9 @@ class Keeper {
       const passMs = this.#everyMs / PASSES;
       const soon = now + Math.min(MINUTE_MS, passMs);
       const until = this.#options.once ? this.#startedAt : now + passMs;
-      const { items, total } = await tenant.logins.next(until, this.#tasks.size + this.#upcoming.length + 2 * PAGE);
+      const limit = this.#tasks.size + this.#upcoming.length + 2 * PAGE;
+      const mostPlanned = Math.ceil((this.#everyMs * this.#jitter) / SLOT_MS);
+      const { items, total } = await tenant.logins.next(until, limit, mostPlanned);
       const isNew = (login: DueLogin) => login.dueAt <= soon && !this.#known.has(nameOf(tenant, login));
       const begun = items.filter(isNew).slice(0, PAGE);
       for (const [nth, login] of begun.entries()) {
@@ -308,7 +313,9 @@ class Keeper {
   #start(tenant: Tenant, login: DueLogin, plannedAt: number | undefined): void {
     const name = nameOf(tenant, login);
     const work: Promise<unknown> =
-      plannedAt === undefined ? this.#keep(tenant, login) : this.#plan(tenant, login, plannedAt, 0);
+      plannedAt === undefined
+        ? this.#keep(tenant, login)
+        : this.#plans.run(() => this.#plan(tenant, login, plannedAt, 0));
     // A single run looks at each login once.
     const release = () => !this.#options.once && this.#known.delete(name);
     const task: Promise<void> = work

@@ -328,6 +328,30 @@ it("does not count the refresh as a use", async () => {
   for await (const { items } of store.connections()) expect(items).toMatchObject(used);
 });
 
+it("plans few logins of a full store at once, and counts no more of them than it needs", async () => {
+  const { time, store, fill, worker } = fleet(300);
+  await fill();
+  if (store.due === undefined) throw new Error("it has no due logins");
+  const due = { ...store.due };
+  const [planning, counted] = [[0], new Set<number | undefined>()];
+  let active = 0;
+  const plan: typeof due.plan = async (...args) => {
+    planning.push(++active);
+    return due.plan(...args).finally(() => active--);
+  };
+  const next: typeof due.next = (until, limit, countTo) => {
+    counted.add(countTo);
+    return due.next(until, limit, countTo);
+  };
+  Object.assign(store.due, { plan, next });
+  const { end, kept } = worker();
+  await time.advance(MINUTE);
+  end.abort();
+  await kept;
+  expect([planning.length, Math.max(...planning)]).toEqual([301, 100]);
+  expect([...counted]).toEqual([(DAY * 0.5) / 6000]);
+});
+
 it("reads the logins again after the store did not answer; once, it fails", async () => {
   const store = memoryStore();
   const { connections } = store;

@@ -34,8 +34,8 @@ export interface DuePage {
 
 /** The logins of a store by the times when they are due. */
 export interface DueLogins {
-  /** Those that are due until then. */
-  next(until: number, limit: number): Promise<DuePage>;
+  /** Those that are due until then. @param countTo how far they are counted at least; default: all are */
+  next(until: number, limit: number, countTo?: number): Promise<DuePage>;
   /** Sets when a login is due. @returns false, and changes nothing, if another worker was faster or it has been refreshed */
   plan(login: DueLogin, dueAt: number, failures: number): Promise<boolean>;
   /** Those that have failed. */

@@ -71,7 +71,7 @@ export interface ScanPage {
   readonly items: readonly StoredRecord[];
   /** Where the next part begins; undefined after the last one. A part may be empty before that. */
   readonly cursor: string | undefined;
-  /** In a scan by `dueUntil`: how many records it found, also beyond the limit. */
+  /** In a scan by `dueUntil`: how many records it found, also beyond the limit; at least up to `countTo`. */
   readonly total?: number | undefined;
 }
 
@@ -171,6 +171,7 @@ export interface StoreDriver {
    *
    * @param page.valueLength how many characters at the beginning of each value the caller needs, in ASCII. A driver may leave
    *   out the rest, or take no notice of this; where it cuts a value, the last two characters may be damaged. Default: all
+   * @param page.countTo where a scan by `dueUntil` may stop to count. Default: it counts all
    */
   scan(
     filter: ScanFilter,
@@ -178,6 +179,7 @@ export interface StoreDriver {
       readonly limit: number;
       readonly cursor?: string | undefined;
       readonly valueLength?: number | undefined;
+      readonly countTo?: number | undefined;
     },
     options?: DriverCallOptions,
   ): Promise<ScanPage>;

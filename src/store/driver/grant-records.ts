@@ -52,7 +52,7 @@ export class GrantRecords {
     this.#near = near;
     this.#newest = new NewestGrants(clock);
     this.due = {
-      next: (until, limit) => this.#nextDue(until, limit),
+      next: (until, limit, countTo) => this.#nextDue(until, limit, countTo),
       plan: (login, dueAt, failures) => this.#plan(login, dueAt, failures),
       failing: () => this.#failing(),
     };
@@ -153,13 +153,14 @@ export class GrantRecords {
     }
   }
 
-  async #nextDue(until: number, limit: number): ReturnType<DueLogins["next"]> {
+  async #nextDue(until: number, limit: number, countTo: number | undefined): ReturnType<DueLogins["next"]> {
     const aheadMs = await this.#engineClock.aheadMs();
     // Those that cannot be read must not hide the others.
     for (let most = limit; ; most *= 2) {
       const { items, total } = await this.#records.due("grant", Math.floor(until - aheadMs), {
         limit: most,
         valueLength: MOST_SUMMARIES,
+        countTo,
       });
       const logins = await this.#dueLogins(items, aheadMs);
       if (logins.length >= limit || items.length < most) return { items: logins.slice(0, limit), total };

@@ -98,10 +98,11 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
         const rows = await run(sql.remove, [...nameOf(key), expected === undefined ? null : versionOf(expected)]);
         return rows.length > 0;
       }),
-    scan: ({ kind, partition, tags, dueUntil }, { limit, cursor, valueLength = WHOLE }, options) =>
+    scan: ({ kind, partition, tags, dueUntil }, { limit, cursor, valueLength = WHOLE, countTo }, options) =>
       call(options, async (run) => {
         if (dueUntil !== undefined) {
-          const values = [kind, toHex(partition ?? ""), String(dueUntil), String(limit), String(valueLength)];
+          const page = [limit, valueLength, countTo ?? WHOLE].map(String);
+          const values = [kind, toHex(partition ?? ""), String(dueUntil), ...page];
           const rows = await run(sql.due, values);
           return {
             items: rows.map((row) => scannedRecord(kind, row)),

@@ -107,11 +107,12 @@ DELETE FROM ${record} USING settings
 WHERE ${KEY} AND ${LIVES} AND ($4::text IS NULL OR version = $4::text::bigint)
 RETURNING version::text AS version`,
     /**
-     * `$1` kind, `$2` partition, `$3` due time, `$4` limit, `$5` length of a value. Returns partition, id, version, value, due
-     * time, and how many are due.
+     * `$1` kind, `$2` partition, `$3` due time, `$4` limit, `$5` length of a value, `$6` how far to count. Returns
+     * partition, id, version, value, due time, and how many are due.
      */
     due: `SELECT encode(partition, 'hex') AS partition, encode(id, 'hex') AS id, version::text AS version,
-  left(value, $5::text::int) AS value, due_at::text AS due, (SELECT count(*) FROM ${record} WHERE ${isDue})::text AS total
+  left(value, $5::text::int) AS value, due_at::text AS due,
+  (SELECT count(*) FROM (SELECT FROM ${record} WHERE ${isDue} LIMIT $6::text::int) AS counted)::text AS total
 FROM ${record} AS stored WHERE ${isDue} AND ${LIVES} ORDER BY stored.due_at LIMIT $4::text::int`,
     /**
      * `$1` kind, `$2` partition or null, `$3` tags or null, `$4` and `$5` the key before or null, `$6` limit, `$7` length of

@@ -110,8 +110,8 @@ export const scanCases: Cases = {
     await create(driver, { kind, partition: `${partition}x`, id: "one" }, "of another partition", { dueAt: 1 });
     await create(driver, { kind: "client", partition, id: "one" }, "of another kind", { dueAt: 1 });
     await driver.delete(keyOf("gone"));
-    const select = async (dueUntil: number, limit = 10) => {
-      const { items, cursor, total } = await driver.scan({ kind, partition, dueUntil }, { limit });
+    const select = async (dueUntil: number, limit = 10, countTo?: number) => {
+      const { items, cursor, total } = await driver.scan({ kind, partition, dueUntil }, { limit, countTo });
       return { total, cursor, items: items.map(({ key, value, dueAt }) => [key.id, value, dueAt]) };
     };
     const rule = "a scan by dueUntil returns the records that are due then, the lowest first, and how many there are";
@@ -126,6 +126,12 @@ export const scanCases: Cases = {
     checkEqual(rule, { total, items: items.toSorted() }, { total: 3, items: ties });
     checkEqual(rule, await select(1_900_000_000_300, 1), { total: 4, items: [first] });
     checkEqual(rule, (await select(1_900_000_000_300)).items.at(-1), late);
+    check(
+      "it counts at least up to countTo",
+      Number((await select(1_900_000_000_300, 1, 2)).total) >= 2,
+      "2 or more",
+      1,
+    );
     const put = async (id: string, options: object) =>
       versions.set(
         id,
