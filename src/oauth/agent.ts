@@ -1,6 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { bindingPrototype, bindMethods } from "../http/public-class.js";
 import type { LoginRemedy } from "../remedy.js";
+import type { DisconnectAllOptions, DisconnectOptions, DisconnectSummary, IdpLogout } from "./agent-logout.js";
 import {
   type AgentClientOptions,
   type AgentContext,
@@ -10,21 +11,7 @@ import {
   type DiscoveryReport,
   type StatusOptions,
 } from "./agent-options.js";
-import {
-  type AgentTokens,
-  type AgentUser,
-  AgentUsers,
-  AgentUserView,
-  type DisconnectAllOptions,
-  type DisconnectOptions,
-  type DisconnectSummary,
-  disconnect,
-  disconnectAll,
-  type ExchangeOptions,
-  type IdpLogout,
-  logoutIdp,
-  retryRevocations,
-} from "./agent-tokens.js";
+import { type AgentTokens, type AgentUser, AgentUsers, AgentUserView, type ExchangeOptions } from "./agent-tokens.js";
 import { requestChallenge } from "./discovery/challenge-request.js";
 import { discover } from "./discovery/discovery.js";
 import { challengeOfRemedy } from "./discovery/resource-metadata.js";
@@ -347,7 +334,7 @@ export class AgentClient {
    */
   async logoutIdp(options: Pick<TokenOptions, "signal"> = {}): Promise<IdpLogout[]> {
     checkCallNames(options, "call");
-    return logoutIdp(this.#view, options);
+    return (await logout()).logoutIdp(this.#view, options);
   }
 
   /**
@@ -363,7 +350,7 @@ export class AgentClient {
     options: DisconnectOptions = {},
   ): Promise<{ removed: boolean } & RemoteLogout> {
     checkCallNames(options, "disconnect");
-    return disconnect(this.#view, mcpUrl, options);
+    return (await logout()).disconnect(this.#view, mcpUrl, options);
   }
 
   /**
@@ -374,7 +361,7 @@ export class AgentClient {
    */
   async disconnectAll(options: DisconnectAllOptions = {}): Promise<DisconnectSummary> {
     checkCallNames(options, "disconnectAll");
-    return disconnectAll(this.#view, options);
+    return (await logout()).disconnectAll(this.#view, options);
   }
 
   /**
@@ -386,7 +373,7 @@ export class AgentClient {
   ): Promise<Pick<DisconnectSummary, "revoked" | "pending">> {
     checkCall(options);
     const profile = this.#view.isOfUser ? this.#context.profile : undefined;
-    return retryRevocations(this.#context, profile, options.signal);
+    return (await logout()).retryRevocations(this.#context, profile, options.signal);
   }
 
   /**
@@ -706,3 +693,5 @@ export function exceptionsOf(grant: Grant): LoginException[] {
     ...(namedIssuer === undefined ? [] : [{ option: "issuer", value: issuer }]),
   ];
 }
+
+const logout = () => import("./agent-logout.js");
