@@ -170,6 +170,9 @@ describe("agentauth login --idp", () => {
     const { code, stderr } = await me.run(["login", "--idp", machine.idp.issuer, ...flags]);
     expect([code, stderr]).toEqual([2, expect.stringMatching(said)]);
     const both = await me.run(["logout", "https://mcp.example/mcp", "--idp"]);
-    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining("give one MCP server, --idp, --hand-over, or --all")]);
+    expect([both.code, both.stderr]).toEqual([
+      2,
+      expect.stringContaining("give one MCP server, --idp, --hand-over, or --all"),
+    ]);
   });
 });
