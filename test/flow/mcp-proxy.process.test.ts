@@ -10,6 +10,7 @@ import { fileStore } from "../../src/store/file/file.js";
 import { BIN, cleanEnv, collect, linesOf, startProcess } from "../helpers/cli.js";
 import { madeGrant } from "../helpers/grant.js";
 import { until } from "../helpers/server.js";
+import { ON_LINUX } from "../helpers/systems.js";
 import { startPlainServer } from "../mcp/plain-server.js";
 import { startSessionServer } from "../mcp/session-server.js";
 import { flowTest, type User } from "./support.js";
@@ -84,7 +85,7 @@ describe("the memory of agentauth mcp proxy", () => {
   const COUNT = 160;
   const TEXT = "x".repeat(1_000_000);
 
-  it.skipIf(process.platform !== "linux").for(["application/json", "text/event-stream"])(
+  it.skipIf(!ON_LINUX).for(["application/json", "text/event-stream"])(
     "is at most twice what waited while the host did not read: %s",
     async (type, { me, onTestFinished }) => {
       const responses: ServerResponse[] = [];

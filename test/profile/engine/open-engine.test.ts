@@ -99,7 +99,7 @@ describe("a store in an engine", () => {
     const list = await runCli(["config", "list", "--json"], { env: { ...env, AGENTAUTH_STORE_KEYS: ring() } });
     expect(JSON.parse(list.stdout)).toEqual(
       expect.arrayContaining([
-        { key: "store_url", value: "env:MY_URL", source: "profile default" },
+        { key: "store_url", value: "env:MY_URL", source: expect.stringMatching(/^profile default: line \d+ of /) },
         { key: "store_keys", value: "(set)", source: "AGENTAUTH_STORE_KEYS" },
       ]),
     );
