@@ -46,9 +46,15 @@ export type { Clock } from "./http/deadline.js";
 export type { CallLimits, Logger, TransportOptions } from "./http/transport.js";
 export type { AgentHealth, LoginException, LoginStatus } from "./oauth/agent.js";
 export { AgentClient, type AgentClientOptions } from "./oauth/agent.js";
-export type { DisconnectAllOptions, DisconnectOptions, DisconnectSummary, IdpLogout } from "./oauth/agent-logout.js";
+export type { DisconnectSummary } from "./oauth/agent-logout.js";
 export type { DiscoveryReport, IdpOptions, StatusOptions, StoredGrants } from "./oauth/agent-options.js";
-export type { AgentUser, ExchangeOptions } from "./oauth/agent-tokens.js";
+export type {
+  AgentUser,
+  DisconnectAllOptions,
+  DisconnectOptions,
+  ExchangeOptions,
+  IdpLogout,
+} from "./oauth/agent-tokens.js";
 export type { ClientKey, PreRegisteredClient, SigningAlgorithm } from "./oauth/client/client-auth.js";
 export type { IssuerQuestion } from "./oauth/client/issuer-binding.js";
 export type { SecurityPolicy } from "./oauth/discovery/overrides.js";

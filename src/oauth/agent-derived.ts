@@ -445,6 +445,7 @@ export async function callForClient(
   };
 }
 
+export { disconnectLogins, removeAndRevoke, retryRevocations } from "./agent-logout.js";
 export { handOver, handOverOptions } from "./hand-over.js";
 export { finishWithCallback, storeWebLogin, takeWebLogin } from "./login/web-login.js";
 export { introspect } from "./token/introspection.js";

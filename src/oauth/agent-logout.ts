@@ -1,9 +1,7 @@
 // How logins end, loaded where one does.
 import { type AgentAuthError, abortedError, isAgentAuthError } from "../errors.js";
-import { type AgentContext, checkCall } from "./agent-options.js";
-import type { AgentUser, AgentUserView } from "./agent-tokens.js";
+import type { AgentContext } from "./agent-options.js";
 import { releaseClient } from "./client/issuer-binding.js";
-import type { TokenOptions } from "./grant/grant-requirements.js";
 import { refreshLease } from "./grant/refresh.js";
 import type { Connection } from "./model/connection.js";
 import type { Grant } from "./model/grant.js";
@@ -11,31 +9,6 @@ import type { GrantStore } from "./model/grant-store.js";
 import { readUsable } from "./model/grant-summary.js";
 import type { Lease } from "./model/lease.js";
 import { REVOCATION_MS, type RemoteLogout, revokeRecorded, revokeRemotely } from "./token/revocation.js";
-
-/** A login that {@link AgentClient.logoutIdp} ended: that at the identity provider, or one that came from it. */
-export interface IdpLogout extends RemoteLogout {
-  /** The issuer of the provider, or the MCP server. */
-  server: string;
-  /** The account that it was stored under. */
-  account: string | null;
-  /** It is no longer stored. */
-  removed: boolean;
-}
-
-/** Options of {@link AgentClient.disconnect}. */
-export interface DisconnectOptions extends Pick<TokenOptions, "signal"> {
-  /**
-   * The account of the login: null for the one without an account, as `status` lists it. Default: that of the login that
-   * {@link AgentClient.token} would use.
-   */
-  account?: string | null | undefined;
-}
-
-/** Options of {@link AgentClient.disconnectAll}: without a tenant and a profile, the client's own profile. */
-export interface DisconnectAllOptions extends Pick<TokenOptions, "signal">, Partial<Pick<AgentUser, "tenant">> {
-  /** The profile whose logins end. Default: every one of the tenant. */
-  profile?: string | undefined;
-}
 
 /** What {@link AgentClient.disconnectAll} did, in logins. */
 export interface DisconnectSummary {
@@ -47,69 +20,13 @@ export interface DisconnectSummary {
   pending: number;
 }
 
-/** Ends the login at a server, if there is one. */
-export async function disconnect(
-  { context, tokens }: AgentUserView,
-  mcpUrl: string | URL,
-  options: DisconnectOptions,
-): Promise<{ removed: boolean } & RemoteLogout> {
-  checkCall(options);
-  const { account, signal } = options;
-  const key = context.key(mcpUrl);
-  const grant = await (account === undefined
-    ? tokens.find(key).then((found) => found ?? tokens.findStored(key, false))
-    : context.options.store.read({ ...key, account: account ?? undefined }));
-  if (!grant) return { removed: false, revoked: null, sessionEnded: null };
-  return { removed: true, ...(await removeAndRevoke(await revokingContext(tokens, context, grant), grant, signal)) };
-}
-
-/** The context of the client that revokes a grant: without its recipe, that of a machine grant has its secret at least. */
-async function revokingContext(
-  tokens: AgentUserView["tokens"],
-  own: AgentContext,
-  grant: Grant,
-): Promise<AgentContext> {
-  if (grant.recipe === undefined) return own;
-  return tokens.clientOf(grant).then(
-    ({ context }) => context,
-    () => own,
-  );
-}
-
-/** Ends the login at the identity provider, and those at servers that came from it. */
-export async function logoutIdp(
-  { context, tokens }: AgentUserView,
-  options: Pick<TokenOptions, "signal">,
-): Promise<IdpLogout[]> {
-  checkCall(options);
-  const end = async (grant: Grant): Promise<IdpLogout> => {
-    const outcome = await removeAndRevoke(context, grant, options.signal);
-    return { server: grant.server, account: grant.account ?? null, removed: true, ...outcome };
-  };
-  // The login comes first: without it no process gets another token.
-  return Promise.all((await (await tokens.ofIdp()).withDerived(context.profile)).map(end));
-}
-
-/** Ends the logins of a tenant, of a profile, or of the client's own profile, and tries earlier revocations again. */
-export async function disconnectAll(view: AgentUserView, options: DisconnectAllOptions): Promise<DisconnectSummary> {
-  checkCall(options);
-  const { tenant, profile, signal } = options;
-  if (view.isOfUser && (tenant !== undefined || profile !== undefined))
-    throw new TypeError("a client of one user disconnects no others: leave out tenant and profile");
-  const context = tenant === undefined ? view.context : view.users.tokensOf(tenant).context;
-  const whose = tenant === undefined ? (profile ?? view.context.profile) : profile;
-  const done = await disconnectLogins(context, whose, signal);
-  const { revoked, pending } = await retryRevocations(context, whose, signal);
-  return { removed: done.removed, revoked: done.revoked + revoked, pending };
-}
-
 /**
  * Removes a stored login, with the binding of its client if no other login has it, then revokes its tokens at the issuer. After that no process gets its tokens from the store, and a
  * refresh that was in flight has ended: what it got is not stored, is returned to no caller, and is revoked too.
  *
  * @param down the token endpoints whose revocations are left for later; one that does not answer is added
  */
-async function removeAndRevoke(
+export async function removeAndRevoke(
   agent: AgentContext,
   grant: Grant,
   signal: AbortSignal | undefined,
@@ -159,7 +76,7 @@ const AT_ONCE = 8;
 const ROUNDS = 2;
 
 /** Ends every login of a tenant or of a profile. @throws the first error of a login that cannot be read, after the others */
-async function disconnectLogins(
+export async function disconnectLogins(
   agent: AgentContext,
   profile: string | undefined,
   signal: AbortSignal | undefined,

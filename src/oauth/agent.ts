@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { bindingPrototype, bindMethods } from "../http/public-class.js";
 import type { LoginRemedy } from "../remedy.js";
-import type { DisconnectAllOptions, DisconnectOptions, DisconnectSummary, IdpLogout } from "./agent-logout.js";
+import type { DisconnectSummary } from "./agent-logout.js";
 import {
   type AgentClientOptions,
   type AgentContext,
@@ -11,7 +11,19 @@ import {
   type DiscoveryReport,
   type StatusOptions,
 } from "./agent-options.js";
-import { type AgentTokens, type AgentUser, AgentUsers, AgentUserView, type ExchangeOptions } from "./agent-tokens.js";
+import {
+  type AgentTokens,
+  type AgentUser,
+  AgentUsers,
+  AgentUserView,
+  type DisconnectAllOptions,
+  type DisconnectOptions,
+  disconnect,
+  disconnectAll,
+  type ExchangeOptions,
+  type IdpLogout,
+  logoutIdp,
+} from "./agent-tokens.js";
 import { requestChallenge } from "./discovery/challenge-request.js";
 import { discover } from "./discovery/discovery.js";
 import { challengeOfRemedy } from "./discovery/resource-metadata.js";
@@ -334,7 +346,7 @@ export class AgentClient {
    */
   async logoutIdp(options: Pick<TokenOptions, "signal"> = {}): Promise<IdpLogout[]> {
     checkCallNames(options, "call");
-    return (await logout()).logoutIdp(this.#view, options);
+    return logoutIdp(this.#view, options);
   }
 
   /**
@@ -350,7 +362,7 @@ export class AgentClient {
     options: DisconnectOptions = {},
   ): Promise<{ removed: boolean } & RemoteLogout> {
     checkCallNames(options, "disconnect");
-    return (await logout()).disconnect(this.#view, mcpUrl, options);
+    return disconnect(this.#view, mcpUrl, options);
   }
 
   /**
@@ -361,7 +373,7 @@ export class AgentClient {
    */
   async disconnectAll(options: DisconnectAllOptions = {}): Promise<DisconnectSummary> {
     checkCallNames(options, "disconnectAll");
-    return (await logout()).disconnectAll(this.#view, options);
+    return disconnectAll(this.#view, options);
   }
 
   /**
@@ -373,7 +385,8 @@ export class AgentClient {
   ): Promise<Pick<DisconnectSummary, "revoked" | "pending">> {
     checkCall(options);
     const profile = this.#view.isOfUser ? this.#context.profile : undefined;
-    return (await logout()).retryRevocations(this.#context, profile, options.signal);
+    const { retryRevocations } = await import("./agent-derived.js");
+    return retryRevocations(this.#context, profile, options.signal);
   }
 
   /**
@@ -693,5 +706,3 @@ export function exceptionsOf(grant: Grant): LoginException[] {
     ...(namedIssuer === undefined ? [] : [{ option: "issuer", value: issuer }]),
   ];
 }
-
-const logout = () => import("./agent-logout.js");
