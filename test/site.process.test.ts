@@ -193,7 +193,7 @@ describe.skipIf(!isBuilt || CHROMIUM === undefined)("in a browser", () => {
     const page = await chromium.context.newPage();
     await page.setViewportSize({ width: 1400, height: 800 });
     await page.goto(`${origin}/how-it-works`);
-    await page.locator(".mermaid svg").nth(2).waitFor();
+    await page.locator(".mermaid svg").nth(1).waitFor();
     const light = await page.locator(".mermaid svg").first().innerHTML();
     await page.locator(".VPNavBarAppearance button").click();
     await page.waitForFunction("document.documentElement.classList.contains('dark')");

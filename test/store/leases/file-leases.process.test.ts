@@ -320,7 +320,7 @@ describe("lock files with unexpected content", () => {
     rmSync(lockFileOf(home));
     expect(leaseFilesOf(home)).toHaveLength(2);
     const first = await holder(home, { durationMs: 60_000 });
-    expect((await first.hears("holds")).before).toBeUndefined();
+    expect((await first.hears("holds")).previous).toBeUndefined();
     const second = leases.run(NAME, async () => undefined, { durationMs: 1000, patienceMs: 300 });
     await expect(second).rejects.toMatchObject({ code: "lease_busy" });
   });

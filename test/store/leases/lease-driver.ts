@@ -43,7 +43,7 @@ async function command(): Promise<Command> {
 
 async function obey(lease: Lease): Promise<string> {
   const { previous, waited } = lease;
-  say("holds", { before: previous, waited });
+  say("holds", { previous, waited });
   for (;;) {
     const instruction = await command();
     if (instruction.do === "release") return "released";
