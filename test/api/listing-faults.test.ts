@@ -6,7 +6,7 @@ import { rejection } from "../helpers/service.js";
 import { sandboxTest } from "../sandbox/sandbox-test.js";
 
 /** Waits that the policy asks for are taken, only not in real time. */
-const hurried = {
+const faster = {
   now: () => performance.now(),
   epoch: () => Date.now(),
   sleep: async () => {},
@@ -46,7 +46,7 @@ const it = sandboxTest({ seed: 7, devices: DEVICES })
   /** Makes a management client. */
   .extend("service", ({ sandbox }) => {
     return (options: object = {}) =>
-      new ManagementClient({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken, clock: hurried, ...options });
+      new ManagementClient({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken, clock: faster, ...options });
   });
 
 describe("a listing over real sockets", () => {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
-import { startDesk } from "../cli/commands/desk.js";
+import { startHarness } from "../cli/commands/harness.js";
 import { collect, startProcess, until } from "../helpers/cli.js";
 import { ON_LINUX } from "../helpers/systems.js";
 import { HOSTILE_REQUESTS } from "./hostile-requests.js";
@@ -35,17 +35,17 @@ function foundIn(pid: number | undefined, texts: readonly string[]): string[] {
 }
 
 it.skipIf(!unshare)("a program without a network calls a tool through the broker, and has no token", async () => {
-  const desk = await startDesk();
+  const harness = await startHarness();
   const folder = mkdtempSync(join(tmpdir(), "b-"));
   onTestFinished(async () => {
     rmSync(folder, { recursive: true, force: true });
-    await desk.close();
+    await harness.close();
   });
-  const user = desk.user();
+  const user = harness.user();
   await user.logIn();
   const [grant] = await user.store.list();
   const socket = join(folder, "run", "a.sock");
-  const broker = startProcess(["broker", "--listen", `unix:${socket}`, "--grant", `mcp=${desk.url}`], {
+  const broker = startProcess(["broker", "--listen", `unix:${socket}`, "--grant", `mcp=${harness.url}`], {
     env: { AGENTAUTH_HOME: user.home },
   });
   const stderr = collect(broker.stderr);
@@ -53,8 +53,8 @@ it.skipIf(!unshare)("a program without a network calls a tool through the broker
   const client = fileURLToPath(new URL("./client-without-network.mjs", import.meta.url));
   const hostile = join(folder, "hostile.json");
   writeFileSync(hostile, JSON.stringify(HOSTILE_REQUESTS.map(([, text]) => text)));
-  const before = desk.sandbox.requests.length;
-  const run = spawn("unshare", ["--net", process.execPath, client, socket, desk.url, hostile], {
+  const before = harness.sandbox.requests.length;
+  const run = spawn("unshare", ["--net", process.execPath, client, socket, harness.url, hostile], {
     env: { PATH: process.env["PATH"] },
   });
   const [out, err, ended] = [collect(run.stdout), collect(run.stderr), once(run, "close")];
@@ -73,7 +73,7 @@ it.skipIf(!unshare)("a program without a network calls a tool through the broker
   run.stdin.end();
   expect(await ended).toEqual([0, null]);
   // Its one call is all that has come to the server.
-  const calls = desk.sandbox.requests.slice(before).filter(({ path }) => path === new URL(desk.url).pathname);
+  const calls = harness.sandbox.requests.slice(before).filter(({ path }) => path === new URL(harness.url).pathname);
   expect([answers.length, calls.length]).toEqual([HOSTILE_REQUESTS.length, 1]);
   broker.kill("SIGTERM");
   expect(await once(broker, "exit")).toEqual([0, null]);

@@ -4,13 +4,13 @@ import { PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
 import { describe, expect } from "vitest";
 import { systemClock } from "../../src/http/deadline.js";
-import { benchTest } from "../helpers/bench-test.js";
 import { plant, shownSecrets, watch } from "../helpers/canaries.js";
 import { collect, runCli, temporaryFolder } from "../helpers/cli.js";
 import { sendJson, startServer } from "../helpers/server.js";
+import { testbedTest } from "../helpers/testbed-test.js";
 import { unsafeCharacters } from "../helpers/unsafe.js";
 
-const it = benchTest({ devices: 5, autoApprove: true });
+const it = testbedTest({ devices: 5, autoApprove: true });
 
 /** A run that prints a text, watched as the program is. */
 async function sayer(text: string, args: readonly string[], home = temporaryFolder()): Promise<string[]> {
@@ -60,8 +60,8 @@ describe("a bug in agentauth", () => {
   it.for<[string, (token: string) => unknown]>([
     ["an error", bug],
     ["a value that is no error", (token) => ({ toString: () => bug(token), token })],
-  ])("is reported without the secrets of the run: %s", async ([_what, thrown], { bench }) => {
-    const token = bench.sandbox.apiToken;
+  ])("is reported without the secrets of the run: %s", async ([_what, thrown], { testbed }) => {
+    const token = testbed.sandbox.apiToken;
     const clock = {
       ...systemClock,
       epoch: () => {
@@ -69,7 +69,7 @@ describe("a bug in agentauth", () => {
       },
     };
     for (const flags of [[], ["--debug"], ["-o", "ndjson", "-v"]]) {
-      const { code, stderr } = await bench.run([...bench.devices, ...flags], { clock });
+      const { code, stderr } = await testbed.run([...testbed.devices, ...flags], { clock });
       expect([code, stderr]).toEqual([1, expect.stringContaining("a bug in agentauth")]);
       expect(stderr).not.toContain(token);
       expect(unsafeCharacters(stderr, "\n")).toEqual([]);
@@ -101,12 +101,12 @@ describe("every command with --debug", () => {
     ["discover", "https://person:canary-password@mcp.example/mcp"],
     ["token", "https://mcp.invalid/mcp", "--client-id", "x"],
     ["mcp", "tools", "https://mcp.invalid/mcp"],
-  ])("shows no secret of its surroundings: %s %s", async ([...args], { bench }) => {
-    const { stdout, stderr } = await bench.run([...args, "--debug", "--timeout", "3", "--retries", "0"], {
+  ])("shows no secret of its surroundings: %s %s", async ([...args], { testbed }) => {
+    const { stdout, stderr } = await testbed.run([...args, "--debug", "--timeout", "3", "--retries", "0"], {
       env: { ...env, AGENTAUTH_HOME: temporaryFolder() },
     });
     expect(stdout + stderr).not.toMatch(/canary/);
-    expect(stdout + stderr).not.toContain(bench.sandbox.apiToken);
+    expect(stdout + stderr).not.toContain(testbed.sandbox.apiToken);
   });
 
   it("and the demo, which has secrets of its own", async () => {

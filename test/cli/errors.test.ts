@@ -2,12 +2,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect } from "vitest";
 import type { Fault } from "../../src/sandbox/index.js";
-import { benchTest } from "../helpers/bench-test.js";
-import { type Bench, linesOf, runCli } from "../helpers/cli.js";
+import { linesOf, runCli, type Testbed } from "../helpers/cli.js";
 import { CLOSED_PORT } from "../helpers/port.js";
 import { ON_WINDOWS } from "../helpers/systems.js";
+import { testbedTest } from "../helpers/testbed-test.js";
 
-const it = benchTest({ devices: 30 });
+const it = testbedTest({ devices: 30 });
 
 interface Expected {
   exit_code: number;
@@ -19,7 +19,7 @@ interface Expected {
 
 /** Runs a command twice, for a user and for a program, and compares both errors with what is expected. */
 async function expectError(
-  { sandbox, run }: Bench,
+  { sandbox, run }: Testbed,
   args: string[],
   expected: Expected,
   words: RegExp[],
@@ -40,10 +40,10 @@ async function expectError(
 }
 
 describe("authentication: exit 4", () => {
-  it("no token", async ({ bench }) => {
+  it("no token", async ({ testbed }) => {
     await expectError(
-      bench,
-      bench.devices,
+      testbed,
+      testbed.devices,
       { exit_code: 4, code: "not_authenticated", class: "auth", status: 401 },
       [
         /^error: .*not_authenticated, HTTP 401/,
@@ -53,18 +53,18 @@ describe("authentication: exit 4", () => {
     );
   });
 
-  it("a wrong token", async ({ bench }) => {
+  it("a wrong token", async ({ testbed }) => {
     await expectError(
-      bench,
-      bench.devices,
+      testbed,
+      testbed.devices,
       { exit_code: 4, code: "bad_authtoken", class: "auth", status: 401 },
       [/^error: .*bad_authtoken, HTTP 401/, /hint: the API token is wrong or has expired; set AGENTAUTH_API_TOKEN/],
       { AGENTAUTH_API_TOKEN: "sandbox_wrong_token" },
     );
   });
 
-  it("a token that cannot be sent", async ({ bench }) => {
-    const { code, stdout, stderr } = await bench.run(bench.devices, {
+  it("a token that cannot be sent", async ({ testbed }) => {
+    const { code, stdout, stderr } = await testbed.run(testbed.devices, {
       env: { AGENTAUTH_API_TOKEN: "to\nken-with-a-break" },
     });
     expect([code, stdout, stderr.includes("ken-with-a-break")]).toEqual([2, "", false]);
@@ -75,20 +75,20 @@ describe("authentication: exit 4", () => {
 describe("unavailable: exit 5", () => {
   const NO_RETRY = ["--retries", "0"];
 
-  it("a port without a listener", async ({ bench }) => {
-    const args = [...bench.devices, "--base-url", `http://127.0.0.1:${CLOSED_PORT}`, ...NO_RETRY];
+  it("a port without a listener", async ({ testbed }) => {
+    const args = [...testbed.devices, "--base-url", `http://127.0.0.1:${CLOSED_PORT}`, ...NO_RETRY];
     await expectError(
-      bench,
+      testbed,
       args,
       { exit_code: 5, code: "connection_refused", class: "unavailable", retryable: true },
       [/127\.0\.0\.1:\d+: the connection was refused/, /hint: check that the service runs at this address and port/],
     );
   });
 
-  it("a host that does not exist", async ({ bench }) => {
-    const args = [...bench.devices, "--base-url", "https://agentauth.invalid", ...NO_RETRY];
+  it("a host that does not exist", async ({ testbed }) => {
+    const args = [...testbed.devices, "--base-url", "https://agentauth.invalid", ...NO_RETRY];
     await expectError(
-      bench,
+      testbed,
       args,
       { exit_code: 5, code: "dns_failed", class: "unavailable" },
       [/agentauth\.invalid: the host name could not be resolved/, /hint: check the host name and the network/],
@@ -97,18 +97,18 @@ describe("unavailable: exit 5", () => {
     );
   });
 
-  it("TLS where there is none", async ({ bench }) => {
-    const args = [...bench.devices, "--base-url", bench.sandbox.baseUrl.replace("http:", "https:"), ...NO_RETRY];
-    await expectError(bench, args, { exit_code: 5, code: "tls_failed", class: "unavailable", retryable: false }, [
+  it("TLS where there is none", async ({ testbed }) => {
+    const args = [...testbed.devices, "--base-url", testbed.sandbox.baseUrl.replace("http:", "https:"), ...NO_RETRY];
+    await expectError(testbed, args, { exit_code: 5, code: "tls_failed", class: "unavailable", retryable: false }, [
       /TLS failed/,
       /hint: check the port: the server speaks no TLS there/,
     ]);
   });
 
-  it("503 for ever", async ({ bench }) => {
+  it("503 for ever", async ({ testbed }) => {
     await expectError(
-      bench,
-      [...bench.devices, ...NO_RETRY],
+      testbed,
+      [...testbed.devices, ...NO_RETRY],
       { exit_code: 5, code: "unexpected", class: "unavailable", status: 503 },
       [/HTTP 503/, /\(request req_\w+\)/, /hint: call again later/],
       {},
@@ -116,17 +116,17 @@ describe("unavailable: exit 5", () => {
     );
   });
 
-  it("as often as --retries says, and no more", async ({ bench }) => {
-    bench.sandbox.faults.add({ kind: "status", status: 503, times: 0 });
-    const before = bench.deviceRequests();
-    await bench.run([...bench.devices, "--retries", "1"]);
-    expect(bench.deviceRequests() - before).toBe(2);
+  it("as often as --retries says, and no more", async ({ testbed }) => {
+    testbed.sandbox.faults.add({ kind: "status", status: 503, times: 0 });
+    const before = testbed.deviceRequests();
+    await testbed.run([...testbed.devices, "--retries", "1"]);
+    expect(testbed.deviceRequests() - before).toBe(2);
   });
 
-  it("an answer that takes too long", async ({ bench }) => {
+  it("an answer that takes too long", async ({ testbed }) => {
     await expectError(
-      bench,
-      [...bench.devices, ...NO_RETRY, "--timeout", "0.3"],
+      testbed,
+      [...testbed.devices, ...NO_RETRY, "--timeout", "0.3"],
       { exit_code: 5, code: "timeout", class: "unavailable" },
       [/no complete response in 0\.3 s/, /hint: --timeout <seconds> allows more time/],
       {},
@@ -134,10 +134,10 @@ describe("unavailable: exit 5", () => {
     );
   });
 
-  it("a wait that is longer than there is time for", async ({ bench }) => {
+  it("a wait that is longer than there is time for", async ({ testbed }) => {
     await expectError(
-      bench,
-      bench.devices,
+      testbed,
+      testbed.devices,
       { exit_code: 5, code: "rate_limited", class: "unavailable", status: 429 },
       [/HTTP 429, and it asks to wait 3600 s \(Retry-After "3600"\)/],
       {},
@@ -145,10 +145,10 @@ describe("unavailable: exit 5", () => {
     );
   });
 
-  it.for(["reset-before", "reset-mid-body"] as const)("a connection that breaks: %s", async (kind, { bench }) => {
+  it.for(["reset-before", "reset-mid-body"] as const)("a connection that breaks: %s", async (kind, { testbed }) => {
     await expectError(
-      bench,
-      [...bench.devices, ...NO_RETRY],
+      testbed,
+      [...testbed.devices, ...NO_RETRY],
       { exit_code: 5, code: "connection_reset", class: "unavailable" },
       [/the connection broke/],
       {},
@@ -158,32 +158,32 @@ describe("unavailable: exit 5", () => {
 });
 
 describe("the service says no: exit 6", () => {
-  it("a pool that does not exist", async ({ bench }) => {
-    const [first = ""] = bench.sandbox.data.pools(bench.sandbox.ids.domain).map(({ id }) => id);
+  it("a pool that does not exist", async ({ testbed }) => {
+    const [first = ""] = testbed.sandbox.data.pools(testbed.sandbox.ids.domain).map(({ id }) => id);
     const args = ["devices", "list", "--pool", `${first.slice(0, -3)}zzz`];
-    await expectError(bench, args, { exit_code: 6, code: "not_found", class: "remote", status: 404 }, [
+    await expectError(testbed, args, { exit_code: 6, code: "not_found", class: "remote", status: 404 }, [
       /not_found, HTTP 404/,
       /hint: check the identifier/,
     ]);
   });
 
-  it("a device that the pool does not have", async ({ bench }) => {
-    const args = ["devices", "get", "dev_nope", "--pool", bench.sandbox.ids.pool];
-    await expectError(bench, args, { exit_code: 6, code: "not_found", class: "remote" }, [
+  it("a device that the pool does not have", async ({ testbed }) => {
+    const args = ["devices", "get", "dev_nope", "--pool", testbed.sandbox.ids.pool];
+    await expectError(testbed, args, { exit_code: 6, code: "not_found", class: "remote" }, [
       /no device "dev_nope" in pool "pool_\w+"/,
       /hint: .*agentauth devices list --pool pool_\w+ -o id/,
     ]);
   });
 
-  it("a raw path that is not there", async ({ bench }) => {
+  it("a raw path that is not there", async ({ testbed }) => {
     await expectError(
-      bench,
+      testbed,
       ["api", "GET", "/api/v1/nope"],
       { exit_code: 6, code: "not_found", class: "remote", status: 404 },
       [/\/api\/v1\/nope/],
     );
     await expectError(
-      bench,
+      testbed,
       ["api", "GET", "device"],
       { exit_code: 6, code: "not_found", class: "remote", status: 404 },
       [/hint: paths start with \/api\/v1, such as \/api\/v1\/device/],
@@ -192,10 +192,10 @@ describe("the service says no: exit 6", () => {
 });
 
 describe("a peer that breaks the rules: exit 3", () => {
-  it("a login page in place of the service", async ({ bench }) => {
+  it("a login page in place of the service", async ({ testbed }) => {
     await expectError(
-      bench,
-      bench.devices,
+      testbed,
+      testbed.devices,
       { exit_code: 3, code: "bad_content_type", class: "refused", status: 200 },
       [/"text\/html/, /hint: a proxy or a login page/],
       {},
@@ -206,7 +206,7 @@ describe("a peer that breaks the rules: exit 3", () => {
     );
   });
 
-  it("a redirect to another origin, which is not followed", async ({ bench }) => {
+  it("a redirect to another origin, which is not followed", async ({ testbed }) => {
     const seen: string[] = [];
     const other = createServer((request, response) => {
       seen.push(request.url ?? "");
@@ -216,8 +216,8 @@ describe("a peer that breaks the rules: exit 3", () => {
     const location = `http://127.0.0.1:${(other.address() as AddressInfo).port}/api/v1/device`;
     try {
       await expectError(
-        bench,
-        bench.devices,
+        testbed,
+        testbed.devices,
         { exit_code: 3, code: "redirect_refused", class: "refused" },
         [/redirects off the origin are not followed/],
         {},
@@ -237,10 +237,10 @@ describe("a peer that breaks the rules: exit 3", () => {
     ["no object", []],
     ["no summaries", { status: "success" }],
     ["an unknown status", { status: "maybe", summaries: [] }],
-  ])("an envelope with %s", async ([_what, body], { bench }) => {
+  ])("an envelope with %s", async ([_what, body], { testbed }) => {
     await expectError(
-      bench,
-      bench.devices,
+      testbed,
+      testbed.devices,
       { exit_code: 3, code: "bad_envelope", class: "refused" },
       [/^error: /],
       {},
@@ -248,10 +248,10 @@ describe("a peer that breaks the rules: exit 3", () => {
     );
   });
 
-  it("JSON that is cut, each time", async ({ bench }) => {
-    const args = [...bench.devices, "--retries", "0"];
+  it("JSON that is cut, each time", async ({ testbed }) => {
+    const args = [...testbed.devices, "--retries", "0"];
     await expectError(
-      bench,
+      testbed,
       args,
       { exit_code: 3, code: "bad_json", class: "refused" },
       [/not JSON/],

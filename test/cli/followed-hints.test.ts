@@ -619,10 +619,10 @@ describe.skipIf(ON_WINDOWS)("the command of a hint leads further", () => {
   const possible = Object.entries(SITUATIONS).filter(
     ([name]) => (isRoot || !name.includes("another user")) && (ON_LINUX || !name.includes("stopped process")),
   );
-  it.for(possible)("%s", { timeout: 40_000 }, async ([, situation], { desk, machine, url }) => {
-    const user = desk.user();
+  it.for(possible)("%s", { timeout: 40_000 }, async ([, situation], { harness, machine, url }) => {
+    const user = harness.user();
     const { home } = user;
-    const { sandbox } = desk;
+    const { sandbox } = harness;
     const service = { AGENTAUTH_BASE_URL: sandbox.baseUrl, AGENTAUTH_API_TOKEN: sandbox.apiToken };
     const base = { AGENTAUTH_HOME: home, AGENTAUTH_ERRORS: "json", HOME: home };
     const kit: Kit = {

@@ -7,17 +7,17 @@ import { runTest } from "./in-process-support.js";
 const it = runTest();
 
 describe("a run in this process", () => {
-  it("prints for the terminal that it has", async ({ desk, newEnv }) => {
+  it("prints for the terminal that it has", async ({ harness, newEnv }) => {
     const tty = { stdout: true };
     const env = { ...newEnv(), NO_COLOR: "1" };
-    const runs = [30, 200].map((columns) => runCli(desk.devices, { env, tty, columns }));
+    const runs = [30, 200].map((columns) => runCli(harness.devices, { env, tty, columns }));
     const [narrow, wide] = await Promise.all(runs);
     const longest = (text = "") => Math.max(...text.split("\n").map((line) => line.length));
     expect(longest(narrow?.stdout)).toBeLessThan(60);
     expect(longest(wide?.stdout)).toBeGreaterThan(60);
   });
 
-  it("returns the programs that it started and the requests that it sent", async ({ desk, me, newEnv, url }) => {
+  it("returns the programs that it started and the requests that it sent", async ({ harness, me, newEnv, url }) => {
     await me.logIn();
     const env = newEnv();
     const words = ["sh", "-c", 'test "$A_TOKEN" && echo true'];
@@ -28,7 +28,7 @@ describe("a run in this process", () => {
     const child = run.children.find(({ args }) => args[0] === "sh");
     expect(child).toMatchObject({ args: words, env: { A_TOKEN: expect.any(String) } });
     expect(child?.env).not.toHaveProperty("AGENTAUTH_API_TOKEN");
-    const list = await traceCli(desk.devices, { env });
+    const list = await traceCli(harness.devices, { env });
     expect(list.requests.map(({ method, url }) => [method, new URL(url).pathname])).toEqual([
       ["GET", "/api/v1/device"],
     ]);
@@ -41,9 +41,12 @@ describe("a run in this process", () => {
     expect(run).toEqual({ code: 7, signal: null, stdout: "typed\n", stderr: "said\n" });
   });
 
-  it("ends on its own signal, and no other run ends", async ({ desk, faults, newEnv }) => {
+  it("ends on its own signal, and no other run ends", async ({ harness, faults, newEnv }) => {
     faults.add({ kind: "slow-headers", ms: 60_000, times: 0 });
-    const [first, second] = [startCli(desk.devices, { env: newEnv() }), startCli(desk.devices, { env: newEnv() })];
+    const [first, second] = [
+      startCli(harness.devices, { env: newEnv() }),
+      startCli(harness.devices, { env: newEnv() }),
+    ];
     await until(() => faults.list()[0]?.fired === 2);
     first.kill("SIGTERM");
     expect(await once(first, "close")).toEqual([143, null]);
@@ -62,19 +65,19 @@ describe("of one run in this process nothing is left for the next", () => {
     listeners: process.eventNames().map((name) => `${String(name)} ${process.listenerCount(name)}`),
   });
 
-  it("in the process: environment, exit code, listeners", async ({ desk, newEnv }) => {
+  it("in the process: environment, exit code, listeners", async ({ harness, newEnv }) => {
     const before = state();
-    for (const args of [[...desk.devices, "--lmit"], desk.devices, ["--help"], ["doctor"]]) {
+    for (const args of [[...harness.devices, "--lmit"], harness.devices, ["--help"], ["doctor"]]) {
       await Promise.all([runCli(args, { env: newEnv() }), runCli(args, { env: newEnv() })]);
       expect(state()).toEqual(before);
     }
   });
 
-  it.for(["one after the other", "at once"])("in what is masked: %s", async (how, { desk, newEnv }) => {
+  it.for(["one after the other", "at once"])("in what is masked: %s", async (how, { harness, newEnv }) => {
     const shown = (word: string) => `--limit "${word}" must be`;
     const [mine, yours] = ["secret-word-of-one", "secret-word-of-two"];
     const run = (own: string, typed: string) => () =>
-      runCli([...desk.devices, "--limit", typed], { env: { ...newEnv(), AGENTAUTH_API_TOKEN: own } });
+      runCli([...harness.devices, "--limit", typed], { env: { ...newEnv(), AGENTAUTH_API_TOKEN: own } });
     const runs = [run(mine, mine), run(yours, mine), run(mine, yours), run(yours, yours)];
     const results = [];
     if (how === "at once") results.push(...(await Promise.all(runs.map((one) => one()))));
@@ -84,7 +87,7 @@ describe("of one run in this process nothing is left for the next", () => {
     expect(texts[1]).toContain(shown(mine));
     expect(texts[2]).toContain(shown(yours));
     // Each is a secret of one of the runs, and printed by the other one.
-    const found = [mine, yours].map((word) => [...desk.devices, "--limit", word].join(" "));
+    const found = [mine, yours].map((word) => [...harness.devices, "--limit", word].join(" "));
     expect(shownSecrets().sort()).toEqual(found.map((line) => `AGENTAUTH_API_TOKEN on stderr of agentauth ${line}`));
   });
 });

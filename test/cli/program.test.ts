@@ -7,25 +7,25 @@ import { givenLoginFlags } from "../../src/cli/program.js";
 import { cliHint, type HintContext } from "../../src/cli/runtime/hints.js";
 import { AgentAuthError, type AgentAuthErrorOptions } from "../../src/errors.js";
 import type { LoginRemedy } from "../../src/remedy.js";
-import { benchTest } from "../helpers/bench-test.js";
 import { declaredProgram } from "../helpers/program.js";
+import { testbedTest } from "../helpers/testbed-test.js";
 
-const it = benchTest();
+const it = testbedTest();
 
 describe("AGENTAUTH_LOG", () => {
-  it.for(["info", "debug"])("%s logs each request to stderr, and no token", async (level, { bench }) => {
-    const { code, stderr } = await bench.run(bench.pools, { env: { AGENTAUTH_LOG: level } });
+  it.for(["info", "debug"])("%s logs each request to stderr, and no token", async (level, { testbed }) => {
+    const { code, stderr } = await testbed.run(testbed.pools, { env: { AGENTAUTH_LOG: level } });
     expect(code).toBe(0);
-    expect(stderr).toContain(`> GET ${bench.sandbox.baseUrl}/api/v1/pool`);
+    expect(stderr).toContain(`> GET ${testbed.sandbox.baseUrl}/api/v1/pool`);
     expect(stderr.includes("authorization: Bearer")).toBe(level === "debug");
-    expect(stderr).not.toContain(bench.sandbox.apiToken);
+    expect(stderr).not.toContain(testbed.sandbox.apiToken);
   });
 
-  it("is refused where it is no level", async ({ bench }) => {
-    const { code, stderr } = await bench.run(bench.pools, { env: { AGENTAUTH_LOG: "loud" } });
+  it("is refused where it is no level", async ({ testbed }) => {
+    const { code, stderr } = await testbed.run(testbed.pools, { env: { AGENTAUTH_LOG: "loud" } });
     expect(code).toBe(2);
     expect(stderr).toContain('AGENTAUTH_LOG "loud" must be one of info, debug');
-    expect(bench.deviceRequests()).toBe(0);
+    expect(testbed.deviceRequests()).toBe(0);
   });
 });
 

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
-import { benchTest } from "../helpers/bench-test.js";
 import { allIds, BIN, cleanEnv, linesOf, temporaryFolder } from "../helpers/cli.js";
+import { testbedTest } from "../helpers/testbed-test.js";
 
-const it = benchTest({ devices: 120 });
+const it = testbedTest({ devices: 120 });
 
 /** Runs the program as an agent does, with stdout in a file, and stderr in the same one or in another. */
 async function redirected(args: readonly string[], env: Record<string, string>, messages: "same" | "other") {
@@ -24,16 +24,16 @@ async function redirected(args: readonly string[], env: Record<string, string>, 
 }
 
 describe("a list that an agent's program redirects to a file", () => {
-  it.for([[], ["--json"], ["-o", "csv"]])("is what it is for a user: %j", async (flags, { bench }) => {
-    const args = [...bench.devices, ...flags];
-    const { code, text } = await redirected(args, bench.env, "other");
-    const user = await bench.run(args);
+  it.for([[], ["--json"], ["-o", "csv"]])("is what it is for a user: %j", async (flags, { testbed }) => {
+    const args = [...testbed.devices, ...flags];
+    const { code, text } = await redirected(args, testbed.env, "other");
+    const user = await testbed.run(args);
     expect([code, text]).toEqual([0, user.stdout]);
-    for (const id of allIds(bench.sandbox)) expect(text).toContain(id);
+    for (const id of allIds(testbed.sandbox)) expect(text).toContain(id);
   });
 
-  it("is the short form where one file records stdout and stderr", async ({ bench }) => {
-    const { code, text } = await redirected(bench.devices, bench.env, "same");
+  it("is the short form where one file records stdout and stderr", async ({ testbed }) => {
+    const { code, text } = await redirected(testbed.devices, testbed.env, "same");
     const [items = ""] = /^\[.*?\]$/ms.exec(text) ?? [];
     expect([code, JSON.parse(items).length]).toEqual([0, 50]);
     expect(linesOf(text).some((line) => line.startsWith("for an AI agent"))).toBe(true);

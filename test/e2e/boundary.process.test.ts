@@ -4,11 +4,11 @@ import { closeSync, cpSync, existsSync, openSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect } from "vitest";
-import { benchTest } from "../helpers/bench-test.js";
 import { BIN, cleanEnv, collect, linesOf, temporaryFolder } from "../helpers/cli.js";
 import { ON_WINDOWS } from "../helpers/systems.js";
+import { testbedTest } from "../helpers/testbed-test.js";
 
-const it = benchTest({ devices: 5 });
+const it = testbedTest({ devices: 5 });
 
 async function run(program: string, args: string[], env: Record<string, string>, stdout: "pipe" | number = "pipe") {
   const child = spawn(process.execPath, [program, ...args], { env, stdio: ["ignore", stdout, "pipe"] });
@@ -69,11 +69,11 @@ describe.skipIf(!existsSync("/dev/full"))("a full device as the output", () => {
     ["config list"],
     ["completion bash"],
     ["devices list -o plain"],
-  ])("ends %s with 8", async ([words = ""], { bench }) => {
-    const scope = words === "devices list -o plain" ? ["--pool", bench.sandbox.ids.pool] : [];
+  ])("ends %s with 8", async ([words = ""], { testbed }) => {
+    const scope = words === "devices list -o plain" ? ["--pool", testbed.sandbox.ids.pool] : [];
     const full = openSync("/dev/full", "w");
     try {
-      expect(await run(BIN, [...words.split(" "), ...scope], cleanEnv(bench.env), full)).toEqual({
+      expect(await run(BIN, [...words.split(" "), ...scope], cleanEnv(testbed.env), full)).toEqual({
         code: 8,
         stderr:
           "error: the output cannot be written: ENOSPC: no space left on device, write\n" +

@@ -1,15 +1,15 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
-import { benchTest } from "../helpers/bench-test.js";
 import { linesOf, runProcess, temporaryFolder } from "../helpers/cli.js";
+import { testbedTest } from "../helpers/testbed-test.js";
 import { unsafeCharacters } from "../helpers/unsafe.js";
 
-const it = benchTest({ devices: 5, autoApprove: true }).extend(
+const it = testbedTest({ devices: 5, autoApprove: true }).extend(
   "run",
-  ({ bench }) =>
+  ({ testbed }) =>
     (args: readonly string[], { env }: { env: Record<string, string> }) =>
-      runProcess(args, { env: { ...bench.env, ...env } }),
+      runProcess(args, { env: { ...testbed.env, ...env } }),
 );
 
 /** Loaded before the program: breaks something in it, so that a bug of our own comes up with secrets in its words. */
@@ -48,33 +48,33 @@ function preload(code: string): string {
 }
 
 describe("a bug of our own", () => {
-  it.for(BUGS)("%s is reported without the secrets that it knows of", async ([_where, code], { bench, run }) => {
+  it.for(BUGS)("%s is reported without the secrets that it knows of", async ([_where, code], { testbed, run }) => {
     const env = { NODE_OPTIONS: `--require=${preload(code)}` };
     for (const flags of [[], ["--debug"]]) {
-      bench.sandbox.faults.clear();
-      bench.sandbox.faults.add({ kind: "slow-headers", ms: 600, times: 1 });
-      const reported = [await run([...bench.devices, ...flags], { env })];
-      reported.push(await run([...bench.devices, "-o", "ndjson", ...flags], { env }));
+      testbed.sandbox.faults.clear();
+      testbed.sandbox.faults.add({ kind: "slow-headers", ms: 600, times: 1 });
+      const reported = [await run([...testbed.devices, ...flags], { env })];
+      reported.push(await run([...testbed.devices, "-o", "ndjson", ...flags], { env }));
       for (const { code: exit, stderr } of reported) {
         expect([exit, stderr]).toEqual([1, expect.stringContaining("a bug in agentauth")]);
-        expect(stderr).not.toContain(bench.sandbox.apiToken);
+        expect(stderr).not.toContain(testbed.sandbox.apiToken);
         expect(unsafeCharacters(stderr, "\n")).toEqual([]);
       }
     }
-    bench.sandbox.faults.clear();
+    testbed.sandbox.faults.clear();
   });
 
-  it("says with --debug where it is, and without nothing but what it is", async ({ bench, run }) => {
+  it("says with --debug where it is, and without nothing but what it is", async ({ testbed, run }) => {
     const env = { NODE_OPTIONS: `--require=${preload("later(() => { throw bug(); });")}` };
-    bench.sandbox.faults.add({ kind: "slow-headers", ms: 600 });
-    const short = await run(bench.devices, { env });
+    testbed.sandbox.faults.add({ kind: "slow-headers", ms: 600 });
+    const short = await run(testbed.devices, { env });
     expect(linesOf(short.stderr)).toEqual([
       "error: a bug in agentauth: Error: \\e[31mbug with ********",
       "hint: run the command again with --debug to see where it happened",
     ]);
-    const { stderr } = await run([...bench.devices, "--debug"], { env });
+    const { stderr } = await run([...testbed.devices, "--debug"], { env });
     expect(stderr).toMatch(/\n {4}at .*bug\.cjs.*\ncaused by Error: deeper \*{8}\n/s);
-    bench.sandbox.faults.clear();
+    testbed.sandbox.faults.clear();
   });
 });
 
@@ -83,7 +83,7 @@ describe("what other programs can see", () => {
 
   it.skipIf(!linux)(
     "of a command that runs with a token: that token in its environment, and nothing else",
-    async ({ bench, run }) => {
+    async ({ testbed, run }) => {
       const home = temporaryFolder();
       const browser = `"${process.execPath}" -e "fetch(process.argv[1]).then((page) => page.text())"`;
       const env = {
@@ -91,7 +91,7 @@ describe("what other programs can see", () => {
         AGENTAUTH_ID_TOKEN: "canary-id-token",
         AGENTAUTH_CLIENT_SECRET: "canary-secret",
       };
-      const { mcpUrl } = bench.sandbox;
+      const { mcpUrl } = testbed.sandbox;
       expect((await run(["login", mcpUrl, "--browser", browser], { env })).code).toBe(0);
       const token = (await run(["token", mcpUrl], { env })).stdout.trim();
       expect(token.length).toBeGreaterThan(20);
@@ -106,7 +106,7 @@ describe("what other programs can see", () => {
       for (const text of [cmdline, parent]) expect(text).not.toContain(token);
       for (const text of [cmdline, parent, environ]) {
         expect(text).not.toMatch(/canary/);
-        expect(text).not.toContain(bench.sandbox.apiToken);
+        expect(text).not.toContain(testbed.sandbox.apiToken);
       }
     },
   );

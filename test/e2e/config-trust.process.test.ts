@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
-import { benchTest } from "../helpers/bench-test.js";
 import { BIN, cleanEnv, collect, runProcess, startCliSandbox, temporaryFolder } from "../helpers/cli.js";
 import { sendJson, startServer } from "../helpers/server.js";
+import { testbedTest } from "../helpers/testbed-test.js";
 
-const it = benchTest({ devices: 3 });
+const it = testbedTest({ devices: 3 });
 
 /** A folder such as a hostile repository, which would send the token to its own address. */
 function hostileFolder(address: string): string {
@@ -42,15 +42,15 @@ function hostileFolder(address: string): string {
 }
 
 describe("a folder that belongs to another user", () => {
-  it("sets nothing: neither where requests go, nor how, nor what they carry", async ({ bench }) => {
+  it("sets nothing: neither where requests go, nor how, nor what they carry", async ({ testbed }) => {
     const thief = await startServer((response) => sendJson(response, {}));
     const cwd = hostileFolder(thief.origin);
-    const listed = await runProcess([...bench.devices, "-o", "id"], { cwd, env: bench.env });
+    const listed = await runProcess([...testbed.devices, "-o", "id"], { cwd, env: testbed.env });
     expect([listed.code, listed.stdout.split("\n").length, listed.stderr]).toEqual([0, 4, ""]);
-    const settings = await runProcess(["config", "list", "-o", "json"], { cwd, env: bench.env });
+    const settings = await runProcess(["config", "list", "-o", "json"], { cwd, env: testbed.env });
     expect(JSON.parse(settings.stdout)).toMatchObject([
       { key: "profile", value: "default" },
-      { key: "base_url", value: bench.sandbox.baseUrl, source: "AGENTAUTH_BASE_URL" },
+      { key: "base_url", value: testbed.sandbox.baseUrl, source: "AGENTAUTH_BASE_URL" },
       { key: "api_token", source: "AGENTAUTH_API_TOKEN" },
       { key: "auth_header", source: "default" },
       { key: "sorting", source: "default" },
@@ -121,15 +121,15 @@ describe("an identifier", () => {
     ["a line break", "a\\nb"],
     ["a control character", "a\\033[31m"],
     ["what is no UTF-8", "a\\377b"],
-  ])("with %s in it is refused, and nothing is sent", async ([_what, printf], { bench }) => {
-    const before = bench.sandbox.requests.length;
+  ])("with %s in it is refused, and nothing is sent", async ([_what, printf], { testbed }) => {
+    const before = testbed.sandbox.requests.length;
     for (const words of ['devices list --pool "$id"', `devices get "$id" --pool p`, 'domains list --account "$id"']) {
       const script = `id="$(printf '${printf}x')"; exec "$0" "$1" ${words}`;
-      const child = spawn("sh", ["-c", script, process.execPath, BIN], { env: cleanEnv(bench.env), stdio: "pipe" });
+      const child = spawn("sh", ["-c", script, process.execPath, BIN], { env: cleanEnv(testbed.env), stdio: "pipe" });
       const err = collect(child.stderr);
       const [code] = (await once(child, "close")) as [number | null];
       expect([code, err()]).toEqual([2, expect.stringContaining("has a control character or broken UTF-8 in it")]);
     }
-    expect(bench.sandbox.requests.length).toBe(before);
+    expect(testbed.sandbox.requests.length).toBe(before);
   });
 });

@@ -47,12 +47,12 @@ describe("in a working folder", () => {
   });
 
   it("a relative path of a token file is stored as an absolute one, which works in every other folder", async ({
-    bench,
+    testbed,
     home,
     run,
     set,
   }) => {
-    const { apiToken, baseUrl, ids } = bench.sandbox;
+    const { apiToken, baseUrl, ids } = testbed.sandbox;
     await set("base_url", baseUrl);
     const folder = temporaryFolder();
     writeFileSync(join(folder, "token.txt"), apiToken, { mode: 0o600 });

@@ -2,11 +2,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { allIds, type Bench, BIN, runProcess, startBench, temporaryFolder } from "../helpers/cli.js";
+import { allIds, BIN, runProcess, startTestbed, type Testbed, temporaryFolder } from "../helpers/cli.js";
 
 const DIST = fileURLToPath(new URL("../../dist/cli", import.meta.url));
 
-let bench: Bench;
+let testbed: Testbed;
 const home = temporaryFolder();
 const log = join(home, "loaded.json");
 
@@ -14,9 +14,9 @@ const browser = join(home, "browser.mjs");
 
 beforeAll(async () => {
   writeFileSync(browser, `#!${process.execPath}\nawait fetch(process.argv[2]);\n`, { mode: 0o700 });
-  bench = await startBench({ autoApprove: true });
+  testbed = await startTestbed({ autoApprove: true });
 });
-afterAll(() => bench.sandbox.close());
+afterAll(() => testbed.sandbox.close());
 
 /** Runs the built program and returns whether Node loaded its own `fetch`, which is undici. */
 async function loadsFetch(args: readonly string[]): Promise<boolean> {
@@ -24,7 +24,7 @@ async function loadsFetch(args: readonly string[]): Promise<boolean> {
   const script = `if (process.argv[1] === ${JSON.stringify(BIN)}) process.on("exit", () =>
     process.getBuiltinModule("node:fs").writeFileSync(${JSON.stringify(log)}, JSON.stringify(process.moduleLoadList)));`;
   const env = {
-    ...bench.env,
+    ...testbed.env,
     AGENTAUTH_HOME: home,
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}`,
   };
@@ -43,8 +43,8 @@ it("lists load no login and no engine that stores logins", () => {
 
 describe("Node's own fetch, which takes longer to load than the rest of a start", () => {
   it("is loaded by no command but those that run a service", async () => {
-    const { mcpUrl, ids } = bench.sandbox;
-    const [device = ""] = allIds(bench.sandbox);
+    const { mcpUrl, ids } = testbed.sandbox;
+    const [device = ""] = allIds(testbed.sandbox);
     const commands: string[][] = [
       ["login", mcpUrl, "--browser", browser],
       ["status", "--json"],
@@ -57,7 +57,7 @@ describe("Node's own fetch, which takes longer to load than the rest of a start"
       ["introspect", mcpUrl],
       ["discover", mcpUrl],
       ["doctor", mcpUrl, "--online"],
-      [...bench.devices, "--limit", "5"],
+      [...testbed.devices, "--limit", "5"],
       ["devices", "get", device, "--pool", ids.pool],
       ["devices", "report", "--pool", ids.pool, "--html", join(home, "report.html")],
       ["api", "GET", "/api/v1/pool", "-f", `domain_id=${ids.domain}`],

@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type BrowserLog, CHROMIUM, startChromium } from "../helpers/chromium.js";
-import { type Bench, startBench, temporaryFolder } from "../helpers/cli.js";
+import { startTestbed, type Testbed, temporaryFolder } from "../helpers/cli.js";
 
 const HOSTILE = `"'><script>document.title="taken"</script><img src=x onerror=alert(1)></style>\u202e`;
 const SIZES = [
@@ -15,7 +15,7 @@ const SIZES = [
 ];
 
 describe.skipIf(CHROMIUM === undefined)("the page of a report in a real browser", () => {
-  let bench: Bench;
+  let testbed: Testbed;
   let server: Server;
   let context: BrowserContext;
   let log: BrowserLog;
@@ -23,8 +23,8 @@ describe.skipIf(CHROMIUM === undefined)("the page of a report in a real browser"
   let path: string;
 
   beforeAll(async () => {
-    bench = await startBench({ devices: 3000 });
-    const { sandbox } = bench;
+    testbed = await startTestbed({ devices: 3000 });
+    const { sandbox } = testbed;
     const client = {
       auth_profile: "mcp",
       client_secret: "<CLIENT_SECRET>",
@@ -34,7 +34,7 @@ describe.skipIf(CHROMIUM === undefined)("the page of a report in a real browser"
     const hostile = { title: HOSTILE, dynamic_client_details: { ...client, title: HOSTILE } };
     sandbox.data.insertDevice(sandbox.ids.pool, { ...hostile, status: HOSTILE as "active" } as never);
     path = join(temporaryFolder(), "report.html");
-    const { code } = await bench.run(["devices", "report", "--pool", sandbox.ids.pool, "--html", path]);
+    const { code } = await testbed.run(["devices", "report", "--pool", sandbox.ids.pool, "--html", path]);
     expect(code).toBe(0);
     server = createServer((_, response) => response.setHeader("content-type", "text/html").end(readFileSync(path)));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -44,7 +44,7 @@ describe.skipIf(CHROMIUM === undefined)("the page of a report in a real browser"
   afterAll(async () => {
     await context.close();
     server.close();
-    await bench.sandbox.close();
+    await testbed.sandbox.close();
   });
 
   it("loads from a server and from a disk without one more request, and without a complaint", async () => {
@@ -55,7 +55,7 @@ describe.skipIf(CHROMIUM === undefined)("the page of a report in a real browser"
       expect(log.requested.map(({ href }) => href)).toEqual([address]);
     }
     expect(log.complaints).toEqual([]);
-    expect(await page.title()).toBe(`Devices of pool ${bench.sandbox.ids.pool}`);
+    expect(await page.title()).toBe(`Devices of pool ${testbed.sandbox.ids.pool}`);
     expect(await page.locator("script, img, iframe, [style], [onerror]").count()).toBe(0);
     expect(await page.getByText("<script>document.title").count()).toBeGreaterThan(0);
   });
@@ -118,9 +118,9 @@ describe.skipIf(CHROMIUM === undefined)("the page of a report in a real browser"
 
   const pictures = process.env["AGENTAUTH_SCREENSHOTS"] === "1";
   it.runIf(pictures)("is photographed for the documentation", async () => {
-    const tame = bench.sandbox.data.pools(bench.sandbox.ids.domain)[1]?.id ?? "";
+    const tame = testbed.sandbox.data.pools(testbed.sandbox.ids.domain)[1]?.id ?? "";
     const bare = join(temporaryFolder(), "report.html");
-    await bench.run(["devices", "report", "--pool", tame, "--html", bare]);
+    await testbed.run(["devices", "report", "--pool", tame, "--html", bare]);
     await page.setViewportSize({ width: 1160, height: 1000 });
     await page.goto(pathToFileURL(bare).href);
     const session = await context.newCDPSession(page);

@@ -1,21 +1,21 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
-import { benchTest } from "../helpers/bench-test.js";
 import { runProcess, temporaryFolder } from "../helpers/cli.js";
+import { testbedTest } from "../helpers/testbed-test.js";
 
-const it = benchTest({ devices: 20 }).extend("report", ({ bench }) => [
+const it = testbedTest({ devices: 20 }).extend("report", ({ testbed }) => [
   "devices",
   "report",
   "--pool",
-  bench.sandbox.ids.pool,
+  testbed.sandbox.ids.pool,
 ]);
 
 describe("agentauth devices report --html with a file in the working folder", () => {
-  it("writes the page there, and names the file as it was typed", async ({ bench, report }) => {
+  it("writes the page there, and names the file as it was typed", async ({ testbed, report }) => {
     const cwd = temporaryFolder();
     const run = (...flags: string[]) =>
-      runProcess([...report, "--html", "out.html", ...flags], { cwd, env: bench.env });
+      runProcess([...report, "--html", "out.html", ...flags], { cwd, env: testbed.env });
     const first = await run();
     expect([first.code, first.stdout, first.stderr]).toEqual([0, "", 'wrote "out.html": 20 devices\n']);
     expect(readdirSync(cwd)).toEqual(["out.html"]);
@@ -29,10 +29,10 @@ describe("agentauth devices report --html with a file in the working folder", ()
     expect(readFileSync(join(cwd, "out.html"), "utf8")).toBe("mine");
   });
 
-  it("refuses a file in a folder that does not exist", async ({ bench, report }) => {
+  it("refuses a file in a folder that does not exist", async ({ testbed, report }) => {
     const { code, stderr } = await runProcess([...report, "--html", "gone/out.html"], {
       cwd: temporaryFolder(),
-      env: bench.env,
+      env: testbed.env,
     });
     expect([code, stderr]).toEqual([
       2,

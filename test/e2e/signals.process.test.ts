@@ -1,24 +1,24 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect } from "vitest";
-import { benchTest } from "../helpers/bench-test.js";
 import {
   allIds,
-  type Bench,
   BIN,
   cleanEnv,
   collect,
   linesOf,
   runHint,
   runProcess,
-  startBench,
   startProcess,
+  startTestbed,
+  type Testbed,
   until,
 } from "../helpers/cli.js";
+import { testbedTest } from "../helpers/testbed-test.js";
 
-const it = benchTest({ devices: 500 })
+const it = testbedTest({ devices: 500 })
   /** A list that takes many pages. */
-  .extend("args", ({ bench }) => [...bench.devices, "--page-size", "20", "--concurrency", "1", "-o", "id"]);
+  .extend("args", ({ testbed }) => [...testbed.devices, "--page-size", "20", "--concurrency", "1", "-o", "id"]);
 
 describe("signals", () => {
   const slow = { kind: "slow-headers", ms: 300, after: 3, path: "device", times: 0 } as const;
@@ -28,17 +28,17 @@ describe("signals", () => {
     ["SIGTERM", 143],
   ] as const)(
     "%s in the middle of a list: exit %i, and the command that continues",
-    async ([signal, expected], { bench, args }) => {
-      bench.sandbox.faults.add(slow);
+    async ([signal, expected], { testbed, args }) => {
+      testbed.sandbox.faults.add(slow);
       const { code, stdout, stderr } = await runProcess(args, {
-        env: bench.env,
+        env: testbed.env,
         signalAfter: { characters: 400, signal },
       });
       expect(code).toBe(expected);
       expect(stderr).toMatch(new RegExp(`^error: ended by ${signal}\\nhint: continue with: agentauth devices list `));
-      bench.sandbox.faults.clear();
-      const rest = await runHint(stderr, bench.env);
-      expect([...linesOf(stdout), ...linesOf(rest.stdout)]).toEqual(allIds(bench.sandbox));
+      testbed.sandbox.faults.clear();
+      const rest = await runHint(stderr, testbed.env);
+      expect([...linesOf(stdout), ...linesOf(rest.stdout)]).toEqual(allIds(testbed.sandbox));
     },
   );
 
@@ -47,10 +47,10 @@ describe("signals", () => {
     ["SIGTERM", 143],
   ] as const)(
     "%s leaves json open, with the error and its exit code %i as JSON",
-    async ([signal, exit_code], { bench, args }) => {
-      bench.sandbox.faults.add(slow);
+    async ([signal, exit_code], { testbed, args }) => {
+      testbed.sandbox.faults.add(slow);
       const run = await runProcess([...args, "-o", "json"], {
-        env: bench.env,
+        env: testbed.env,
         signalAfter: { characters: 400, signal },
       });
       expect(run.code).toBe(exit_code);
@@ -59,19 +59,19 @@ describe("signals", () => {
     },
   );
 
-  it("SIGINT before the first page: exit 130, nothing printed", async ({ bench, args }) => {
-    bench.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, times: 0 });
-    const child = startProcess(args, { env: bench.env });
+  it("SIGINT before the first page: exit 130, nothing printed", async ({ testbed, args }) => {
+    testbed.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, times: 0 });
+    const child = startProcess(args, { env: testbed.env });
     const [out, err] = [collect(child.stdout), collect(child.stderr)];
-    const before = bench.deviceRequests();
+    const before = testbed.deviceRequests();
     const ended = once(child, "close");
-    await requestOnItsWay(bench, before);
+    await requestOnItsWay(testbed, before);
     child.kill("SIGINT");
     expect([...(await ended), out(), err()]).toEqual([130, null, "", "error: ended by SIGINT\n"]);
   });
 
-  it("a second SIGINT does not wait for a reader that has stopped reading", async ({ bench }) => {
-    const child = startProcess([...bench.devices, "--page-size", "500", "-o", "json"], { env: bench.env });
+  it("a second SIGINT does not wait for a reader that has stopped reading", async ({ testbed }) => {
+    const child = startProcess([...testbed.devices, "--page-size", "500", "-o", "json"], { env: testbed.env });
     const before = child.pid;
     expect(before).toBeDefined();
     const first = new Promise<void>((resolve) => child.stdout?.once("readable", () => resolve()));
@@ -83,39 +83,41 @@ describe("signals", () => {
     expect((await once(child, "exit"))[0]).toBe(130);
   });
 
-  it("one SIGTERM ends it too, a little later", async ({ bench }) => {
-    const child = startProcess([...bench.devices, "--page-size", "500", "-o", "json"], { env: bench.env });
+  it("one SIGTERM ends it too, a little later", async ({ testbed }) => {
+    const child = startProcess([...testbed.devices, "--page-size", "500", "-o", "json"], { env: testbed.env });
     await new Promise<void>((resolve) => child.stdout?.once("readable", () => resolve()));
     child.kill("SIGTERM");
     expect((await once(child, "exit"))[0]).toBe(143);
   });
 
   /** The sandbox notes a request when it is answered, so that one in hand is seen by its fault. */
-  async function requestOnItsWay(bench: Bench, before: number): Promise<void> {
-    await until(() => bench.deviceRequests() > before || bench.sandbox.faults.list().some(({ fired }) => fired > 0));
+  async function requestOnItsWay(testbed: Testbed, before: number): Promise<void> {
+    await until(
+      () => testbed.deviceRequests() > before || testbed.sandbox.faults.list().some(({ fired }) => fired > 0),
+    );
   }
 });
 
 describe("the reader of a list", () => {
-  it("may leave early: exit 0, not a word", async ({ bench }) => {
-    const words = bench.devices.map((word) => `'${word}'`).join(" ");
+  it("may leave early: exit 0, not a word", async ({ testbed }) => {
+    const words = testbed.devices.map((word) => `'${word}'`).join(" ");
     const script = `{ "${process.execPath}" "${BIN}" ${words} --page-size 10 -o id; echo "code $?" >&2; } | head -n 3`;
-    const child = spawn("bash", ["-c", script], { env: cleanEnv(bench.env), stdio: "pipe" });
+    const child = spawn("bash", ["-c", script], { env: cleanEnv(testbed.env), stdio: "pipe" });
     const [out, err] = [collect(child.stdout), collect(child.stderr)];
     await once(child, "close");
-    expect(linesOf(out())).toEqual(allIds(bench.sandbox).slice(0, 3));
+    expect(linesOf(out())).toEqual(allIds(testbed.sandbox).slice(0, 3));
     expect(err()).toBe("code 0\n");
   });
 
-  it("may leave before anything comes", async ({ bench }) => {
-    const child = startProcess([...bench.devices, "-o", "json"], { env: bench.env });
+  it("may leave before anything comes", async ({ testbed }) => {
+    const child = startProcess([...testbed.devices, "-o", "json"], { env: testbed.env });
     const err = collect(child.stderr);
     child.stdout?.destroy();
     expect([(await once(child, "close"))[0], err()]).toEqual([0, ""]);
   });
 
   it("slows the fetching when it is slow", async () => {
-    const big = await startBench({ devices: 20_000 });
+    const big = await startTestbed({ devices: 20_000 });
     try {
       const child = startProcess([...big.devices, "--page-size", "100", "-o", "json"], { env: big.env });
       await until(() => big.deviceRequests() > 1);

@@ -4,19 +4,19 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { shellWord } from "../../src/redact.js";
-import { benchTest } from "../helpers/bench-test.js";
 import { allIds, BIN, cleanEnv, collect, linesOf, temporaryFolder, unsafeIn } from "../helpers/cli.js";
+import { testbedTest } from "../helpers/testbed-test.js";
 import { deviceIds, hasTerminal } from "./terminal-support.js";
 
 const ESC = "\u001b";
 
 /** Runs the program with a terminal as its stdin, stdout and stderr. */
-const it = benchTest().extend(
+const it = testbedTest().extend(
   "onTerminal",
-  ({ bench }) =>
+  ({ testbed }) =>
     async (args: readonly string[], env: Record<string, string> = {}, redirect = "") => {
       const command = `${[process.execPath, BIN, ...args].map(shellWord).join(" ")} ${redirect}`;
-      const all = cleanEnv({ TERM: "xterm-256color", COLUMNS: "120", ...bench.env, ...env });
+      const all = cleanEnv({ TERM: "xterm-256color", COLUMNS: "120", ...testbed.env, ...env });
       const child = spawn("script", ["-qec", command, "/dev/null"], { env: all, stdio: "pipe" });
       const out = collect(child.stdout);
       const [code] = (await once(child, "close")) as [number | null];
@@ -43,12 +43,12 @@ it.skipIf(!hasTerminal)("schema on a terminal is a table, without what is for pr
 });
 
 describe.skipIf(!hasTerminal)("on a terminal", () => {
-  it("a list is a table with a bold heading and relative times", async ({ bench, onTerminal }) => {
-    const { code, raw, lines } = await onTerminal([...bench.devices, "--limit", "3"]);
+  it("a list is a table with a bold heading and relative times", async ({ testbed, onTerminal }) => {
+    const { code, raw, lines } = await onTerminal([...testbed.devices, "--limit", "3"]);
     expect(code).toBe(0);
     expect(raw).toContain(`${ESC}[1mTITLE `);
     expect(lines[0]).toMatch(/^TITLE +ID +STATUS +LAST SEEN +PLACE/);
-    expect(deviceIds(lines)).toEqual(allIds(bench.sandbox).slice(0, 3));
+    expect(deviceIds(lines)).toEqual(allIds(testbed.sandbox).slice(0, 3));
     for (const line of lines.slice(1, 4)) expect(line).toMatch(/ \d+(s|min|h|d|mo|y) ago /);
     expect(lines[4]).toMatch(/^shown 3 of 60; continue with: /);
   });
@@ -58,69 +58,71 @@ describe.skipIf(!hasTerminal)("on a terminal", () => {
     ["NO_COLOR", [], { NO_COLOR: "1" }],
     ["NO_COLOR against FORCE_COLOR", [], { NO_COLOR: "1", FORCE_COLOR: "1" }],
     ["TERM=dumb", [], { TERM: "dumb" }],
-  ])("%s: no colour", async ([_what, args, env], { bench, onTerminal }) => {
+  ])("%s: no colour", async ([_what, args, env], { testbed, onTerminal }) => {
     const colour = new RegExp(`${ESC}\\[\\d*m`);
-    expect((await onTerminal([...bench.devices, "--limit", "3"])).raw).toMatch(colour);
-    expect((await onTerminal([...bench.devices, "--limit", "3", ...args], env)).raw).not.toMatch(colour);
+    expect((await onTerminal([...testbed.devices, "--limit", "3"])).raw).toMatch(colour);
+    expect((await onTerminal([...testbed.devices, "--limit", "3", ...args], env)).raw).not.toMatch(colour);
     expect((await onTerminal(["nope"])).raw).toContain(`${ESC}[31merror:`);
     expect((await onTerminal(["nope", ...args], env)).raw).toMatch(/^error: unknown command/);
   });
 
-  it("no escape sequence at all with TERM=dumb", async ({ bench, onTerminal }) => {
-    expect((await onTerminal(bench.devices, { TERM: "dumb" })).raw).not.toContain(ESC);
+  it("no escape sequence at all with TERM=dumb", async ({ testbed, onTerminal }) => {
+    expect((await onTerminal(testbed.devices, { TERM: "dumb" })).raw).not.toContain(ESC);
   });
 
   it("a table fits the width, and where it cannot, items are records with every column", async ({
-    bench,
+    testbed,
     onTerminal,
   }) => {
-    const { lines } = await onTerminal([...bench.devices, "--limit", "5", "-q"], { COLUMNS: "80" });
+    const { lines } = await onTerminal([...testbed.devices, "--limit", "5", "-q"], { COLUMNS: "80" });
     expect(lines).toHaveLength(6);
     expect(lines[0]).toMatch(/PLACE$/);
-    const narrow = await onTerminal([...bench.devices, "--limit", "2", "-q"], { COLUMNS: "30" });
+    const narrow = await onTerminal([...testbed.devices, "--limit", "2", "-q"], { COLUMNS: "30" });
     expect(narrow.lines.filter((line) => line.startsWith("id: "))).toHaveLength(2);
     expect(narrow.lines.filter((line) => line.startsWith("last_seen.city: "))).toHaveLength(2);
   });
 
-  it("json is indented, and a command's exit code is its own", async ({ bench, onTerminal }) => {
-    const { raw } = await onTerminal([...bench.devices, "--limit", "1", "-q", "-o", "json"]);
+  it("json is indented, and a command's exit code is its own", async ({ testbed, onTerminal }) => {
+    const { raw } = await onTerminal([...testbed.devices, "--limit", "1", "-q", "-o", "json"]);
     expect(raw.replaceAll("\r\n", "\n")).toMatch(/^\[\n {2}\{\n {4}"account_id"/);
-    expect((await onTerminal([...bench.devices, "--sort", "x"])).code).toBe(2);
+    expect((await onTerminal([...testbed.devices, "--sort", "x"])).code).toBe(2);
   });
 
-  it("progress comes and goes without harm to the rows", async ({ bench, onTerminal }) => {
-    bench.sandbox.faults.add({ kind: "slow-headers", ms: 30, times: 0 });
-    const { raw, lines } = await onTerminal([...bench.devices, "--page-size", "10", "-o", "id"]);
+  it("progress comes and goes without harm to the rows", async ({ testbed, onTerminal }) => {
+    testbed.sandbox.faults.add({ kind: "slow-headers", ms: 30, times: 0 });
+    const { raw, lines } = await onTerminal([...testbed.devices, "--page-size", "10", "-o", "id"]);
     expect(raw).toContain("devices: 19 of 60");
-    expect(lines).toEqual(allIds(bench.sandbox));
+    expect(lines).toEqual(allIds(testbed.sandbox));
   });
 
-  it("progress is on stderr alone", async ({ bench, onTerminal }) => {
+  it("progress is on stderr alone", async ({ testbed, onTerminal }) => {
     const file = join(temporaryFolder(), "out");
-    const { raw } = await onTerminal([...bench.devices, "--page-size", "10", "-o", "id"], {}, `> ${shellWord(file)}`);
+    const { raw } = await onTerminal([...testbed.devices, "--page-size", "10", "-o", "id"], {}, `> ${shellWord(file)}`);
     expect(raw).toContain("devices: 19 of 60");
-    expect(readFileSync(file, "utf8")).toBe(`${allIds(bench.sandbox).join("\n")}\n`);
+    expect(readFileSync(file, "utf8")).toBe(`${allIds(testbed.sandbox).join("\n")}\n`);
     const quiet = await onTerminal(
-      [...bench.devices, "-q", "--page-size", "10", "-o", "id"],
+      [...testbed.devices, "-q", "--page-size", "10", "-o", "id"],
       {},
       `> ${shellWord(file)}`,
     );
     expect(quiet.raw).toBe("");
   });
 
-  it("colour is decided for each stream on its own", async ({ bench, onTerminal }) => {
+  it("colour is decided for each stream on its own", async ({ testbed, onTerminal }) => {
     const file = join(temporaryFolder(), "out");
-    await onTerminal([...bench.devices, "--limit", "1", "-o", "table"], {}, `> ${shellWord(file)}`);
+    await onTerminal([...testbed.devices, "--limit", "1", "-o", "table"], {}, `> ${shellWord(file)}`);
     expect(readFileSync(file, "utf8")).not.toContain(ESC);
-    const forced = await bench.run([...bench.devices, "--limit", "1", "-o", "table"], { env: { FORCE_COLOR: "1" } });
+    const forced = await testbed.run([...testbed.devices, "--limit", "1", "-o", "table"], {
+      env: { FORCE_COLOR: "1" },
+    });
     expect(forced.stdout).toContain(`${ESC}[1mID `);
   });
 
-  it("hostile text moves nothing", async ({ bench, onTerminal }) => {
-    bench.sandbox.faults.add({ kind: "hostile-text", times: 0 });
-    const { raw, lines } = await onTerminal([...bench.devices, "--limit", "12", "-q", "--no-color"]);
+  it("hostile text moves nothing", async ({ testbed, onTerminal }) => {
+    testbed.sandbox.faults.add({ kind: "hostile-text", times: 0 });
+    const { raw, lines } = await onTerminal([...testbed.devices, "--limit", "12", "-q", "--no-color"]);
     expect(unsafeIn(raw.replaceAll("\r\n", "\n").replaceAll(`\r${ESC}[2K`, ""))).toEqual([]);
-    expect(deviceIds(lines)).toEqual(allIds(bench.sandbox).slice(0, 12));
+    expect(deviceIds(lines)).toEqual(allIds(testbed.sandbox).slice(0, 12));
   });
 
   it("nothing is asked with --no-input", async ({ onTerminal }) => {

@@ -15,8 +15,8 @@ describe.each(PAGES)("%s", (page) => {
   });
 
   // The skill has a test that follows it step by step: skill.process.test.ts.
-  it.skipIf(page.startsWith("skills"))("shows commands that run and end with 0", async ({ desk, me, url }) => {
-    const { sandbox } = desk;
+  it.skipIf(page.startsWith("skills"))("shows commands that run and end with 0", async ({ harness, me, url }) => {
+    const { sandbox } = harness;
     const { account, domain, pool } = sandbox.ids;
     const device = sandbox.data.device(pool, 0)?.id ?? "";
     await me.logIn();

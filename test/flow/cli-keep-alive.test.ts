@@ -47,8 +47,8 @@ it("warns once of an issuer that does not answer, whoever is logged in there", a
     const { issuer } = grant;
     const overdue = { count: 3, oldest: expect.stringMatching(/Z$/), by_issuer: { [issuer]: 3 } };
     expect([code, JSON.parse(stdout)]).toEqual([7, { refreshed: 0, needs_login: 0, overdue }]);
-    const told = stderr.match(/^(?:warning: )?the login at .* was not refreshed: /gm) ?? [];
-    return told.map((line) => line.startsWith("warning: "));
+    const warned = stderr.match(/^(?:warning: )?the login at .* was not refreshed: /gm) ?? [];
+    return warned.map((line) => line.startsWith("warning: "));
   };
   await age(me.home, 3600);
   expect(await failures()).toEqual([true]);

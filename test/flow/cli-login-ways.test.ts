@@ -82,9 +82,9 @@ describe("a login in two steps", () => {
     expect((await me.grant()).profile).toBe("work");
   });
 
-  it("is for one server, and does not finish at another", async ({ desk, me, url }) => {
+  it("is for one server, and does not finish at another", async ({ harness, me, url }) => {
     const { login_id: id } = await begin(me);
-    const other = await me.run(["login", `${url}/${desk.sandbox.ids.pool}`, "--wait", id]);
+    const other = await me.run(["login", `${url}/${harness.sandbox.ids.pool}`, "--wait", id]);
     expect([other.code, other.stderr]).toEqual([2, expect.stringContaining(`is for ${url}, not for`)]);
     expect(existsSync(pending(me.home, id))).toBe(true);
   });

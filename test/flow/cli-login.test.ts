@@ -129,7 +129,7 @@ describe("agentauth token --format", () => {
     });
   });
 
-  it("prints every field of the token as JSON", async ({ desk, url, user }) => {
+  it("prints every field of the token as JSON", async ({ harness, url, user }) => {
     const { expires_in, ...rest } = JSON.parse(await print(user, "json")) as Record<string, unknown>;
     expect(rest).toEqual({
       access_token: user.token,
@@ -137,7 +137,7 @@ describe("agentauth token --format", () => {
       expires_at: new Date(await expiryOf(user)).toISOString(),
       scope: "mcp",
       resource: url,
-      issuer: desk.sandbox.authUrl(desk.sandbox.ids.pool),
+      issuer: harness.sandbox.authUrl(harness.sandbox.ids.pool),
     });
     expect(Number(expires_in)).toBeGreaterThan(3500);
     expect(Number(expires_in)).toBeLessThanOrEqual(3600);
@@ -154,11 +154,11 @@ describe("agentauth login, status and logout", () => {
     expect((await me.run(["status"])).stderr).toContain(`${me.home}, readable by you alone`);
   });
 
-  it("logs in, appears as a new device, and logs out", async ({ desk, me, url }) => {
+  it("logs in, appears as a new device, and logs out", async ({ harness, me, url }) => {
     const login = await me.run(["login", url, ...LOGIN_FLAGS.slice(1)]);
     expect([login.code, login.stdout]).toEqual([0, ""]);
     expect(login.stderr).toMatch(/^logged in at http:.*\nthe token expires at \d{4}-/m);
-    const devices = await me.run([...desk.devices, "--title", "agentauth*", "-o", "json"]);
+    const devices = await me.run([...harness.devices, "--title", "agentauth*", "-o", "json"]);
     const { client } = await me.grant();
     const details = expect.objectContaining({ redirect_uris: [client.redirectUri] });
     const device = { title: "agentauth", status: "active", session_type: "mcp", dynamic_client_details: details };
@@ -217,8 +217,8 @@ describe("agentauth login, status and logout", () => {
     expect((await me.run(["status", url, "--profile", "work"])).code).toBe(4);
   });
 
-  it("logs out of everything, and ends with 0 where no login is stored", async ({ desk, me, url }) => {
-    const other = `${url}/${desk.sandbox.ids.pool}`;
+  it("logs out of everything, and ends with 0 where no login is stored", async ({ harness, me, url }) => {
+    const other = `${url}/${harness.sandbox.ids.pool}`;
     await me.logIn();
     await me.run(["token", other, ...LOGIN_FLAGS]);
     expect(linesOf((await me.run(["logout", "--all"])).stderr).sort()).toEqual([

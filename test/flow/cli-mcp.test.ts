@@ -8,7 +8,7 @@ describe("agentauth discover", () => {
   const steps = ["challenge", "resource metadata", "server metadata", "server metadata"];
 
   it("shows every step and what came of it; no user logs in, nothing is registered or stored", async ({
-    desk,
+    harness,
     me,
     url,
   }) => {
@@ -21,7 +21,7 @@ describe("agentauth discover", () => {
         /\/\.well-known\/oauth-authorization-server\/pool_\w+ 200: another document takes precedence$/,
       ),
     ]);
-    const issuer = desk.sandbox.authUrl(desk.sandbox.ids.pool);
+    const issuer = harness.sandbox.authUrl(harness.sandbox.ids.pool);
     expect(facts).toContain(`\nissuer         ${issuer}\n`);
     expect(facts).toContain(`\nregistration   ${issuer}/register\n`);
     expect(facts).toMatch(/\nscopes {9}mcp reports:read$/);
@@ -29,10 +29,14 @@ describe("agentauth discover", () => {
     expect(me.requests().every((request) => /well-known| \/mcp /.test(request))).toBe(true);
   });
 
-  it("gives the same as JSON", async ({ desk, me, url }) => {
+  it("gives the same as JSON", async ({ harness, me, url }) => {
     const { code, stdout } = await me.run(["discover", url, "-o", "json"]);
     const report = JSON.parse(stdout) as { server: string; issuer: { issuer: string }; trace: { step: string }[] };
-    expect([code, report.server, report.issuer.issuer]).toEqual([0, url, desk.sandbox.authUrl(desk.sandbox.ids.pool)]);
+    expect([code, report.server, report.issuer.issuer]).toEqual([
+      0,
+      url,
+      harness.sandbox.authUrl(harness.sandbox.ids.pool),
+    ]);
     expect(report.trace.map(({ step }) => step)).toEqual(steps);
   });
 

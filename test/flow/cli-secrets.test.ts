@@ -5,7 +5,7 @@ import { join, relative } from "node:path";
 import { expect } from "vitest";
 import { fileStore } from "../../src/store/file/file.js";
 import { type CliResult, collect, runCli, startCli, temporaryFolder, until } from "../helpers/cli.js";
-import { callbackOf, type Desk, filesBelow, flowTest, loginUrl } from "./support.js";
+import { callbackOf, filesBelow, flowTest, type Harness, loginUrl } from "./support.js";
 
 /** A browser that writes its arguments and its environment to a file, and does not open the address. */
 const SPY = `sh -c 'for word; do echo "$word"; done > "$HOME/argv"; env > "$HOME/new"; mv "$HOME/new" "$HOME/seen"' browser`;
@@ -22,12 +22,12 @@ class RecordedRuns {
   /** The secrets that no output may contain, by name. */
   readonly secrets = new Map<string, string>();
   readonly challenges = new Set<string>();
-  readonly #desk: Desk;
+  readonly #harness: Harness;
   readonly #env: Record<string, string>;
 
-  constructor(desk: Desk) {
-    const { apiToken, baseUrl } = desk.sandbox;
-    this.#desk = desk;
+  constructor(harness: Harness) {
+    const { apiToken, baseUrl } = harness.sandbox;
+    this.#harness = harness;
     this.#env = {
       HOME: this.home,
       AGENTAUTH_HOME: this.settings,
@@ -38,7 +38,7 @@ class RecordedRuns {
   }
 
   async record(): Promise<this> {
-    const { sandbox, url } = this.#desk;
+    const { sandbox, url } = this.#harness;
     await this.#login("-v");
     await this.#login("--debug");
     await this.#run("token", url, "--force-refresh", "--debug");
@@ -71,7 +71,7 @@ class RecordedRuns {
 
   /** Logs in with the test as the browser, so that it sees the code. */
   async #login(flag: string): Promise<void> {
-    const args = ["login", this.#desk.url, flag, "--browser", SPY];
+    const args = ["login", this.#harness.url, flag, "--browser", SPY];
     const child = startCli(args, { env: this.#env });
     const [out, err] = [collect(child.stdout), collect(child.stderr)];
     const ended = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>;
@@ -98,7 +98,7 @@ class RecordedRuns {
   }
 }
 
-const it = flowTest().extend("runs", { scope: "file" }, ({ desk }) => new RecordedRuns(desk).record());
+const it = flowTest().extend("runs", { scope: "file" }, ({ harness }) => new RecordedRuns(harness).record());
 
 it("every run ends as expected, and every secret is known", ({ runs }) => {
   const codes = [...runs.results]

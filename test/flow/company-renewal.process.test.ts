@@ -5,10 +5,10 @@ import { expireIdToken, loginAtIdp, machineTest, tokenRequests } from "./machine
 const it = machineTest();
 
 describe("one login at the company's identity provider", () => {
-  it("is renewed once for ten processes at two servers, each time", async ({ desk, machine, me }) => {
+  it("is renewed once for ten processes at two servers, each time", async ({ harness, machine, me }) => {
     await me.run(loginAtIdp(machine));
     const client = ["--client-id", machine.workloadClient.clientId, "--issuer", machine.issuer];
-    const servers = [desk.url, `${desk.url}/${desk.sandbox.ids.pool}`];
+    const servers = [harness.url, `${harness.url}/${harness.sandbox.ids.pool}`];
     for (const url of servers) await me.run(["token", url, ...client]);
     for (let time = 1; time <= 3; time++) {
       await me.age(-10);

@@ -99,10 +99,10 @@ describe.each([
     expect(holders.map(({ mode }) => mode)).toEqual([0o600]);
   });
 
-  it("issues one to a machine client", async ({ desk, me, url }) => {
-    const { secretClient } = desk.sandbox.machine ?? {};
+  it("issues one to a machine client", async ({ harness, me, url }) => {
+    const { secretClient } = harness.sandbox.machine ?? {};
     const flags = ["--grant", "client-credentials", "--client-id", secretClient?.clientId ?? ""];
-    flags.push("--issuer", desk.sandbox.authUrl(desk.sandbox.ids.pool));
+    flags.push("--issuer", harness.sandbox.authUrl(harness.sandbox.ids.pool));
     const env = { AGENTAUTH_CLIENT_SECRET: secretClient?.clientSecret ?? "" };
     expect(await me.run(["login", url, ...flags], { env })).toMatchObject({ code: 0 });
     const { code, stderr } = await me.run(["mcp", "call", url, "whoami"]);

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import type { Grant } from "../../src/oauth/model/grant.js";
 import { linesOf } from "../helpers/cli.js";
-import { FETCH_BROWSER, flowTest, hurryTimers, LOGIN_FLAGS } from "./support.js";
+import { FETCH_BROWSER, flowTest, LOGIN_FLAGS, speedUpTimers } from "./support.js";
 
 const it = flowTest({ revocation: true });
 
@@ -65,7 +65,7 @@ describe("agentauth logout", () => {
   it("removes the login where the issuer does not answer in time", async ({ faults, me, url }) => {
     await me.logIn();
     faults.add({ kind: "slow-headers", ms: 60_000, path: await revocationPath(me), times: 0 });
-    hurryTimers(5);
+    speedUpTimers(5);
     const { code, stdout } = await me.run(["logout", url, "--json"]);
     expect([code, await me.grants()]).toEqual([0, []]);
     expect(JSON.parse(stdout)).toMatchObject([
@@ -73,8 +73,8 @@ describe("agentauth logout", () => {
     ]);
   });
 
-  it("--all logs out of everything and lists it", async ({ desk, me, url }) => {
-    const other = `${url}/${desk.sandbox.ids.pool}`;
+  it("--all logs out of everything and lists it", async ({ harness, me, url }) => {
+    const other = `${url}/${harness.sandbox.ids.pool}`;
     await me.logIn();
     await me.run(["token", other, ...LOGIN_FLAGS]);
     const { code, stdout, stderr } = await me.run(["logout", "--all", "-o", "plain"]);

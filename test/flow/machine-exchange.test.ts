@@ -8,11 +8,15 @@ import { LOGIN_FLAGS } from "./support.js";
 
 const API = "https://api.example";
 /** `alice` has logged in with the scopes "a b". */
-const it = machineTest({ exchangeAudiences: [API, "billing"] }).extend("alice", { scope: "file" }, async ({ desk }) => {
-  const alice = desk.user();
-  await alice.logIn("--scope", "a b");
-  return alice;
-});
+const it = machineTest({ exchangeAudiences: [API, "billing"] }).extend(
+  "alice",
+  { scope: "file" },
+  async ({ harness }) => {
+    const alice = harness.user();
+    await alice.logIn("--scope", "a b");
+    return alice;
+  },
+);
 
 describe("exchange", () => {
   it("prints a token of the user for another audience, and nothing else", async ({ alice, url }) => {

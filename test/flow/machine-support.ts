@@ -31,8 +31,8 @@ export interface MachineFixtures {
 /** {@link flowTest} at a sandbox with machine grants: its clients, the flags and the environment that use them. */
 export const machineTest = (options: SandboxOptions = {}) =>
   flowTest({ machineGrants: true, ...options })
-    .extend("machine", { scope: "file" }, ({ desk }) => {
-      const { machine } = desk.sandbox;
+    .extend("machine", { scope: "file" }, ({ harness }) => {
+      const { machine } = harness.sandbox;
       if (!machine) throw new Error("the sandbox has no machine grants");
       for (const { clientSecret } of [machine.secretClient, machine.idp]) plant("client_secret", clientSecret);
       return machine;

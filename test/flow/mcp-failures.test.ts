@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import { until } from "../helpers/cli.js";
 import { type PlainAnswer, sendError, sendResult } from "../mcp/plain-server.js";
 import { signedInAt } from "./plain-login.js";
-import { flowTest, hurryTimers, type User } from "./support.js";
+import { flowTest, speedUpTimers, type User } from "./support.js";
 
 const it = flowTest();
 
@@ -119,7 +119,7 @@ describe("--timeout of mcp call", () => {
   };
 
   it("starts again when the tool reports progress", async () => {
-    hurryTimers(2);
+    speedUpTimers(2);
     const server = await signedInAt(talkative);
     const { code, stdout, stderr } = await server.run(["mcp", "call", server.url, "build", "--timeout", "5"]);
     expect([code, stdout, stderr]).toEqual([0, "built\n", ""]);
@@ -135,7 +135,7 @@ describe("--timeout of mcp call", () => {
   });
 
   it("allows a tool to work for longer than a minute", async () => {
-    hurryTimers(30);
+    speedUpTimers(30);
     const server = await signedInAt(({ id }, response) => {
       setTimeout(() => sendResult(response, id, { content: [{ type: "text", text: "at last" }] }), 62_000);
     });

@@ -44,16 +44,16 @@ describe("what is printed as JSON is what its schema says", () => {
     ["device", "devices"],
     ["pool", "pools"],
     ["domain", "domains"],
-  ] as const)("%s", async ([type, noun], { desk, parsed, problems }) => {
-    const { account, domain, pool } = desk.sandbox.ids;
+  ] as const)("%s", async ([type, noun], { harness, parsed, problems }) => {
+    const { account, domain, pool } = harness.sandbox.ids;
     const scope = { devices: ["--pool", pool], pools: ["--domain", domain], domains: ["--account", account] }[noun];
     const items = (await parsed([noun, "list", ...(scope ?? []), "--json"])) as unknown[];
     expect(items.length).toBeGreaterThan(0);
     for (const item of items) expect(problems(type, item)).toBeUndefined();
   });
 
-  it("report", async ({ desk, parsed, problems }) => {
-    const { pool } = desk.sandbox.ids;
+  it("report", async ({ harness, parsed, problems }) => {
+    const { pool } = harness.sandbox.ids;
     expect(problems("report", await parsed(["devices", "report", "--pool", pool, "--json"]))).toBeUndefined();
   });
 
@@ -101,13 +101,13 @@ describe("what is printed as JSON is what its schema says", () => {
     for (const item of items) expect(problems(type, item)).toBeUndefined();
   });
 
-  it("exchanged", async ({ desk, me, problems, url, user }) => {
+  it("exchanged", async ({ harness, me, problems, url, user }) => {
     const grants = ["authorization_code", "refresh_token", TOKEN_EXCHANGE];
-    const client = await register(await discover(desk.sandbox), { grant_types: grants });
+    const client = await register(await discover(harness.sandbox), { grant_types: grants });
     const secret = String(client["client_secret"]);
     const { stdout: token } = await user.run(["token", url]);
     const exchange = ["exchange", url, "--client-id", client.client_id, "--resource", url, "--subject-token-file", "-"];
-    exchange.push("--issuer", desk.sandbox.authUrl(desk.sandbox.ids.pool));
+    exchange.push("--issuer", harness.sandbox.authUrl(harness.sandbox.ids.pool));
     const { code, stdout, stderr } = await me.run([...exchange, "--format", "json"], {
       env: { AGENTAUTH_CLIENT_SECRET: secret },
       stdin: token,

@@ -4,9 +4,9 @@ import { onTestFinished, test, vi } from "vitest";
 import type { Grant } from "../../src/oauth/model/grant.js";
 import type { SandboxOptions } from "../../src/sandbox/index.js";
 import { fileStore } from "../../src/store/file/file.js";
-import { collect, type RunOptions, runCli, startBench, startCli, temporaryFolder } from "../helpers/cli.js";
+import { collect, type RunOptions, runCli, startCli, startTestbed, temporaryFolder } from "../helpers/cli.js";
 
-export { fastClock } from "../helpers/hurried.js";
+export { fastClock } from "../helpers/fast-clock.js";
 
 /** A browser, as a command: this process opens the address that the command gets. */
 export function browserCommand(visit: (address: string) => Promise<unknown>): string {
@@ -33,17 +33,17 @@ export const FETCH_BROWSER = browserCommand(async (address) => (await fetch(addr
 export const LOGIN_FLAGS = ["--login", "--browser", FETCH_BROWSER];
 
 /** A sandbox, and home folders for the runs of the program against it. */
-export async function startDesk(options: SandboxOptions = {}) {
-  const bench = await startBench({ autoApprove: true, ...options });
-  const { sandbox } = bench;
+export async function startHarness(options: SandboxOptions = {}) {
+  const testbed = await startTestbed({ autoApprove: true, ...options });
+  const { sandbox } = testbed;
   return {
     sandbox,
     url: sandbox.mcpUrl,
-    devices: bench.devices,
+    devices: testbed.devices,
     /** A folder without a login. */
     user() {
       const home = temporaryFolder();
-      const env = { ...bench.env, AGENTAUTH_HOME: home };
+      const env = { ...testbed.env, AGENTAUTH_HOME: home };
       const since = sandbox.requests.length;
       const logIn = async (...flags: string[]) => {
         const result = await runCli(["token", sandbox.mcpUrl, ...flags, ...LOGIN_FLAGS], { env });
@@ -96,8 +96,8 @@ export async function startDesk(options: SandboxOptions = {}) {
   };
 }
 
-export type Desk = Awaited<ReturnType<typeof startDesk>>;
-export type User = ReturnType<Desk["user"]>;
+export type Harness = Awaited<ReturnType<typeof startHarness>>;
+export type User = ReturnType<Harness["user"]>;
 
 /**
  * `it` with a sandbox for the file, its faults (cleared after each case), a home folder for each case, and one login
@@ -106,29 +106,29 @@ export type User = ReturnType<Desk["user"]>;
 export const flowTest = (options: SandboxOptions = {}) =>
   test
     // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
-    .extend("desk", { scope: "file" }, async ({}, { onCleanup }) => {
-      const desk = await startDesk(options);
-      onCleanup(() => desk.close());
-      return desk;
+    .extend("harness", { scope: "file" }, async ({}, { onCleanup }) => {
+      const harness = await startHarness(options);
+      onCleanup(() => harness.close());
+      return harness;
     })
-    .extend("url", { scope: "file" }, ({ desk }) => desk.url)
-    .extend("faults", ({ desk }, { onCleanup }) => {
-      const { faults } = desk.sandbox;
+    .extend("url", { scope: "file" }, ({ harness }) => harness.url)
+    .extend("faults", ({ harness }, { onCleanup }) => {
+      const { faults } = harness.sandbox;
       onCleanup(() => faults.clear());
       return faults;
     })
-    .extend("me", ({ desk }) => desk.user())
-    .extend("user", { scope: "file" }, async ({ desk }) => {
-      const user = desk.user();
+    .extend("me", ({ harness }) => harness.user())
+    .extend("user", { scope: "file" }, async ({ harness }) => {
+      const user = harness.user();
       return { ...user, token: (await user.logIn()).stdout.trim() };
     });
 
 /** Until the case ends, timers of this process that wait for a second or more fire `factor` times as early. */
-export function hurryTimers(factor: number): void {
+export function speedUpTimers(factor: number): void {
   const { setTimeout } = globalThis;
-  const hurried = (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) =>
+  const faster = (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) =>
     setTimeout(run, ms < 1000 ? ms : ms / factor, ...args);
-  vi.stubGlobal("setTimeout", hurried);
+  vi.stubGlobal("setTimeout", faster);
   onTestFinished(() => void vi.unstubAllGlobals());
 }
 

@@ -144,7 +144,7 @@ export async function until(holds: () => boolean): Promise<void> {
 }
 
 /** A sandbox in this process, the program pointed at it by the environment, and the library for comparison. */
-export async function startBench(options: SandboxOptions = {}) {
+export async function startTestbed(options: SandboxOptions = {}) {
   const sandbox = await startSandbox({ accounts: 1, domains: 2, pools: 2, devices: 60, ...options });
   const env = { AGENTAUTH_BASE_URL: sandbox.baseUrl, AGENTAUTH_API_TOKEN: sandbox.apiToken };
   plant("control token", sandbox.controlToken);
@@ -163,7 +163,7 @@ export async function startBench(options: SandboxOptions = {}) {
   };
 }
 
-export type Bench = Awaited<ReturnType<typeof startBench>>;
+export type Testbed = Awaited<ReturnType<typeof startTestbed>>;
 
 /** Runs a hint as a user does: pasted into a shell, where `agentauth` is the built program. */
 export async function runHint(
@@ -183,7 +183,7 @@ export async function runHint(
 }
 
 /** The ids of every device of the sandbox's first pool, in the service's order. */
-export function allIds({ data, ids: { pool } }: Bench["sandbox"]): string[] {
+export function allIds({ data, ids: { pool } }: Testbed["sandbox"]): string[] {
   return Array.from({ length: data.deviceCount(pool) }, (_, index) => data.device(pool, index)?.id ?? "");
 }
 

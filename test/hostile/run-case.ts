@@ -6,8 +6,8 @@ import { ManagementClient } from "../../src/index.js";
 import { AgentClient } from "../../src/oauth/agent.js";
 import type { LoginMethod } from "../../src/oauth/login/login-method.js";
 import { fileStore } from "../../src/store/file/file.js";
-import { hurried, hurriedClock } from "../helpers/hurried.js";
-import { toldWithPorts } from "../helpers/told.js";
+import { capturedWithPorts } from "../helpers/captured.js";
+import { clockOfWork, withFastClock } from "../helpers/fast-clock.js";
 import type { HostileCase } from "./case.js";
 import {
   generalProblems,
@@ -54,7 +54,7 @@ export function runInLibrary(one: HostileCase): Promise<Ending> {
 const CALM = 0.25;
 
 function onItsClock<T>({ hurry }: Pick<HostileCase, "hurry">, run: () => Promise<T>): Promise<T> {
-  return hurry === undefined ? run() : hurried(hurry, run);
+  return hurry === undefined ? run() : withFastClock(hurry, run);
 }
 
 async function runCommand(one: HostileCase, startsProcesses: boolean): Promise<CaseReport> {
@@ -164,12 +164,14 @@ async function runLibrary(one: HostileCase): Promise<Ending> {
 /** The error, and what the command line makes of its remedy. */
 function adviceTo(error: AgentAuthError): string {
   const { hint } = cliHint(error);
-  return hint === undefined || hint === error.hint ? toldWithPorts(error) : `${toldWithPorts(error)}\nadvice: ${hint}`;
+  return hint === undefined || hint === error.hint
+    ? capturedWithPorts(error)
+    : `${capturedWithPorts(error)}\nadvice: ${hint}`;
 }
 
 async function callLibrary({ command, options, timeout, retries }: HostileCase, kit: Kit): Promise<unknown> {
   const common = {
-    clock: hurriedClock(),
+    clock: clockOfWork(),
     timeoutMs: timeout === undefined ? undefined : timeout * 1000,
     maxRetries: retries === false ? 0 : undefined,
   };

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { Server } from "node:http";
 import type { ListenOptions } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { hurried } from "../helpers/hurried.js";
+import { withFastClock } from "../helpers/fast-clock.js";
 import { freePort } from "../helpers/port.js";
 import { remedy } from "../helpers/remedy.js";
 import { rejection } from "../helpers/service.js";
@@ -251,7 +251,7 @@ describe("the last page", () => {
     const { loopback, port, callback } = await openWaiting();
     await raw(port, request(port, `/callback?code=c&state=${STATE}`));
     await callback;
-    await hurried(20, () => loopback.close({ ok: true }));
+    await withFastClock(20, () => loopback.close({ ok: true }));
     expect(await isFree(port)).toBe(true);
   });
 

@@ -4,7 +4,7 @@ import { AgentAuthError } from "../../src/errors.js";
 import { detectEnvironment } from "../../src/login/platform.js";
 import { type TerminalLoginOptions, terminalLogin } from "../../src/login/terminal.js";
 import type { AuthorizePrompt } from "../../src/oauth/login/login-method.js";
-import { hurried } from "../helpers/hurried.js";
+import { withFastClock } from "../helpers/fast-clock.js";
 import { freePort } from "../helpers/port.js";
 import { rejection } from "../helpers/service.js";
 import { callbackUrl, DENIED, isFree, openHandles, raw, request, STATE, statusOf } from "./support.js";
@@ -59,7 +59,7 @@ describe("a login at a terminal", () => {
   });
 
   test("shows the other address where the browser of the first callback does not come for its page", () =>
-    hurried(10, async () => {
+    withFastClock(10, async () => {
       const { session, text, authorize } = await login();
       const at = portOf(session);
       const first = authorize();

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/http/deadline.js";
 import { createResourceServer } from "../../src/resource-server/index.js";
 import { fileStore } from "../../src/store/file/file.js";
-import { LOGIN_FLAGS, startDesk } from "../flow/support.js";
+import { LOGIN_FLAGS, startHarness } from "../flow/support.js";
 import { cleanEnv, runProcess, temporaryFolder, until } from "../helpers/cli.js";
 import { OFFICIAL_HOSTS, type OfficialHost } from "./official-hosts.js";
 import { RESOURCE, startOfficialServer } from "./official-server.js";
@@ -11,8 +11,8 @@ const MEGABYTE = 1024 * 1024;
 
 /** A login of a user at the sandbox, and a reference server that accepts only the sandbox's tokens. */
 async function startScene() {
-  const desk = await startDesk({ autoApprove: "bob" });
-  const { sandbox } = desk;
+  const harness = await startHarness({ autoApprove: "bob" });
+  const { sandbox } = harness;
   const revoked = new Set<string>();
   const server = await startOfficialServer((url) => {
     const guard = createResourceServer({
@@ -55,7 +55,7 @@ async function startScene() {
     },
     async close(): Promise<void> {
       await server.stop();
-      await desk.close();
+      await harness.close();
     },
   };
 }

@@ -4,8 +4,8 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import { systemClock } from "../../src/http/deadline.js";
 import type { SendRequest } from "../../src/mcp/http-exchange.js";
+import { pendingError } from "../helpers/captured.js";
 import { type SeenRequest, startServer, until } from "../helpers/server.js";
-import { heldError } from "../helpers/told.js";
 import { HELLO, startHost } from "./stdio-host.js";
 
 const EVENTS = { "content-type": "text/event-stream" };
@@ -483,7 +483,7 @@ describe("the proxy when initialize fails", () => {
     host.send({ id: 1, method: "initialize", params: HELLO });
     host.send({ method: "notifications/initialized" });
     host.send({ id: 2, method: "tools/list" });
-    expect(await heldError(host.done)).toMatchObject({ code: "login_required" });
+    expect(await pendingError(host.done)).toMatchObject({ code: "login_required" });
     expect(host.received.map(({ id, error }) => [id, error?.message])).toEqual([
       [1, "no; run: agentauth login x"],
       [2, "no; run: agentauth login x"],
@@ -501,7 +501,7 @@ describe("the proxy when initialize fails", () => {
     isOver = true;
     expect((await host.ask(2, "ping")).error?.message).toContain("run: agentauth login x");
     expect((await host.ask(3, "initialize", HELLO)).error?.message).toContain("run: agentauth login x");
-    expect(await heldError(host.done)).toMatchObject({ code: "login_required" });
+    expect(await pendingError(host.done)).toMatchObject({ code: "login_required" });
   });
 
   it("continues if the server was unreachable for a time", async () => {

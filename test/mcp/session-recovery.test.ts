@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { hurryTimers } from "../flow/support.js";
+import { speedUpTimers } from "../flow/support.js";
 import { sendJson, until } from "../helpers/server.js";
 import { EVENTS, type LossyOptions, sendSession, sessionNotFound, startLossyServer } from "./lossy-server.js";
 import { HELLO, startHost } from "./stdio-host.js";
@@ -517,7 +517,7 @@ describe("the proxy and a server whose new session is another one", () => {
   });
 
   it("gives up on a server that opens a stream and says nothing", async () => {
-    hurryTimers(60);
+    speedUpTimers(60);
     const { server, host } = await startSession(
       second((response) => void response.writeHead(200, EVENTS).flushHeaders()),
     );

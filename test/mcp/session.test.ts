@@ -2,8 +2,8 @@ import { getEventListeners } from "node:events";
 import { SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/client";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openMcp, REVISIONS } from "../../src/mcp/session.js";
+import { pendingError } from "../helpers/captured.js";
 import { sendJson } from "../helpers/server.js";
-import { heldError } from "../helpers/told.js";
 import { type PlainAnswer, sendResult, startPlainServer } from "./plain-server.js";
 
 const { signal } = new AbortController();
@@ -60,7 +60,7 @@ it("ends at a list of tools that has no end", async () => {
   const { tools, server } = await opened(({ id }, response) => {
     sendResult(response, id, { tools: [TOOL], nextCursor: `${++page}` });
   });
-  expect(await heldError(tools(signal))).toMatchObject({
+  expect(await pendingError(tools(signal))).toMatchObject({
     code: "mcp_failed",
     class: "remote",
     message: "the MCP server's list of tools has more than 64 pages",
@@ -103,7 +103,7 @@ it("reports a stream that ends before the response", async () => {
   const { call, server } = await opened((_call, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" }).end(": nothing\n\n");
   });
-  expect(await heldError(call("build", {}, signal))).toMatchObject({ code: "connection_reset" });
+  expect(await pendingError(call("build", {}, signal))).toMatchObject({ code: "connection_reset" });
   await server.close();
 });
 
@@ -244,7 +244,7 @@ it("calls a tool once at a server without sessions that refuses it for another r
 
 it("refuses a result that needs a dialogue", async () => {
   const { open } = sessionless(() => ({ result: { resultType: "input_required", inputRequests: {} } }));
-  expect(await heldError((await open()).call("build", {}, signal))).toMatchObject({
+  expect(await pendingError((await open()).call("build", {}, signal))).toMatchObject({
     code: "mcp_failed",
     class: "remote",
     message: "the MCP server answers tools/call only after a dialogue, which this command cannot have",
@@ -255,7 +255,7 @@ it("reads no error to its end that is too long", async () => {
   const { call, server } = await opened((_call, response) => {
     response.writeHead(500, { "content-type": "text/plain" }).end("x".repeat(300_000));
   });
-  expect(await heldError(call("build", {}, signal))).toMatchObject({ code: "body_too_large" });
+  expect(await pendingError(call("build", {}, signal))).toMatchObject({ code: "body_too_large" });
   await server.close();
 });
 
@@ -473,7 +473,7 @@ it.each<[string, string | null, string]>([
   const { open } = stateful(
     (message) => handshake(message) ?? new Response(body, { headers: { "content-type": type } }),
   );
-  expect(await heldError((await open()).call("build", {}, signal))).toMatchObject({
+  expect(await pendingError((await open()).call("build", {}, signal))).toMatchObject({
     code: "mcp_failed",
     class: "remote",
     message: "the MCP server answered tools/call with no JSON",
@@ -489,7 +489,7 @@ it("finds its response among several, and reports that there is none", async () 
   );
   const session = await open();
   expect(await session.call("build", {}, signal)).toEqual({ content: [] });
-  expect(await heldError(session.call("build", {}, signal))).toMatchObject({
+  expect(await pendingError(session.call("build", {}, signal))).toMatchObject({
     code: "connection_reset",
     class: "unavailable",
     message: "the connection to the MCP server closed before the response to tools/call arrived",
@@ -522,7 +522,7 @@ describe("the time for a response", () => {
   it("ends a request, and takes it back", async () => {
     const { open, requests } = stateful((message, init) => handshake(message) ?? silence(init));
     const session = await open({ timeoutMs: 5000 });
-    const called = heldError(session.call("build", {}, signal));
+    const called = pendingError(session.call("build", {}, signal));
     await vi.advanceTimersByTimeAsync(5000);
     expect(await called).toMatchObject({ message: "no response to tools/call in 5000 ms" });
     expect(requests.at(-1)).toMatchObject({
@@ -534,7 +534,7 @@ describe("the time for a response", () => {
 
   it("is a minute by default", async () => {
     const { open } = stateful((message, init) => handshake(message) ?? silence(init));
-    const listed = heldError((await open()).tools(signal));
+    const listed = pendingError((await open()).tools(signal));
     await vi.advanceTimersByTimeAsync(60_000);
     expect(await listed).toMatchObject({ message: "no response to tools/list in 60000 ms" });
   });
@@ -543,7 +543,7 @@ describe("the time for a response", () => {
     const { open, requests } = stateful((message, init) =>
       message.method === "initialize" ? silence(init) : new Response(null, { status: 404 }),
     );
-    const opening = heldError(open({ timeoutMs: 5000 }));
+    const opening = pendingError(open({ timeoutMs: 5000 }));
     await vi.advanceTimersByTimeAsync(5000);
     expect(await opening).toMatchObject({ message: "no response to initialize in 5000 ms" });
     expect(requests.map(({ method }) => method)).toEqual(["server/discover", "initialize"]);

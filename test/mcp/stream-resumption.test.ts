@@ -3,8 +3,8 @@ import { afterEach, expect, it, vi } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import { systemClock } from "../../src/http/deadline.js";
 import { openMcp } from "../../src/mcp/session.js";
+import { pendingError } from "../helpers/captured.js";
 import { startServer } from "../helpers/server.js";
-import { heldError } from "../helpers/told.js";
 import { startOfficialServer } from "./official-server.js";
 import { sendResult } from "./plain-server.js";
 
@@ -68,7 +68,7 @@ it("resumes at the last place, and gives up after two attempts", async () => {
     () => PLACE,
     (response) => response.writeHead(200, EVENTS).end(`id: ${++place}\ndata:\n\n`),
   );
-  expect(await heldError(server.call())).toMatchObject({ code: "connection_reset" });
+  expect(await pendingError(server.call())).toMatchObject({ code: "connection_reset" });
   expect(server.places()).toEqual(["1", "2"]);
   await server.close();
 });

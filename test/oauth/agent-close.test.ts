@@ -4,9 +4,9 @@ import { systemClock } from "../../src/http/deadline.js";
 import { grantStore } from "../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../src/store/driver/memory-driver.js";
 import { memoryStore } from "../../src/store/memory.js";
+import { pendingError } from "../helpers/captured.js";
 import { startScene } from "../helpers/issuer.js";
 import { until } from "../helpers/server.js";
-import { heldError } from "../helpers/told.js";
 import { HOUR, holdTokens, SIGNAL, TOKEN } from "./grant/support.js";
 
 it("close lets refreshes in flight end, begins no other one, and returns tokens that are valid", async () => {
@@ -23,7 +23,7 @@ it("close lets refreshes in flight end, begins no other one, and returns tokens 
   const refreshed = ann?.token(mcp.url);
   await until(() => issuer.to(TOKEN).length > before);
   const closed = agents.close({ graceMs: 5000 });
-  expect(await heldError(bob?.token(mcp.url, { login: false }))).toMatchObject({ code: "aborted" });
+  expect(await pendingError(bob?.token(mcp.url, { login: false }))).toMatchObject({ code: "aborted" });
   expect((await cid?.token(mcp.url))?.value).toMatch(/^access-as-/);
   expect(await agents.health()).toMatchObject({ ready: false, errors: ["the client is closed"] });
   answer();

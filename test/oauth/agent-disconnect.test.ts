@@ -2,10 +2,10 @@ import { expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import type { GrantStore } from "../../src/oauth/model/grant-store.js";
 import { IDP_ACCOUNT } from "../../src/oauth/model/machine-grant.js";
+import { pendingError } from "../helpers/captured.js";
 import { madeGrant } from "../helpers/grant.js";
 import { silence, startScene } from "../helpers/issuer.js";
 import { until } from "../helpers/server.js";
-import { heldError } from "../helpers/told.js";
 import { stores } from "../store/stores.js";
 import { HOUR, holdTokens, SIGNAL, TOKEN } from "./grant/support.js";
 
@@ -23,7 +23,7 @@ it.each(engines)(
     issuer.routes[REVOKE] = { status: 503, text: "" };
     expect(await of("ann").disconnectAll()).toEqual({ removed: 2, revoked: 0, pending: 2 });
     for await (const { items } of store.connections()) expect(items.map(({ profile }) => profile)).toEqual(["bob"]);
-    expect(await heldError(of("ann").token(mcp.url, { login: false }))).toMatchObject({ code: "login_required" });
+    expect(await pendingError(of("ann").token(mcp.url, { login: false }))).toMatchObject({ code: "login_required" });
     expect(await of("bob").retryRevocations()).toEqual({ revoked: 0, pending: 2 });
     issuer.routes[REVOKE] = { status: 200 };
     const before = issuer.to(REVOKE).length;
@@ -77,7 +77,7 @@ it("waits for a refresh in flight, whose tokens are revoked too and reach no cal
   await agent().login(mcp.url);
   await clock.sleep(HOUR, SIGNAL);
   const answer = holdTokens(issuer);
-  const token = heldError(agent().token(mcp.url, { login: false }));
+  const token = pendingError(agent().token(mcp.url, { login: false }));
   await until(() => issuer.to(TOKEN).length === 2);
   let isDisconnected = false;
   const ended = agent()
@@ -103,7 +103,7 @@ it("keeps what a refresh in flight got for a later revocation, if the issuer doe
     await store.remove({ profile: "default", server: mcp.url });
     return { json: issuer.tokens(nth) };
   };
-  expect(await heldError(agent().token(mcp.url, { login: false }))).toMatchObject({ code: "login_required" });
+  expect(await pendingError(agent().token(mcp.url, { login: false }))).toMatchObject({ code: "login_required" });
   issuer.routes[REVOKE] = { status: 200 };
   expect(await agent().retryRevocations()).toEqual({ revoked: 1, pending: 0 });
   expect(issuer.form(REVOKE).get("token")).toBe("refresh-as-2");
@@ -147,7 +147,7 @@ it.each(["disconnectAll", "retryRevocations"] as const)("stops when its signal f
       },
     },
   };
-  expect(await heldError(agent({ store: { ...store, ...over } })[method]({ signal: end.signal }))).toMatchObject({
+  expect(await pendingError(agent({ store: { ...store, ...over } })[method]({ signal: end.signal }))).toMatchObject({
     code: "aborted",
   });
   expect(issuer.to(REVOKE)).toHaveLength(requests);
@@ -162,7 +162,7 @@ it("reports a login that cannot be read after it has ended the others", async ()
     const grant = await read(key);
     return key.account === "broken" && grant ? { ...grant, tokens: JSON.parse(JSON.stringify(grant.tokens)) } : grant;
   };
-  expect(await heldError(agent().disconnectAll())).toMatchObject({ code: "store_failed" });
+  expect(await pendingError(agent().disconnectAll())).toMatchObject({ code: "store_failed" });
   expect((await store.list()).map(({ account }) => account)).toEqual(["broken"]);
 });
 
@@ -185,6 +185,6 @@ it("stops between two logins when its caller leaves", async () => {
   const { agent, mcp, issuer } = await startScene();
   await agent().login(mcp.url);
   issuer.routes[REVOKE] = silence;
-  expect(await heldError(agent().disconnectAll({ signal: AbortSignal.abort() }))).toMatchObject({ code: "aborted" });
+  expect(await pendingError(agent().disconnectAll({ signal: AbortSignal.abort() }))).toMatchObject({ code: "aborted" });
   expect(await agent().status()).toHaveLength(1);
 });

@@ -4,8 +4,8 @@ import { AgentClient, type AgentClientOptions } from "../../src/oauth/agent.js";
 import { grantStore } from "../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../src/store/driver/memory-driver.js";
 import { memoryStore } from "../../src/store/memory.js";
+import { pendingError } from "../helpers/captured.js";
 import { startMcp, startScene } from "../helpers/issuer.js";
-import { heldError } from "../helpers/told.js";
 
 const engine = () => grantStore(memoryDriver(), { seal: "none" });
 
@@ -18,12 +18,12 @@ it("keeps the logins of users and of tenants apart, under the profile of the use
   expect(await ann.status()).toMatchObject([{ profile: "ann", account: null }]);
   const others = [{ tenant: "acme", user: "bob" }, { tenant: "other", user: "ann" }, { user: "ann" }];
   for (const other of others) {
-    expect(await heldError(agents.for(other).token(mcp.url, { login: false }))).toMatchObject({
+    expect(await pendingError(agents.for(other).token(mcp.url, { login: false }))).toMatchObject({
       code: "login_required",
     });
     expect(await agents.for(other).status()).toEqual([]);
   }
-  expect(await heldError(agents.token(mcp.url, { login: false }))).toMatchObject({ code: "login_required" });
+  expect(await pendingError(agents.token(mcp.url, { login: false }))).toMatchObject({ code: "login_required" });
   // A store of that tenant finds it.
   expect(await agents.for({ tenant: "default", user: "ann" }).status()).toEqual([]);
 });
@@ -69,7 +69,7 @@ it("lists the connections of one user in pages, whatever the query names", async
   const hostile: object = { tenant: "other", profile: "bob" };
   expect((await connections(hostile)).items.map(({ profile }) => profile)).toEqual(["ann", "ann"]);
   expect(await agents.for({ tenant: "other", user: "ann" }).connections()).toEqual({ items: [], cursor: undefined });
-  expect(await heldError(connections({ limit: 0 }))).toMatchObject({ code: "usage" });
+  expect(await pendingError(connections({ limit: 0 }))).toMatchObject({ code: "usage" });
 });
 
 it("reads the documents of an issuer once for all users, and refreshes a login once", async () => {

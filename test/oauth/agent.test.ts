@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import type { GrantStore } from "../../src/oauth/model/grant-store.js";
+import { pendingError } from "../helpers/captured.js";
 import { type Scene, startScene } from "../helpers/issuer.js";
 import { asHint, loginAt } from "../helpers/remedy.js";
-import { heldError } from "../helpers/told.js";
 
 const SIGNAL = new AbortController().signal;
 
@@ -87,13 +87,13 @@ describe("a first token", () => {
       () => agent({ login: undefined }).fetch(mcp.url),
       () => agent().token(mcp.url, { login: false }),
     ]) {
-      expect(await heldError(work())).toMatchObject({
+      expect(await pendingError(work())).toMatchObject({
         code: "login_required",
         class: "auth",
         remedy: loginAt(mcp.url),
       });
     }
-    expect(await heldError(agent({ login: undefined }).login(mcp.url))).toMatchObject({ code: "usage" });
+    expect(await pendingError(agent({ login: undefined }).login(mcp.url))).toMatchObject({ code: "usage" });
     // fetch finds out whether the server requires a login at all.
     expect(log).toEqual(["mcp POST /mcp"]);
   });
@@ -103,14 +103,14 @@ describe("a first token", () => {
     mcp.metadata["scopes_supported"] = ["a"];
     const hint = (flags: string) => ({ code: "login_required", remedy: asHint(`agentauth login ${mcp.url} ${flags}`) });
     const withoutLogin = (dpop?: "required" | "off") => agent({ login: undefined, dpop });
-    expect(await heldError(withoutLogin().token(mcp.url, { scope: "b c" }))).toMatchObject(hint("--scope 'b c'"));
-    expect(await heldError(withoutLogin("required").token(mcp.url))).toMatchObject(hint("--dpop required"));
+    expect(await pendingError(withoutLogin().token(mcp.url, { scope: "b c" }))).toMatchObject(hint("--scope 'b c'"));
+    expect(await pendingError(withoutLogin("required").token(mcp.url))).toMatchObject(hint("--dpop required"));
     await agent().token(mcp.url);
-    expect(await heldError(withoutLogin().token(mcp.url, { scope: "b" }))).toMatchObject(hint("--scope 'a b'"));
-    expect(await heldError(withoutLogin("required").token(mcp.url))).toMatchObject(hint("--dpop required"));
+    expect(await pendingError(withoutLogin().token(mcp.url, { scope: "b" }))).toMatchObject(hint("--scope 'a b'"));
+    expect(await pendingError(withoutLogin("required").token(mcp.url))).toMatchObject(hint("--dpop required"));
     for (const scope of ["$(id)", "`id`", "a;id", "a'b", "--help"]) {
       const bare = { remedy: asHint(`agentauth login ${mcp.url}`) };
-      expect(await heldError(withoutLogin().token(mcp.url, { scope }))).toMatchObject(bare);
+      expect(await pendingError(withoutLogin().token(mcp.url, { scope }))).toMatchObject(bare);
     }
   });
 
@@ -141,7 +141,7 @@ describe("a first token", () => {
     issuer.tokenAnswer = { refresh_token: undefined };
     await agent().token(mcp.url);
     await clock.sleep(3_600_000, SIGNAL);
-    expect(await heldError(agent().token(mcp.url, { login: false }))).toMatchObject({
+    expect(await pendingError(agent().token(mcp.url, { login: false }))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("there is no refresh token"),
     });
@@ -154,7 +154,7 @@ describe("a first token", () => {
     issuer.tokenAnswer = { refresh_token: undefined };
     await agent().token(mcp.url);
     const work = agent().token(mcp.url, { forceRefresh: true, login: false });
-    const error = (await heldError(work)) as AgentAuthError;
+    const error = (await pendingError(work)) as AgentAuthError;
     expect(error).toMatchObject({ code: "login_required", remedy: loginAt(mcp.url) });
     expect(error.message).toContain("cannot be refreshed, because the issuer returned no refresh token");
     expect(error.message).not.toContain("expired");
@@ -200,7 +200,7 @@ describe("a login", () => {
   it("that was not kept is none", async () => {
     const { agent, mcp, login, store } = await startScene();
     const forgetful: GrantStore = { ...store, read: async () => undefined, save: async () => true };
-    expect(await heldError(agent({ store: forgetful }).login(mcp.url))).toMatchObject({
+    expect(await pendingError(agent({ store: forgetful }).login(mcp.url))).toMatchObject({
       code: "store_failed",
       class: "store",
     });
@@ -215,7 +215,7 @@ describe("a login", () => {
         throw new AgentAuthError("store_failed", "broken", { class: "store" });
       },
     };
-    expect(await heldError(agent({ store: broken }).login(mcp.url))).toMatchObject({ class: "store" });
+    expect(await pendingError(agent({ store: broken }).login(mcp.url))).toMatchObject({ class: "store" });
     expect(log).toEqual([]);
   });
 
@@ -233,7 +233,9 @@ describe("a login", () => {
     const { agent, mcp, login } = await startScene();
     const controller = new AbortController();
     login.before = () => controller.abort();
-    expect(await heldError(agent().login(mcp.url, { signal: controller.signal }))).toMatchObject({ code: "aborted" });
+    expect(await pendingError(agent().login(mcp.url, { signal: controller.signal }))).toMatchObject({
+      code: "aborted",
+    });
     expect(login.outcomes).toMatchObject([{ ok: false }]);
   });
 
@@ -269,7 +271,7 @@ describe("what belongs to whom", () => {
   it("keeps profiles apart", async () => {
     const { agent, mcp, store } = await startScene();
     await agent({ profile: "a" }).login(mcp.url);
-    expect(await heldError(agent({ profile: "b", login: undefined }).token(mcp.url))).toMatchObject({
+    expect(await pendingError(agent({ profile: "b", login: undefined }).token(mcp.url))).toMatchObject({
       code: "login_required",
     });
     await agent({ profile: "b" }).login(mcp.url);

@@ -8,8 +8,8 @@ import { Secret } from "../../src/redact.js";
 import { grantStore, openGrantStore } from "../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../src/store/driver/memory-driver.js";
 import { memoryStore } from "../../src/store/memory.js";
+import { pendingError } from "../helpers/captured.js";
 import { madeGrant } from "../helpers/grant.js";
-import { heldError } from "../helpers/told.js";
 import { faulty, TestTime } from "../store/driver/support.js";
 
 const MINUTE = 60_000;
@@ -292,7 +292,7 @@ it("ends with an error of a store that does not list what is to be revoked, unle
   };
   const store = Object.assign(memoryStore(), { unrevoked });
   const { once, worker, time } = fleet(0, { store });
-  expect(await heldError(once())).toMatchObject({ code: "store_failed", message: "cannot list" });
+  expect(await pendingError(once())).toMatchObject({ code: "store_failed", message: "cannot list" });
   const { end, kept } = worker({ once: true });
   onList = () => end.abort();
   await time.advance(MINUTE);
@@ -362,12 +362,12 @@ it("reads the logins again after the store did not answer; once, it fails", asyn
   };
   const { time, grantOf, worker, once } = fleet(0, { store, ageMs: 2 * DAY });
   await store.save(grantOf(1), undefined);
-  const told: string[] = [];
-  const { end, kept } = worker({ onStoreFailure: ({ code }) => told.push(code) });
+  const reported: string[] = [];
+  const { end, kept } = worker({ onStoreFailure: ({ code }) => reported.push(code) });
   await time.advance(MINUTE);
   end.abort();
   expect(await kept).toMatchObject({ refreshed: 1 });
-  expect(told).toEqual(["store_unavailable"]);
+  expect(reported).toEqual(["store_unavailable"]);
   failures = 1;
   await expect(once()).rejects.toMatchObject({ code: "store_unavailable" });
 });

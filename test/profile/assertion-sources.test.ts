@@ -5,12 +5,12 @@ import { it as base, describe, expect, onTestFinished, vi } from "vitest";
 import { workloadFrom } from "../../src/node.js";
 import { type AssertionSourceOptions, openSource } from "../../src/profile/assertion-sources.js";
 import { withoutSecretVariables } from "../../src/profile/secrets.js";
+import { pendingError } from "../helpers/captured.js";
 import { unsignedJwt } from "../helpers/client-keys.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { endless, Peer, type Reply, type Seen, silence } from "../helpers/peer.js";
 import { rejection } from "../helpers/service.js";
 import { ON_WINDOWS } from "../helpers/systems.js";
-import { heldError } from "../helpers/told.js";
 
 const folder = temporaryFolder();
 const REQUEST = {
@@ -107,7 +107,7 @@ describe.for(PLATFORMS)("%s", ([_title, kind, envOf, url, headers, reply]) => {
   it("that redirects is not followed", async ({ peer }) => {
     for (const status of [300, 302, 399]) {
       peer.routes[path] = { status, headers: { location: `${peer.origin}/elsewhere` } };
-      expect(await heldError(read(sourceOf(kind, peer), envOf(peer)))).toMatchObject({
+      expect(await pendingError(read(sourceOf(kind, peer), envOf(peer)))).toMatchObject({
         code: "redirect_refused",
         class: "refused",
         message: `${NAMED}: "${peer.origin}${path}" answers with a redirect, which is not followed`,
@@ -137,7 +137,7 @@ describe.for(PLATFORMS)("%s", ([_title, kind, envOf, url, headers, reply]) => {
 
   it("that answers with 1 GB, or with something else, is refused without a word of it", async ({ peer }) => {
     peer.routes[path] = { headers: { "content-length": String(2 ** 30) }, text: "x" };
-    expect(await heldError(read(sourceOf(kind, peer), envOf(peer)))).toMatchObject({ code: "body_too_large" });
+    expect(await pendingError(read(sourceOf(kind, peer), envOf(peer)))).toMatchObject({ code: "body_too_large" });
     if (kind === "url") return;
     peer.routes[path] = { text: '{"token":"s3cret"}' };
     const error = await read(sourceOf(kind, peer), envOf(peer)).catch((thrown: unknown) => thrown);
@@ -149,7 +149,7 @@ describe.for(PLATFORMS)("%s", ([_title, kind, envOf, url, headers, reply]) => {
     expect(error).toMatchObject({ code: "bad_token_answer", class: "refused", message });
     if (kind === "gcp") return;
     peer.routes[path] = { text: "s3cret" };
-    expect(await heldError(read(sourceOf(kind, peer), envOf(peer)))).toMatchObject({ message });
+    expect(await pendingError(read(sourceOf(kind, peer), envOf(peer)))).toMatchObject({ message });
   });
 });
 
@@ -163,7 +163,7 @@ it.for([
   "an answer of %i is of the class %s, and its text is quoted where it has one",
   async ([status, kind], { peer }) => {
     peer.routes["/here"] = { status, text: " ", headers: { "retry-after": "0" } };
-    expect(await heldError(read(`url:${peer.origin}/here`))).toMatchObject({
+    expect(await pendingError(read(`url:${peer.origin}/here`))).toMatchObject({
       class: kind,
       message: `${NAMED}: "${peer.origin}/here" answers ${status}`,
     });
@@ -183,12 +183,12 @@ it("gives up where its caller does", async ({ peer }) => {
     return silence;
   };
   const waiting = open(`url:${peer.origin}/here`).assertion({ ...REQUEST, signal: controller.signal });
-  expect(await heldError(waiting)).toMatchObject({ code: "aborted" });
+  expect(await pendingError(waiting)).toMatchObject({ code: "aborted" });
 });
 
 it("reads no more than 64 KiB of an answer without an end", async ({ peer }) => {
   peer.routes["/here"] = endless("HTTP/1.1 200 OK\r\n\r\n", "x".repeat(16_384), 1);
-  expect(await heldError(read(`url:${peer.origin}/here`))).toMatchObject({ code: "body_too_large" });
+  expect(await pendingError(read(`url:${peer.origin}/here`))).toMatchObject({ code: "body_too_large" });
 });
 
 describe("the address of a platform", () => {
@@ -201,7 +201,7 @@ describe("the address of a platform", () => {
     ["azure", { IDENTITY_ENDPOINT: "http://identity.example/", IDENTITY_HEADER: "x" }],
     ["github-actions", { ACTIONS_ID_TOKEN_REQUEST_URL: "http://ci.example/", ACTIONS_ID_TOKEN_REQUEST_TOKEN: "x" }],
   ])("%s must be https, or on this machine or its link: %j", async ([source, env]) => {
-    expect(await heldError(read(source, env))).toMatchObject({
+    expect(await pendingError(read(source, env))).toMatchObject({
       code: "usage",
       class: "usage",
       message: expect.stringMatching(
@@ -283,7 +283,7 @@ describe("a source on this machine", () => {
   });
 
   it("without a projected token says what to mount", async () => {
-    expect(await heldError(read("kubernetes"))).toMatchObject({
+    expect(await pendingError(read("kubernetes"))).toMatchObject({
       message: `${NAMED} "/var/run/secrets/agentauth/token" cannot be read`,
       hint: "mount a projected volume with a serviceAccountToken for this audience",
     });
@@ -358,7 +358,7 @@ describe("a source on this machine", () => {
   it("outside of a job says which permission is missing", async () => {
     const [ACTIONS_ID_TOKEN_REQUEST_URL, ACTIONS_ID_TOKEN_REQUEST_TOKEN] = ["http://127.0.0.1:9/", "t"];
     for (const env of [{}, { ACTIONS_ID_TOKEN_REQUEST_URL }, { ACTIONS_ID_TOKEN_REQUEST_TOKEN }])
-      expect(await heldError(read("github-actions", env))).toMatchObject({
+      expect(await pendingError(read("github-actions", env))).toMatchObject({
         code: "usage",
         message: `${NAMED} needs ACTIONS_ID_TOKEN_REQUEST_URL and ACTIONS_ID_TOKEN_REQUEST_TOKEN, which are not set`,
         hint: "run it in a job of GitHub Actions with the permission id-token: write",
@@ -379,7 +379,7 @@ describe("a source on this machine", () => {
       expect(await read("spiffe", { SPIFFE_ENDPOINT_SOCKET: socket })).toBe(`${asked}socketPathrunspiresock.b.c`);
     expect(await read("spiffe")).toBe(`${asked}.b.c`);
     writeFileSync(program, "#!/bin/sh\necho '[]'\n", { mode: 0o755 });
-    expect(await heldError(read("spiffe"))).toMatchObject({
+    expect(await pendingError(read("spiffe"))).toMatchObject({
       code: "usage",
       message: `${NAMED}: spire-agent printed no JWT-SVID`,
       hint: "register the workload with SPIRE",

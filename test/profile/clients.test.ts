@@ -4,10 +4,10 @@ import { beforeEach, describe, expect, onTestFinished, vi } from "vitest";
 import { createAgentClient, createManagementClient, defaultStore } from "../../src/node.js";
 import { memoryStore } from "../../src/store/memory.js";
 import { flowTest, type User } from "../flow/support.js";
+import { pendingError } from "../helpers/captured.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { startScene } from "../helpers/issuer.js";
 import { ON_WINDOWS } from "../helpers/systems.js";
-import { heldError } from "../helpers/told.js";
 
 const it = flowTest({ machineGrants: true });
 
@@ -42,18 +42,18 @@ describe("createAgentClient", () => {
     const agent = createAgentClient();
     stubEnvironment({ AGENTAUTH_HOME: elsewhere });
     expect((await agent.token(url)).value).toBe(stdout.trim());
-    expect(await heldError(createAgentClient().token(url))).toMatchObject({ code: "login_required" });
+    expect(await pendingError(createAgentClient().token(url))).toMatchObject({ code: "login_required" });
   });
 
   it("uses the profile that is named by the option, else by AGENTAUTH_PROFILE", async ({ me, url }) => {
     await me.addProfile("work");
     await me.logIn("--profile", "work");
     inHome(me);
-    expect(await heldError(createAgentClient().token(url))).toMatchObject({ code: "login_required" });
+    expect(await pendingError(createAgentClient().token(url))).toMatchObject({ code: "login_required" });
     expect(await createAgentClient({ profile: "work" }).token(url)).toBeDefined();
     vi.stubEnv("AGENTAUTH_PROFILE", "work");
     expect(await createAgentClient().token(url)).toBeDefined();
-    expect(await heldError(createAgentClient({ profile: "default" }).token(url))).toMatchObject({
+    expect(await pendingError(createAgentClient({ profile: "default" }).token(url))).toMatchObject({
       code: "login_required",
       remedy: { action: "login", server: url },
     });
@@ -63,26 +63,26 @@ describe("createAgentClient", () => {
     await me.logIn();
     inHome(me);
     vi.stubEnv("AGENTAUTH_ISSUER", "https://other.example");
-    expect(await heldError(createAgentClient().token(url))).toMatchObject({ code: "login_required" });
+    expect(await pendingError(createAgentClient().token(url))).toMatchObject({ code: "login_required" });
     const { issuer } = await me.grant();
     expect(await createAgentClient({ issuer, store: undefined as never }).token(url)).toBeDefined();
-    expect(await heldError(createAgentClient({ issuer, store: memoryStore() }).token(url))).toMatchObject({
+    expect(await pendingError(createAgentClient({ issuer, store: memoryStore() }).token(url))).toMatchObject({
       code: "login_required",
     });
   });
 
-  it("sends the secret of the environment for a client that has no other proof", async ({ desk }) => {
-    const { machine } = desk.sandbox;
+  it("sends the secret of the environment for a client that has no other proof", async ({ harness }) => {
+    const { machine } = harness.sandbox;
     if (machine === undefined) throw new Error("the sandbox has no machine clients");
     const { secretClient, issuer } = machine;
     stubEnvironment({ AGENTAUTH_HOME: elsewhere, AGENTAUTH_CLIENT_SECRET: secretClient.clientSecret });
     const client = { clientId: secretClient.clientId, issuer };
     const grant = { type: "client_credentials" } as const;
-    expect(await createAgentClient({ client, grant }).token(desk.url)).toBeDefined();
+    expect(await createAgentClient({ client, grant }).token(harness.url)).toBeDefined();
     stubEnvironment({ AGENTAUTH_CLIENT_SECRET: "env:MY_SECRET", MY_SECRET: secretClient.clientSecret });
-    expect(await createAgentClient({ client, grant, store: memoryStore() }).token(desk.url)).toBeDefined();
+    expect(await createAgentClient({ client, grant, store: memoryStore() }).token(harness.url)).toBeDefined();
     const wrong = createAgentClient({ client: { ...client, clientSecret: "wrong" }, grant, store: memoryStore() });
-    expect(await heldError(wrong.token(desk.url))).toMatchObject({ code: "invalid_client" });
+    expect(await pendingError(wrong.token(harness.url))).toMatchObject({ code: "invalid_client" });
   });
 
   it("uses the parameters, the issuer and the audit file of the profile, and a receiver beside it", async () => {
@@ -195,18 +195,18 @@ describe("createAgentClient", () => {
 });
 
 describe("createManagementClient", () => {
-  it("lists with the service and the token of the environment", async ({ desk }) => {
-    const { baseUrl, apiToken, ids } = desk.sandbox;
+  it("lists with the service and the token of the environment", async ({ harness }) => {
+    const { baseUrl, apiToken, ids } = harness.sandbox;
     stubEnvironment({ AGENTAUTH_HOME: elsewhere, AGENTAUTH_BASE_URL: baseUrl, AGENTAUTH_API_TOKEN: apiToken });
     const service = createManagementClient();
     stubEnvironment({});
     expect(await service.devices.list({ pool_id: ids.pool }).toArray()).toHaveLength(
-      desk.sandbox.data.deviceCount(ids.pool),
+      harness.sandbox.data.deviceCount(ids.pool),
     );
   });
 
-  it("lists with those of a profile that the CLI wrote", async ({ me, desk }) => {
-    const { baseUrl, apiToken, ids } = desk.sandbox;
+  it("lists with those of a profile that the CLI wrote", async ({ me, harness }) => {
+    const { baseUrl, apiToken, ids } = harness.sandbox;
     await me.addProfile("work");
     const stored = await me.run(["config", "set", "api_token", "-", "--profile", "work"], { stdin: apiToken });
     expect(stored.code).toBe(0);
@@ -220,17 +220,17 @@ describe("createManagementClient", () => {
       const list = createManagementClient({ profile: "work", ...options }).devices;
       await list.list({ pool_id: ids.pool }, { sort }).first();
     }
-    const sent = desk.sandbox.requests.map(({ query }) => query["sorting"]).slice(-2);
+    const sent = harness.sandbox.requests.map(({ query }) => query["sorting"]).slice(-2);
     expect(sent).toEqual(["title:desc", '{"field":"title","direction":"desc"}']);
     // The token of a profile is sent to the service of the profile alone.
     const other = createManagementClient({ profile: "work", baseUrl: baseUrl.replace("127.0.0.1", "localhost") });
     await expect(other.devices.list({ pool_id: ids.pool }).first()).rejects.toThrow("(the option baseUrl)");
   });
 
-  it("uses the token that the caller gives", async ({ desk }) => {
-    const { baseUrl, apiToken, ids } = desk.sandbox;
+  it("uses the token that the caller gives", async ({ harness }) => {
+    const { baseUrl, apiToken, ids } = harness.sandbox;
     stubEnvironment({ AGENTAUTH_HOME: elsewhere, AGENTAUTH_BASE_URL: baseUrl, AGENTAUTH_API_TOKEN: "sandbox_wrong" });
-    expect(await heldError(createManagementClient().pools.list({ domain_id: ids.domain }).first())).toMatchObject({
+    expect(await pendingError(createManagementClient().pools.list({ domain_id: ids.domain }).first())).toMatchObject({
       class: "auth",
     });
     const service = createManagementClient({ token: apiToken });

@@ -5,12 +5,12 @@ import { enableCompileCache } from "../../src/cli/fast-path/compile-cache.js";
 import { createAgentClient } from "../../src/node.js";
 import { findHome, homeFolder, userFolder } from "../../src/profile/settings.js";
 import { memoryStore } from "../../src/store/memory.js";
-import { benchTest } from "../helpers/bench-test.js";
 import { runCli, temporaryFolder } from "../helpers/cli.js";
 import { ON_WINDOWS } from "../helpers/systems.js";
+import { testbedTest } from "../helpers/testbed-test.js";
 import { onSystem } from "../platform/support.js";
 
-const it = benchTest({ devices: 3 });
+const it = testbedTest({ devices: 3 });
 const MCP = "http://127.0.0.1:1/mcp";
 const NO_HOME = { HOME: undefined, AGENTAUTH_HOME: undefined };
 
@@ -34,8 +34,8 @@ describe.skipIf(ON_WINDOWS)("a user whom the system does not know, without HOME"
     expect(Object.fromEntries(states)).toMatchObject({ home: "failed", store: "failed", writing: "skipped" });
   });
 
-  it("needs none for lists, for other stores, and with AGENTAUTH_HOME", async ({ bench }) => {
-    const listed = await runCli([...bench.devices, "-o", "id"], { env: { ...bench.env, ...NO_HOME } });
+  it("needs none for lists, for other stores, and with AGENTAUTH_HOME", async ({ testbed }) => {
+    const listed = await runCli([...testbed.devices, "-o", "id"], { env: { ...testbed.env, ...NO_HOME } });
     expect([listed.code, listed.stdout.split("\n").length]).toEqual([0, 4]);
     const memory = await runCli(["token", MCP, "--no-login"], { env: { ...NO_HOME, AGENTAUTH_STORE: "memory" } });
     expect(memory.code).toBe(4);

@@ -12,12 +12,12 @@ import {
   readTakeover,
 } from "../../src/profile/profile-settings.js";
 import { chooseStore, type StoreChoice, storeChoiceOf } from "../../src/profile/store-choice.js";
+import { pendingError } from "../helpers/captured.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { madeGrant } from "../helpers/grant.js";
 import { grantFile, grantFiles } from "../helpers/grant-files.js";
 import { createMemoryIo } from "../helpers/memory-io.js";
 import { ON_LINUX } from "../helpers/systems.js";
-import { heldError } from "../helpers/told.js";
 
 const profile = (entries: Profile = {}) => ({ name: "work", entries });
 
@@ -202,7 +202,7 @@ describe("a store that is opened", () => {
     const folder = home();
     const io = createMemoryIo({ env });
     const saving = openStore(choice("keyring"), () => folder, io).save(madeGrant(), undefined);
-    expect(await heldError(saving)).toMatchObject({
+    expect(await pendingError(saving)).toMatchObject({
       code: "store_failed",
       hint: expect.stringMatching(/AGENTAUTH_STORE=file$/),
     });

@@ -10,10 +10,10 @@ import { it as base, expect } from "vitest";
 import { createResourceServer, type ResourceServer } from "../../src/resource-server/index.js";
 import type { ResourceServerOptions } from "../../src/resource-server/options.js";
 import type { ResourceServerEvent } from "../../src/resource-server/refusal.js";
+import { stable } from "../helpers/captured.js";
 import { FakeClock } from "../helpers/clock.js";
 import { type Handler, startIssuer, type TestIssuer } from "../helpers/issuer.js";
 import { ON_LINUX } from "../helpers/systems.js";
-import { stable } from "../helpers/told.js";
 
 export const RESOURCE = "https://mcp.example/mcp";
 export const METADATA_URL = "https://mcp.example/.well-known/oauth-protected-resource/mcp";

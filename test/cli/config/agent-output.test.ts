@@ -2,15 +2,15 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "n
 import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { isNewSession } from "../../../src/cli/runtime/agent-mode.js";
-import { benchTest } from "../../helpers/bench-test.js";
 import { linesOf, type RunOptions, runCli, temporaryFolder } from "../../helpers/cli.js";
+import { testbedTest } from "../../helpers/testbed-test.js";
 
 const AGENT = { AGENTAUTH_AGENT: "1" };
 const SHORT = ["id", "title", "status", "session_type", "last_seen"];
 
-const it = benchTest({ devices: 120 }).extend("run", ({ bench }) => {
+const it = testbedTest({ devices: 120 }).extend("run", ({ testbed }) => {
   return (args: readonly string[], more: RunOptions = {}) =>
-    bench.run(args, { ...more, env: { ...AGENT, ...more.env } });
+    testbed.run(args, { ...more, env: { ...AGENT, ...more.env } });
 });
 const noticeOf = (stderr: string) => JSON.parse(linesOf(stderr).at(-1) ?? "");
 
@@ -21,9 +21,9 @@ describe("a list for an AI agent", () => {
     [["--brief", "-o", "json"], AGENT],
   ])(
     "that names no form, and with --brief, is 50 items in few columns, and the command for the next ones: %j",
-    async ([flags, env], { bench }) => {
-      const run = (args: readonly string[]) => bench.run(args, { env });
-      const { code, stdout, stderr } = await run([...bench.devices, ...flags]);
+    async ([flags, env], { testbed }) => {
+      const run = (args: readonly string[]) => testbed.run(args, { env });
+      const { code, stdout, stderr } = await run([...testbed.devices, ...flags]);
       const items = JSON.parse(stdout) as Record<string, unknown>[];
       expect([code, items.length]).toEqual([0, 50]);
       expect(Object.keys(items[0] ?? {})).toEqual(expect.arrayContaining(["id", "title"]));
@@ -38,45 +38,45 @@ describe("a list for an AI agent", () => {
 
   it.for([["--json"], ["-o", "json"], ["-o", "ndjson"], ["-o", "plain"], ["--jq", ".[].id"], ["--columns", "id"]])(
     "is what it is for everyone with %j",
-    async (flags, { bench, run }) => {
-      const args = [...bench.devices, ...flags];
+    async (flags, { testbed, run }) => {
+      const args = [...testbed.devices, ...flags];
       const { code, stdout, stderr } = await run(args);
-      expect({ code, stdout, stderr }).toEqual({ ...(await bench.run(args)), signal: undefined });
+      expect({ code, stdout, stderr }).toEqual({ ...(await testbed.run(args)), signal: undefined });
       expect(flags[1] === "json" || flags[0] === "--json" ? JSON.parse(stdout) : linesOf(stdout)).toHaveLength(120);
     },
   );
 
-  it("has as many items as --limit says, whole and as JSON", async ({ bench, run }) => {
-    const args = [...bench.devices, "--limit", "70"];
+  it("has as many items as --limit says, whole and as JSON", async ({ testbed, run }) => {
+    const args = [...testbed.devices, "--limit", "70"];
     const { stdout } = await run(args);
     expect(JSON.parse(stdout)).toHaveLength(70);
-    expect(stdout).toBe((await bench.run([...args, "--json"])).stdout);
+    expect(stdout).toBe((await testbed.run([...args, "--json"])).stdout);
   });
 
-  it("takes --limit, --columns and any format with --brief", async ({ bench }) => {
-    const limited = await bench.run([...bench.devices, "--brief", "--limit", "3", "--columns", "id", "--json"]);
+  it("takes --limit, --columns and any format with --brief", async ({ testbed }) => {
+    const limited = await testbed.run([...testbed.devices, "--brief", "--limit", "3", "--columns", "id", "--json"]);
     expect(Object.keys(JSON.parse(limited.stdout)[2])).toEqual(["id"]);
     expect(noticeOf(limited.stderr)).toMatchObject({ shown: 3, columns: "id", next: { offset: 3 } });
     expect(noticeOf(limited.stderr).next.command).toContain("--offset 3 --limit 3");
-    const table = await bench.run([...bench.devices, "--brief", "-o", "table"]);
+    const table = await testbed.run([...testbed.devices, "--brief", "-o", "table"]);
     expect(linesOf(table.stdout)).toHaveLength(51);
     expect(table.stderr).toMatch(/^shown 50 of 120; continue with: agentauth devices list .* --brief .*--offset 50\n$/);
   });
 
-  it("is complete for a user who gives --json", async ({ bench }) => {
-    const { stdout, stderr } = await bench.run([...bench.devices, "--json"]);
+  it("is complete for a user who gives --json", async ({ testbed }) => {
+    const { stdout, stderr } = await testbed.run([...testbed.devices, "--json"]);
     expect([JSON.parse(stdout).length, stderr]).toEqual([120, ""]);
   });
 
-  it("says what it leaves out with --quiet too, and nothing where it leaves out nothing", async ({ bench, run }) => {
-    const { stdout, stderr } = await run([...bench.devices, "-q"]);
+  it("says what it leaves out with --quiet too, and nothing where it leaves out nothing", async ({ testbed, run }) => {
+    const { stdout, stderr } = await run([...testbed.devices, "-q"]);
     expect([JSON.parse(stdout).length, noticeOf(stderr).next.offset]).toEqual([50, 50]);
-    const end = await run([...bench.devices, "-q", "--offset", "100"]);
+    const end = await run([...testbed.devices, "-q", "--offset", "100"]);
     expect([JSON.parse(end.stdout).length, end.stderr]).toEqual([20, ""]);
   });
 
-  it("says where a filtered one continues", async ({ bench, run }) => {
-    const { stdout, stderr } = await run([...bench.devices, "--title", "*"]);
+  it("says where a filtered one continues", async ({ testbed, run }) => {
+    const { stdout, stderr } = await run([...testbed.devices, "--title", "*"]);
     const { next } = noticeOf(stderr);
     expect([JSON.parse(stdout).length, next.offset]).toEqual([50, 50]);
   });

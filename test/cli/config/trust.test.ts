@@ -1,26 +1,26 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
-import { benchTest } from "../../helpers/bench-test.js";
 import { runCli, temporaryFolder } from "../../helpers/cli.js";
 import { sendJson, startServer } from "../../helpers/server.js";
+import { testbedTest } from "../../helpers/testbed-test.js";
 
-const it = benchTest({ devices: 3 });
+const it = testbedTest({ devices: 3 });
 
 describe("a profile's token", () => {
-  it("is not drawn out by an address from a flag or from the environment", async ({ bench }) => {
+  it("is not drawn out by an address from a flag or from the environment", async ({ testbed }) => {
     const thief = await startServer((response) => sendJson(response, {}));
     const home = temporaryFolder();
     const run = (args: string[], more: { stdin?: string; env?: Record<string, string> } = {}) =>
       runCli(args, { ...more, env: { AGENTAUTH_HOME: home, ...more.env } });
-    await run(["config", "set", "base_url", bench.sandbox.baseUrl]);
-    await run(["config", "set", "api_token", "-"], { stdin: bench.sandbox.apiToken });
-    expect((await run([...bench.devices, "-o", "id"])).code).toBe(0);
+    await run(["config", "set", "base_url", testbed.sandbox.baseUrl]);
+    await run(["config", "set", "api_token", "-"], { stdin: testbed.sandbox.apiToken });
+    expect((await run([...testbed.devices, "-o", "id"])).code).toBe(0);
     for (const drawn of [
-      await run([...bench.devices, "--base-url", thief.origin]),
-      await run(bench.devices, { env: { AGENTAUTH_BASE_URL: thief.origin } }),
-      await run(bench.devices, {
-        env: { AGENTAUTH_BASE_URL: bench.sandbox.baseUrl.replace("127.0.0.1", "localhost") },
+      await run([...testbed.devices, "--base-url", thief.origin]),
+      await run(testbed.devices, { env: { AGENTAUTH_BASE_URL: thief.origin } }),
+      await run(testbed.devices, {
+        env: { AGENTAUTH_BASE_URL: testbed.sandbox.baseUrl.replace("127.0.0.1", "localhost") },
       }),
     ]) {
       expect([drawn.code, drawn.stdout]).toEqual([2, ""]);
@@ -84,11 +84,11 @@ describe("a settings file that is wrong", () => {
 describe("an identifier", () => {
   it.for(["../../x", "a/../b", "?a=b", "a&pool_id=other", "#frag", "%2e%2e%2f", "a b+c", "日本語", "..", "."])(
     "is sent as it is and changes nothing else: %s",
-    async (id, { bench }) => {
-      const before = bench.sandbox.requests.length;
-      const { code } = await bench.run(["devices", "list", "--pool", id]);
+    async (id, { testbed }) => {
+      const before = testbed.sandbox.requests.length;
+      const { code } = await testbed.run(["devices", "list", "--pool", id]);
       expect(code).toBe(6);
-      const requested = bench.sandbox.requests.slice(before);
+      const requested = testbed.sandbox.requests.slice(before);
       expect(requested.map(({ method, path }) => `${method} ${path}`)).toEqual(["GET /api/v1/device"]);
     },
   );

@@ -1,21 +1,21 @@
 import { describe, expect } from "vitest";
-import { benchTest } from "../../helpers/bench-test.js";
 import { allIds, linesOf } from "../../helpers/cli.js";
+import { testbedTest } from "../../helpers/testbed-test.js";
 import { pasteHint } from "../paste-hint.js";
 
-const it = benchTest({ devices: 500 });
+const it = testbedTest({ devices: 500 });
 
 const broken = { kind: "status", status: 503, path: "device", times: 0 } as const;
 
 describe("a list that ends in the middle: exit 7", () => {
   it.for(["id", "plain", "csv", "ndjson", "table"])(
     "as %s, and the command in the hint yields exactly the rest",
-    async (format, { bench }) => {
+    async (format, { testbed }) => {
       const idsIn = (text: string) =>
         text.match(/dev_\w+/g)?.filter((id, index, all) => all.indexOf(id) === index) ?? [];
-      bench.sandbox.faults.add({ ...broken, after: 4 });
-      const first = await bench.run([
-        ...bench.devices,
+      testbed.sandbox.faults.add({ ...broken, after: 4 });
+      const first = await testbed.run([
+        ...testbed.devices,
         "-o",
         format,
         "--columns",
@@ -27,22 +27,22 @@ describe("a list that ends in the middle: exit 7", () => {
       ]);
       expect(first.code).toBe(7);
       expect(first.stderr).toMatch(/^(error: |\{.*"message":")the listing ended after \d+ items: .*HTTP 503/);
-      bench.sandbox.faults.clear();
-      const rest = await pasteHint(first.stderr, bench.env);
+      testbed.sandbox.faults.clear();
+      const rest = await pasteHint(first.stderr, testbed.env);
       expect(rest.code).toBe(0);
       const [begun, ended] = [idsIn(first.stdout), idsIn(rest.stdout)];
       expect(begun.length).toBeGreaterThan(0);
-      expect([...begun, ...ended]).toEqual(allIds(bench.sandbox));
+      expect([...begun, ...ended]).toEqual(allIds(testbed.sandbox));
     },
   );
 
-  it("as json: an array that no parser takes for the whole", async ({ bench }) => {
-    bench.sandbox.faults.add({ ...broken, after: 3 });
-    const args = [...bench.devices, "-o", "json", "--page-size", "30", "--retries", "0", "--concurrency", "1"];
-    const { code, stdout, stderr } = await bench.run(args);
+  it("as json: an array that no parser takes for the whole", async ({ testbed }) => {
+    testbed.sandbox.faults.add({ ...broken, after: 3 });
+    const args = [...testbed.devices, "-o", "json", "--page-size", "30", "--retries", "0", "--concurrency", "1"];
+    const { code, stdout, stderr } = await testbed.run(args);
     expect(code).toBe(7);
     expect(() => JSON.parse(stdout)).toThrow();
-    expect(JSON.parse(`${stdout}]`).map(({ id }: { id: string }) => id)).toEqual(allIds(bench.sandbox).slice(0, 88));
+    expect(JSON.parse(`${stdout}]`).map(({ id }: { id: string }) => id)).toEqual(allIds(testbed.sandbox).slice(0, 88));
     const { error } = JSON.parse(stderr) as { error: Record<string, unknown> };
     expect(error).toMatchObject({
       class: "partial",
@@ -56,9 +56,9 @@ describe("a list that ends in the middle: exit 7", () => {
   });
 
   it("continues to the limit that was set, from the offset that was set, with the filters that were set", async ({
-    bench,
+    testbed,
   }) => {
-    bench.sandbox.faults.add({ ...broken, after: 3 });
+    testbed.sandbox.faults.add({ ...broken, after: 3 });
     const args = [
       "--offset",
       "10",
@@ -72,24 +72,24 @@ describe("a list that ends in the middle: exit 7", () => {
       "-o",
       "id",
     ];
-    const first = await bench.run([...bench.devices, ...args]);
-    bench.sandbox.faults.clear();
-    const rest = await pasteHint(first.stderr, bench.env);
-    expect([...linesOf(first.stdout), ...linesOf(rest.stdout)]).toEqual(allIds(bench.sandbox).slice(10, 210));
-    bench.sandbox.faults.add({ ...broken, after: 3 });
+    const first = await testbed.run([...testbed.devices, ...args]);
+    testbed.sandbox.faults.clear();
+    const rest = await pasteHint(first.stderr, testbed.env);
+    expect([...linesOf(first.stdout), ...linesOf(rest.stdout)]).toEqual(allIds(testbed.sandbox).slice(10, 210));
+    testbed.sandbox.faults.add({ ...broken, after: 3 });
     const filter = ["--title", "*[ '\"$]*", "--status", "active", "--page-size", "25", "--retries", "0", "-o", "id"];
-    const chosen = await bench.run([...bench.devices, ...filter]);
-    bench.sandbox.faults.clear();
-    const others = await pasteHint(chosen.stderr, bench.env);
-    const whole = await bench.run([...bench.devices, ...filter]);
+    const chosen = await testbed.run([...testbed.devices, ...filter]);
+    testbed.sandbox.faults.clear();
+    const others = await pasteHint(chosen.stderr, testbed.env);
+    const whole = await testbed.run([...testbed.devices, ...filter]);
     expect(others.code).toBe(0);
     expect(chosen.stdout + others.stdout).toBe(whole.stdout);
   });
 
-  it("keeps what it gave before where a page's numbers go in circles", async ({ bench }) => {
-    bench.sandbox.faults.add({ kind: "stuck-offset", after: 2, times: 0 });
-    const { code, stdout, stderr } = await bench.run([
-      ...bench.devices,
+  it("keeps what it gave before where a page's numbers go in circles", async ({ testbed }) => {
+    testbed.sandbox.faults.add({ kind: "stuck-offset", after: 2, times: 0 });
+    const { code, stdout, stderr } = await testbed.run([
+      ...testbed.devices,
       "-o",
       "id",
       "--page-size",
@@ -97,33 +97,33 @@ describe("a list that ends in the middle: exit 7", () => {
       "--concurrency",
       "1",
     ]);
-    expect([code, linesOf(stdout)]).toEqual([7, allIds(bench.sandbox).slice(0, 88)]);
+    expect([code, linesOf(stdout)]).toEqual([7, allIds(testbed.sandbox).slice(0, 88)]);
     expect(stderr).toMatch(/^error: the listing ended after 88 items: /);
   });
 
   it("has the offset to continue from where a page has no pagination, and is refused where that is the first", async ({
-    bench,
+    testbed,
   }) => {
-    const args = [...bench.devices, "-o", "id", "--page-size", "30", "--concurrency", "1"];
-    bench.sandbox.faults.add({ kind: "omit-pagination", after: 2, path: "device" });
-    const { code, stdout, stderr } = await bench.run(args);
-    expect([code, linesOf(stdout)]).toEqual([7, allIds(bench.sandbox).slice(0, 59)]);
+    const args = [...testbed.devices, "-o", "id", "--page-size", "30", "--concurrency", "1"];
+    testbed.sandbox.faults.add({ kind: "omit-pagination", after: 2, path: "device" });
+    const { code, stdout, stderr } = await testbed.run(args);
+    expect([code, linesOf(stdout)]).toEqual([7, allIds(testbed.sandbox).slice(0, 59)]);
     expect(stderr).toMatch(/hint: continue with: agentauth devices list .* --offset 59$/m);
-    bench.sandbox.faults.clear();
-    bench.sandbox.faults.add({ kind: "omit-pagination", path: "device" });
-    expect(await bench.run(args)).toMatchObject({ code: 3, stdout: "" });
+    testbed.sandbox.faults.clear();
+    testbed.sandbox.faults.add({ kind: "omit-pagination", path: "device" });
+    expect(await testbed.run(args)).toMatchObject({ code: 3, stdout: "" });
   });
 
-  it("prints nothing where the first page fails, and is not partial then", async ({ bench }) => {
-    bench.sandbox.faults.add(broken);
-    const { code, stdout } = await bench.run([...bench.devices, "-o", "json", "--retries", "0"]);
+  it("prints nothing where the first page fails, and is not partial then", async ({ testbed }) => {
+    testbed.sandbox.faults.add(broken);
+    const { code, stdout } = await testbed.run([...testbed.devices, "-o", "json", "--retries", "0"]);
     expect({ code, stdout }).toEqual({ code: 5, stdout: "" });
   });
 
-  it("with --jq on the whole array says that nothing was printed", async ({ bench }) => {
-    bench.sandbox.faults.add({ ...broken, after: 2 });
-    const { code, stdout, stderr } = await bench.run([
-      ...bench.devices,
+  it("with --jq on the whole array says that nothing was printed", async ({ testbed }) => {
+    testbed.sandbox.faults.add({ ...broken, after: 2 });
+    const { code, stdout, stderr } = await testbed.run([
+      ...testbed.devices,
       "--jq",
       "length",
       "--page-size",
@@ -135,12 +135,12 @@ describe("a list that ends in the middle: exit 7", () => {
     ]);
     expect([code, stdout]).toEqual([7, ""]);
     expect(stderr).toContain("hint: nothing was printed, since --jq sees the whole array");
-    bench.sandbox.faults.clear();
-    bench.sandbox.faults.add({ ...broken, after: 2 });
-    const args = [...bench.devices, "--page-size", "30", "--retries", "0", "--concurrency", "1"];
-    const byPage = await bench.run([...args, "-o", "id", "--jq", ".[]"]);
+    testbed.sandbox.faults.clear();
+    testbed.sandbox.faults.add({ ...broken, after: 2 });
+    const args = [...testbed.devices, "--page-size", "30", "--retries", "0", "--concurrency", "1"];
+    const byPage = await testbed.run([...args, "-o", "id", "--jq", ".[]"]);
     const [seen] = [linesOf(byPage.stdout)];
-    expect(seen).toEqual(allIds(bench.sandbox).slice(0, seen.length));
+    expect(seen).toEqual(allIds(testbed.sandbox).slice(0, seen.length));
     expect(byPage.stderr).toContain(
       `hint: continue with: agentauth ${args.join(" ")} -o id --jq '.[]' --offset ${seen.length}`,
     );
@@ -148,11 +148,11 @@ describe("a list that ends in the middle: exit 7", () => {
 });
 
 describe("the short form of a list", () => {
-  it.for(["json", "ndjson", "plain", "csv"])("as %s says what it left out", async (format, { bench }) => {
-    const args = [...bench.devices, "--brief", "-o", format, "--limit", "2"];
-    const { code, stdout, stderr } = await bench.run(args);
+  it.for(["json", "ndjson", "plain", "csv"])("as %s says what it left out", async (format, { testbed }) => {
+    const args = [...testbed.devices, "--brief", "-o", format, "--limit", "2"];
+    const { code, stdout, stderr } = await testbed.run(args);
     const columns = "id,title,status,session_type,last_seen.at,last_seen.country_code,last_seen.city";
-    const next = `agentauth ${bench.devices.join(" ")} --brief -o ${format} --offset 2 --limit 2`;
+    const next = `agentauth ${testbed.devices.join(" ")} --brief -o ${format} --offset 2 --limit 2`;
     expect(code).toBe(0);
     if (format === "plain") expect(linesOf(stdout)[0]?.split("\t")).toHaveLength(7);
     if (format === "csv") expect(linesOf(stdout)[0]?.trim()).toBe(columns);
@@ -163,11 +163,18 @@ describe("the short form of a list", () => {
     });
   });
 
-  it("has fifty items and the columns that are named", async ({ bench }) => {
-    const { stdout, stderr } = await bench.run([...bench.devices, "--brief", "--json", "--columns", "id", "--quiet"]);
+  it("has fifty items and the columns that are named", async ({ testbed }) => {
+    const { stdout, stderr } = await testbed.run([
+      ...testbed.devices,
+      "--brief",
+      "--json",
+      "--columns",
+      "id",
+      "--quiet",
+    ]);
     expect([JSON.parse(stdout).length, Object.keys(JSON.parse(stdout)[0])]).toEqual([50, ["id"]]);
     expect(JSON.parse(stderr)).toMatchObject({ shown: 50, columns: "id", next: { offset: 50 } });
-    const last = await bench.run([...bench.devices, "--brief", "--json", "--offset", "490", "--quiet"]);
+    const last = await testbed.run([...testbed.devices, "--brief", "--json", "--offset", "490", "--quiet"]);
     expect([JSON.parse(last.stdout).length, last.stderr]).toEqual([10, ""]);
   });
 });

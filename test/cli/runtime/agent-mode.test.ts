@@ -2,15 +2,15 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { agentMode, isNewSession } from "../../../src/cli/runtime/agent-mode.js";
-import { benchTest } from "../../helpers/bench-test.js";
 import { linesOf, runCli, temporaryFolder } from "../../helpers/cli.js";
 import { createMemoryIo } from "../../helpers/memory-io.js";
+import { testbedTest } from "../../helpers/testbed-test.js";
 
 const NOTE = (name: string) =>
   `for an AI agent (${name}): JSON, no prompt, no browser; AGENTAUTH_AGENT=0 turns that off`;
 const CLAUDE = { CLAUDECODE: "1" };
 
-const it = benchTest({ devices: 3 });
+const it = testbedTest({ devices: 3 });
 
 describe("where an AI agent runs the program", () => {
   it.for<[string, Record<string, string>, string]>([
@@ -19,8 +19,8 @@ describe("where an AI agent runs the program", () => {
     ["Cursor", { CURSOR_AGENT: "1" }, "cursor"],
     ["one that names itself", { AI_AGENT: "mine" }, "mine"],
     ["one that somebody says is there", { AGENTAUTH_AGENT: "1" }, "AGENTAUTH_AGENT is set"],
-  ])("lists are JSON and stderr says so: %s", async ([_who, env, name], { bench }) => {
-    const { code, stdout, stderr } = await bench.run(bench.devices, { env });
+  ])("lists are JSON and stderr says so: %s", async ([_who, env, name], { testbed }) => {
+    const { code, stdout, stderr } = await testbed.run(testbed.devices, { env });
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toHaveLength(3);
     const [note, brief, ...more] = linesOf(stderr);
@@ -32,20 +32,20 @@ describe("where an AI agent runs the program", () => {
     ["nobody", {}],
     ["CI", { CI: "true", GITHUB_ACTIONS: "true" }],
     ["an agent that is not to count", { ...CLAUDE, AGENTAUTH_AGENT: "0" }],
-  ])("and not for %s", async ([_who, env], { bench }) => {
-    const { stdout, stderr } = await bench.run(bench.devices, { env });
+  ])("and not for %s", async ([_who, env], { testbed }) => {
+    const { stdout, stderr } = await testbed.run(testbed.devices, { env });
     expect([stdout.startsWith("dev_"), stderr]).toEqual([true, ""]);
   });
 
-  it("flags and the profile's format come first, and the line on stderr can be hushed", async ({ bench }) => {
+  it("flags and the profile's format come first, and the line on stderr can be hushed", async ({ testbed }) => {
     for (const flags of [["-o", "plain"], ["-o", "csv"], ["--output=id"]]) {
-      const explicit = await bench.run([...bench.devices, ...flags], { env: CLAUDE });
-      expect(explicit).toEqual(await bench.run([...bench.devices, ...flags]));
+      const explicit = await testbed.run([...testbed.devices, ...flags], { env: CLAUDE });
+      expect(explicit).toEqual(await testbed.run([...testbed.devices, ...flags]));
     }
-    expect((await bench.run([...bench.devices, "--quiet"], { env: CLAUDE })).stderr).toBe("");
+    expect((await testbed.run([...testbed.devices, "--quiet"], { env: CLAUDE })).stderr).toBe("");
     const env = { AGENTAUTH_HOME: temporaryFolder() };
-    await bench.run(["config", "set", "output", "id"], { env });
-    const { stdout, stderr } = await bench.run(bench.devices, { env: { ...env, ...CLAUDE } });
+    await testbed.run(["config", "set", "output", "id"], { env });
+    const { stdout, stderr } = await testbed.run(testbed.devices, { env: { ...env, ...CLAUDE } });
     expect([linesOf(stdout).every((line) => /^dev_\w+$/.test(line)), stderr]).toEqual([true, ""]);
   });
 

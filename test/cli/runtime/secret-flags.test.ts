@@ -1,9 +1,9 @@
 import { describe, expect } from "vitest";
 import { hideSecretWords, secretFlagError } from "../../../src/cli/runtime/secret-flags.js";
-import { benchTest } from "../../helpers/bench-test.js";
 import { linesOf, runCli } from "../../helpers/cli.js";
+import { testbedTest } from "../../helpers/testbed-test.js";
 
-const it = benchTest({ devices: 3 });
+const it = testbedTest({ devices: 3 });
 
 const TYPED = "hunter2-hunter2";
 const JWT = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.c2lnbmF0dXJl";
@@ -140,19 +140,19 @@ describe("what is masked of a command line", () => {
 describe("--show-secrets", () => {
   const ask = ["--columns", "dynamic_client_details.client_secret", "--limit", "1", "--show-secrets"];
 
-  it("is refused in the log of a CI job until --yes is given", async ({ bench }) => {
-    const refused = await bench.run([...bench.devices, ...ask], { env: { CI: "true" } });
+  it("is refused in the log of a CI job until --yes is given", async ({ testbed }) => {
+    const refused = await testbed.run([...testbed.devices, ...ask], { env: { CI: "true" } });
     expect([refused.code, refused.stdout]).toEqual([2, ""]);
     expect(linesOf(refused.stderr)).toEqual([
       "error: --show-secrets would print secrets into the log of a CI job (CI is set)",
       "hint: leave --show-secrets out; if no log records the output, add --yes",
     ]);
-    const given = await bench.run([...bench.devices, ...ask, "--yes"], { env: { CI: "true" } });
+    const given = await testbed.run([...testbed.devices, ...ask, "--yes"], { env: { CI: "true" } });
     expect([given.code, given.stdout]).toEqual([0, expect.stringContaining("<CLIENT_SECRET>")]);
   });
 
-  it.for(["false", "0", ""])("is taken where CI is %j", async (ci, { bench }) => {
-    const { code, stdout } = await bench.run([...bench.devices, ...ask], { env: { CI: ci } });
+  it.for(["false", "0", ""])("is taken where CI is %j", async (ci, { testbed }) => {
+    const { code, stdout } = await testbed.run([...testbed.devices, ...ask], { env: { CI: ci } });
     expect([code, stdout]).toEqual([0, expect.stringContaining("<CLIENT_SECRET>")]);
   });
 });

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import type { Clock } from "../../../src/http/deadline.js";
 import { BIN, collect, type Started } from "../../helpers/cli.js";
-import { hurriedClock, hurryFactor } from "../../helpers/hurried.js";
+import { clockFactor, clockOfWork } from "../../helpers/fast-clock.js";
 import { RunInProcess } from "../../helpers/in-process.js";
 
 /** A finished run of the program. */
@@ -65,7 +65,7 @@ function startHere(args: readonly string[], options: WatchedOptions): Watched {
   const { env, stdin, keepsStdinOpen, isOnTerminal = false } = options;
   const startedAt = performance.now();
   const delayedBefore = delayOf("self");
-  const [clock, factor] = [options.clock ?? hurriedClock(), hurryFactor()];
+  const [clock, factor] = [options.clock ?? clockOfWork(), clockFactor()];
   const child = new RunInProcess(args, { env, tty: isOnTerminal, ...(clock && { clock }) });
   if (isOnTerminal) Object.assign(child.stdin, { setRawMode: () => undefined });
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];

@@ -6,10 +6,10 @@ import type { IssuerQuestion } from "../../../src/oauth/client/issuer-binding.js
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import type { MachineGrant } from "../../../src/oauth/model/machine-grant.js";
 import { memoryStore } from "../../../src/store/memory.js";
+import { pendingError } from "../../helpers/captured.js";
 import { clientKey, unsignedJwt } from "../../helpers/client-keys.js";
 import { startMcp, type TestIssuer } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
-import { heldError } from "../../helpers/told.js";
 import { sceneTest } from "../support.js";
 
 const SECRET = "prod-secret-9";
@@ -101,7 +101,7 @@ describe("a machine without a named issuer", () => {
     "sends nothing of %s, and says which issuer is named and what to paste",
     async ([_what, options], { scene, agent, bindings }) => {
       const { mcp, issuer } = scene;
-      expect(await heldError(agent(await options(issuer)).token(mcp.url))).toMatchObject({
+      expect(await pendingError(agent(await options(issuer)).token(mcp.url))).toMatchObject({
         ...UNBOUND,
         message: expect.stringContaining(issuer.issuer),
         remedy: remedy({ action: "configure", option: "issuer", value: issuer.issuer, profile: "default" }),
@@ -114,17 +114,17 @@ describe("a machine without a named issuer", () => {
 
   it("is refused whatever way of authentication the server asks for", async ({ scene, service }) => {
     scene.issuer.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_post"];
-    expect(await heldError(service().token(scene.mcp.url))).toMatchObject(UNBOUND);
+    expect(await pendingError(service().token(scene.mcp.url))).toMatchObject(UNBOUND);
     const { key: privateKey } = await clientKey();
     const byKey = service({ client: { clientId: "prod", privateKey } });
-    expect(await heldError(byKey.token(scene.mcp.url))).toMatchObject(UNBOUND);
+    expect(await pendingError(byKey.token(scene.mcp.url))).toMatchObject(UNBOUND);
     nothingSent(scene.issuer);
   });
 
   it("does not exchange a token of another client there either", async ({ scene, agent }) => {
     const exchanging = agent({ client: { clientId: "prod" }, login: undefined });
     const wish = { subjectToken: "subject-1", audience: "billing" };
-    expect(await heldError(exchanging.exchange(scene.mcp.url, wish))).toMatchObject(UNBOUND);
+    expect(await pendingError(exchanging.exchange(scene.mcp.url, wish))).toMatchObject(UNBOUND);
     nothingSent(scene.issuer);
   });
 
@@ -153,7 +153,7 @@ describe("a machine without a named issuer", () => {
     const evil = await moveTo("evil");
     issuer.routes[TOKEN] = { status: 404, text: "gone" };
     const again = service({ trustNamedIssuer: true }).token(mcp.url, { forceRefresh: true });
-    expect(await heldError(again)).toMatchObject({ code: "issuer_changed" });
+    expect(await pendingError(again)).toMatchObject({ code: "issuer_changed" });
     nothingSent(evil);
   });
 });
@@ -169,9 +169,9 @@ describe("an issuer that the user names", () => {
       const { mcp, issuer } = scene;
       const evil = await moveTo("evil");
       const refusal = { code: "issuer_mismatch", class: "refused", message: expect.stringContaining(evil.issuer) };
-      expect(await heldError(service(options(issuer.issuer)).token(mcp.url))).toMatchObject(refusal);
+      expect(await pendingError(service(options(issuer.issuer)).token(mcp.url))).toMatchObject(refusal);
       mcp.metadata["authorization_servers"] = ["https://other.example", evil.issuer];
-      expect(await heldError(service(options(issuer.issuer)).token(mcp.url))).toMatchObject(refusal);
+      expect(await pendingError(service(options(issuer.issuer)).token(mcp.url))).toMatchObject(refusal);
       expect(evil.requests).toEqual([]);
       mcp.metadata["authorization_servers"] = [evil.issuer, issuer.issuer];
       await service(options(issuer.issuer)).token(mcp.url);
@@ -199,10 +199,10 @@ describe("an issuer that the user names", () => {
     const other = `${issuer.origin}/other`;
     await agent({ client: undefined }).login(mcp.url);
     const elsewhere = agent({ client: undefined, issuer: other, login: undefined });
-    expect(await heldError(elsewhere.token(mcp.url))).toMatchObject({ code: "login_required" });
-    expect(await heldError(elsewhere.introspect(mcp.url))).toMatchObject({ code: "issuer_mismatch" });
+    expect(await pendingError(elsewhere.token(mcp.url))).toMatchObject({ code: "login_required" });
+    expect(await pendingError(elsewhere.introspect(mcp.url))).toMatchObject({ code: "issuer_mismatch" });
     const asking = agent({ client: undefined, issuer: other });
-    expect(await heldError(asking.login(mcp.url))).toMatchObject({ code: "issuer_mismatch", class: "refused" });
+    expect(await pendingError(asking.login(mcp.url))).toMatchObject({ code: "issuer_mismatch", class: "refused" });
     expect((await agent({ client: undefined, issuer: issuer.issuer, login: undefined }).token(mcp.url)).value).toBe(
       "access-as-1",
     );
@@ -217,11 +217,11 @@ describe("an issuer that the user names", () => {
       expect((await legacy.login(mcp.url)).issuer).toBe(issuer.issuer);
       const bound = { clientId: "prod", issuer: "https://other.example" };
       const strict = agent({ client: bound, policy: { legacyDiscovery: true } });
-      expect(await heldError(strict.login(mcp.url))).toMatchObject({ code: "issuer_mismatch" });
+      expect(await pendingError(strict.login(mcp.url))).toMatchObject({ code: "issuer_mismatch" });
     }
     delete issuer.routes["/pool/.well-known/oauth-authorization-server"];
     const absent = agent({ client: undefined, policy: { legacyDiscovery: true }, issuer: issuer.issuer });
-    expect(await heldError(absent.login(mcp.url))).toMatchObject({ code: "issuer_mismatch" });
+    expect(await pendingError(absent.login(mcp.url))).toMatchObject({ code: "issuer_mismatch" });
   });
 
   it("does not finish a login that began at another one", async ({ scene, agent }) => {
@@ -229,7 +229,7 @@ describe("an issuer that the user names", () => {
     const begun = await agent({ client: undefined }).beginLogin(mcp.url, "http://127.0.0.1:49152/callback");
     const session = await login.open({ resource: mcp.url, issuer: "", signal: new AbortController().signal });
     const other = agent({ client: undefined, issuer: "https://other.example" });
-    expect(await heldError(other.finishLogin(begun, session))).toMatchObject({ code: "issuer_mismatch" });
+    expect(await pendingError(other.finishLogin(begun, session))).toMatchObject({ code: "issuer_mismatch" });
     expect(scene.issuer.to(TOKEN)).toEqual([]);
   });
 });
@@ -238,10 +238,10 @@ describe("a user whose client has a secret or a key", () => {
   it("is refused where no user can be asked, also in two steps", async ({ scene, agent }) => {
     const { mcp, issuer } = scene;
     const message = expect.stringContaining("its secret is not sent there");
-    expect(await heldError(agent({}).login(mcp.url))).toMatchObject({ ...UNBOUND, message });
+    expect(await pendingError(agent({}).login(mcp.url))).toMatchObject({ ...UNBOUND, message });
     const { key: privateKey } = await clientKey();
     const byKey = agent({ client: { clientId: "prod", privateKey } });
-    expect(await heldError(byKey.beginLogin(mcp.url, "http://127.0.0.1:49152/callback"))).toMatchObject(UNBOUND);
+    expect(await pendingError(byKey.beginLogin(mcp.url, "http://127.0.0.1:49152/callback"))).toMatchObject(UNBOUND);
     nothingSent(issuer);
   });
 
@@ -262,7 +262,7 @@ describe("a user whose client has a secret or a key", () => {
     expect([questions.length, await bindings()]).toEqual([1, [boundTo(issuer.issuer, "confirmation")]]);
     await first.disconnect(mcp.url, { account: "work" });
     expect(await bindings()).toEqual([]);
-    expect(await heldError(agent({ confirmIssuer: answering(false) }).login(mcp.url))).toMatchObject(UNBOUND);
+    expect(await pendingError(agent({ confirmIssuer: answering(false) }).login(mcp.url))).toMatchObject(UNBOUND);
     expect(questions).toHaveLength(2);
   });
 
@@ -278,7 +278,7 @@ describe("a user whose client has a secret or a key", () => {
 
   it("who says no sends nothing, and is bound to nothing", async ({ scene, agent, bindings, answering }) => {
     const { mcp, issuer } = scene;
-    expect(await heldError(agent({ confirmIssuer: answering(false) }).login(mcp.url))).toMatchObject(UNBOUND);
+    expect(await pendingError(agent({ confirmIssuer: answering(false) }).login(mcp.url))).toMatchObject(UNBOUND);
     nothingSent(issuer);
     expect(await bindings()).toEqual([]);
   });
@@ -291,10 +291,10 @@ describe("a user whose client has a secret or a key", () => {
     answering,
   }) => {
     const { mcp, issuer } = scene;
-    expect(await heldError(service({ confirmIssuer: answering(true) }).token(mcp.url))).toMatchObject(UNBOUND);
+    expect(await pendingError(service({ confirmIssuer: answering(true) }).token(mcp.url))).toMatchObject(UNBOUND);
     expect(questions).toEqual([]);
     issuer.metadata["device_authorization_endpoint"] = `${issuer.issuer}/device`;
-    expect(await heldError(agent({ flow: "device" }).login(mcp.url))).toMatchObject(UNBOUND);
+    expect(await pendingError(agent({ flow: "device" }).login(mcp.url))).toMatchObject(UNBOUND);
     expect(issuer.to("/pool/device")).toEqual([]);
   });
 });
@@ -312,7 +312,7 @@ describe("a client without a secret", () => {
     await agent({ client: PUBLIC }).login(mcp.url);
     expect(await bindings()).toEqual([boundTo(issuer.issuer, "use")]);
     const evil = await moveTo("evil");
-    expect(await heldError(agent({ client: PUBLIC }).login(mcp.url))).toMatchObject({ code: "issuer_changed" });
+    expect(await pendingError(agent({ client: PUBLIC }).login(mcp.url))).toMatchObject({ code: "issuer_changed" });
     nothingSent(evil);
   });
 
@@ -333,16 +333,16 @@ describe("a client without a secret", () => {
 
   it("is not bound by a login that failed", async ({ scene, agent, bindings }) => {
     scene.issuer.routes[TOKEN] = { status: 400, json: { error: "invalid_grant" } };
-    expect(await heldError(agent({ client: PUBLIC }).login(scene.mcp.url))).toMatchObject({ code: "invalid_grant" });
+    expect(await pendingError(agent({ client: PUBLIC }).login(scene.mcp.url))).toMatchObject({ code: "invalid_grant" });
     expect(await bindings()).toEqual([]);
   });
 
   it("binds no secret that it gets later by its login", async ({ scene, agent, service, bindings, moveTo }) => {
     const evil = await moveTo("evil");
     await agent({ client: PUBLIC }).login(scene.mcp.url);
-    expect(await heldError(service().token(scene.mcp.url))).toMatchObject(UNBOUND);
+    expect(await pendingError(service().token(scene.mcp.url))).toMatchObject(UNBOUND);
     await scene.store.removeBinding({ profile: "default", clientId: "prod" });
-    expect(await heldError(service().token(scene.mcp.url))).toMatchObject(UNBOUND);
+    expect(await pendingError(service().token(scene.mcp.url))).toMatchObject(UNBOUND);
     expect(evil.to(TOKEN)).toHaveLength(1);
     await service({ trustNamedIssuer: true }).token(scene.mcp.url);
     expect(await bindings()).toEqual([boundTo(evil.issuer, "trust-named-issuer")]);
@@ -371,7 +371,7 @@ describe("a login whose binding could not be stored", () => {
     const evil = await moveTo("evil");
     for (const client of [BY_SECRET, { clientId: "prod" }]) {
       const login = agent({ client, trustNamedIssuer: true }).login(scene.mcp.url);
-      expect(await heldError(login)).toMatchObject({ code: "issuer_changed" });
+      expect(await pendingError(login)).toMatchObject({ code: "issuer_changed" });
     }
     nothingSent(evil);
   });
@@ -412,7 +412,7 @@ describe("a login whose binding could not be stored", () => {
     };
     await agent({ client: undefined }).login(scene.mcp.url);
     expect((await scene.store.list())[0]?.client).toMatchObject({ clientId: "prod", source: "dynamic" });
-    expect(await heldError(service().token(scene.mcp.url))).toMatchObject(UNBOUND);
+    expect(await pendingError(service().token(scene.mcp.url))).toMatchObject(UNBOUND);
     expect(evil.to(TOKEN)).toHaveLength(1);
   });
 });
@@ -436,7 +436,7 @@ describe("a client that another process binds at the same moment", () => {
     async ([_how, options], { scene, service }) => {
       const { mcp, issuer } = scene;
       const racing = service({ store: raced(scene.store, "https://other.example"), ...options(issuer.issuer) });
-      expect(await heldError(racing.token(mcp.url))).toMatchObject({
+      expect(await pendingError(racing.token(mcp.url))).toMatchObject({
         code: "issuer_changed",
         message: expect.stringContaining('belongs to "https://other.example"'),
       });
@@ -474,7 +474,7 @@ describe("a store that cannot be written", () => {
   }) => {
     const { mcp, issuer } = scene;
     const trusting = service({ store: store(), trustNamedIssuer: true });
-    expect(await heldError(trusting.token(mcp.url))).toMatchObject({ code: "store_failed" });
+    expect(await pendingError(trusting.token(mcp.url))).toMatchObject({ code: "store_failed" });
     nothingSent(issuer);
     const said: string[] = [];
     await service({ store: store(), issuer: issuer.issuer, onProgress: ({ text }) => said.push(text) }).token(mcp.url);

@@ -9,10 +9,10 @@ import {
   usesDocument,
 } from "../../../src/oauth/client/metadata-document.js";
 import { memoryStore } from "../../../src/store/memory.js";
+import { pendingError } from "../../helpers/captured.js";
 import { madeClient } from "../../helpers/grant.js";
 import type { Reply, Scene } from "../../helpers/issuer.js";
 import { startScene } from "../../helpers/issuer.js";
-import { heldError } from "../../helpers/told.js";
 
 const DOCUMENT = "https://client.example/agent.json";
 const DAY = 24 * 3_600_000;
@@ -97,7 +97,10 @@ describe("a metadata document that the issuer refuses", () => {
       new URLSearchParams(request.body).get("client_id") === DOCUMENT
         ? { status: 401, json: { error: "invalid_client" } }
         : { json: issuer.tokens(nth) };
-    expect(await heldError(login(scene))).toMatchObject({ code: "invalid_client", hint: /^log in again: a client is/ });
+    expect(await pendingError(login(scene))).toMatchObject({
+      code: "invalid_client",
+      hint: /^log in again: a client is/,
+    });
     await login(scene);
     expect(clients(scene)).toEqual([DOCUMENT, "client-as-1"]);
   });
@@ -108,7 +111,7 @@ describe("a metadata document that the issuer refuses", () => {
       const scene = await sceneWithDocuments();
       const { issuer } = scene;
       issuer.callback = { error, code: null };
-      expect(await heldError(login(scene))).toMatchObject({ code: error, hint: /^log in again: a client is/ });
+      expect(await pendingError(login(scene))).toMatchObject({ code: error, hint: /^log in again: a client is/ });
       issuer.callback = {};
       await login(scene);
       expect(clients(scene)).toEqual([DOCUMENT, "client-as-1"]);
@@ -118,7 +121,7 @@ describe("a metadata document that the issuer refuses", () => {
   it("stays the client after the user has denied the login", async () => {
     const scene = await sceneWithDocuments();
     scene.issuer.callback = { error: "access_denied", code: null };
-    expect(await heldError(login(scene))).toMatchObject({ code: "access_denied" });
+    expect(await pendingError(login(scene))).toMatchObject({ code: "access_denied" });
     scene.issuer.callback = {};
     await login(scene);
     expect(clients(scene)).toEqual([DOCUMENT, DOCUMENT]);

@@ -4,8 +4,8 @@ import { obtainClient, type Registration } from "../../../src/oauth/client/regis
 import { OAuthHttp } from "../../../src/oauth/http/http.js";
 import type { ServerMetadata } from "../../../src/oauth/model/metadata.js";
 import { memoryStore } from "../../../src/store/memory.js";
+import { pendingError } from "../../helpers/captured.js";
 import { useNock } from "../../helpers/nock.js";
-import { heldError } from "../../helpers/told.js";
 
 const ISSUER = "https://as.example";
 const REDIRECT = "http://127.0.0.1:49152/callback";
@@ -68,7 +68,7 @@ describe("registering a client, on the global fetch", () => {
   it("refuses an answer without a usable client, and stores nothing of it", async () => {
     const store = memoryStore();
     register().reply(201, { client_id: "client-1", redirect_uris: ["https://evil.example/"] });
-    expect(await heldError(obtainClient(registration({ store })))).toMatchObject({ code: "bad_registration" });
+    expect(await pendingError(obtainClient(registration({ store })))).toMatchObject({ code: "bad_registration" });
     register().reply(201, { client_id: "client-2" });
     expect((await obtainClient(registration({ store }))).clientId).toBe("client-2");
   });
@@ -125,7 +125,7 @@ describe("registering a client, on the global fetch", () => {
   ])("refuses an answer with %s, and says so in the trace", async (_what, answer) => {
     const traced: { why: string; used: boolean }[] = [];
     register().reply(201, { client_id: "client-1", ...answer });
-    const error = await heldError(obtainClient(registration({ trace: (entry) => void traced.push(entry) })));
+    const error = await pendingError(obtainClient(registration({ trace: (entry) => void traced.push(entry) })));
     expect(error).toMatchObject({ code: "bad_registration", class: "refused" });
     expect(traced).toMatchObject([{ used: false, status: 201, why: (error as Error).message }]);
   });
@@ -138,6 +138,6 @@ describe("registering a client, on the global fetch", () => {
 
   it("does not repeat a registration that a busy issuer failed", async () => {
     register().reply(503);
-    expect(await heldError(obtainClient(registration()))).toMatchObject({ class: "unavailable", status: 503 });
+    expect(await pendingError(obtainClient(registration()))).toMatchObject({ class: "unavailable", status: 503 });
   });
 });

@@ -5,9 +5,9 @@ import { AgentClient } from "../../../src/oauth/agent.js";
 import { obtainClient, type Registration } from "../../../src/oauth/client/registration.js";
 import { OAuthHttp } from "../../../src/oauth/http/http.js";
 import { memoryStore } from "../../../src/store/memory.js";
+import { pendingError } from "../../helpers/captured.js";
 import { useNock } from "../../helpers/nock.js";
 import { asHint } from "../../helpers/remedy.js";
-import { heldError } from "../../helpers/told.js";
 
 const ISSUER = "https://as.example";
 const LOOPBACK = "http://127.0.0.1:49152/callback";
@@ -53,7 +53,7 @@ async function refusal(status: number, body: nock.Body, over: Partial<Registrati
   return refusalOf(obtainClient(registration(over)));
 }
 
-const refusalOf = async (work: Promise<unknown>) => (await heldError(work)) as AgentAuthError;
+const refusalOf = async (work: Promise<unknown>) => (await pendingError(work)) as AgentAuthError;
 
 useNock();
 

@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/http/deadline.js";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import { redirectForm } from "../../../src/oauth/client/registration.js";
+import { pendingError } from "../../helpers/captured.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
-import { heldError } from "../../helpers/told.js";
 
 const FORM = "http://127.0.0.1/callback";
 
@@ -20,7 +20,7 @@ it("asks a server that wants to be left alone no second time before that", async
   scene.issuer.routes["/pool/register"] = { status: 429, headers: { "retry-after": "120" }, text: "" };
   // The store has the times of the system.
   const options = { clock: systemClock };
-  const answers = [await heldError(login(scene, options)), await heldError(login(scene, options))];
+  const answers = [await pendingError(login(scene, options)), await pendingError(login(scene, options))];
   for (const error of answers) {
     expect(error).toMatchObject({ class: "unavailable", status: 429, retryAfter: 120 });
     expect(error).toMatchObject({
@@ -58,7 +58,7 @@ describe("which client is used", () => {
     delete issuer.metadata["registration_endpoint"];
     const known = await scene.store.readClient(issuer.issuer, FORM);
     if (known) await scene.store.saveClient({ ...known, isRefused: true }, FORM);
-    expect(await heldError(login(scene))).toMatchObject({
+    expect(await pendingError(login(scene))).toMatchObject({
       code: "no_registration",
       class: "auth",
       message: expect.stringContaining(issuer.issuer),
@@ -94,7 +94,7 @@ describe("which client is used", () => {
     async (clientMetadataUrl) => {
       const scene = await startScene();
       scene.issuer.metadata["client_id_metadata_document_supported"] = true;
-      expect(await heldError(login(scene, { clientMetadataUrl }))).toMatchObject({ code: "usage", class: "usage" });
+      expect(await pendingError(login(scene, { clientMetadataUrl }))).toMatchObject({ code: "usage", class: "usage" });
       expect(scene.login.urls).toEqual([]);
     },
   );
@@ -113,7 +113,9 @@ describe("which client is used", () => {
     const scene = await startScene();
     const { issuer } = scene;
     issuer.routes["/pool/authorize"] = { status: 400, text: "unknown client" };
-    expect(await heldError(login(scene, { client: { clientId: "known", clientSecret: "hush-hush" } }))).toMatchObject({
+    expect(
+      await pendingError(login(scene, { client: { clientId: "known", clientSecret: "hush-hush" } })),
+    ).toMatchObject({
       class: "refused",
     });
     expect(scene.login.requested().get("client_id")).toBe("known");
@@ -267,7 +269,10 @@ describe("registering", () => {
   ])("refuses %s in the answer, and keeps nothing", async (_what, over, field) => {
     const scene = await startScene();
     scene.issuer.registrationAnswer = over;
-    expect(await heldError(login(scene))).toMatchObject({ class: "refused", message: expect.stringContaining(field) });
+    expect(await pendingError(login(scene))).toMatchObject({
+      class: "refused",
+      message: expect.stringContaining(field),
+    });
     expect(await scene.store.readClient(scene.issuer.issuer, FORM)).toBeUndefined();
     expect(scene.login.urls).toEqual([]);
   });
@@ -379,7 +384,7 @@ describe("registering", () => {
     const scene = await startScene();
     await login(scene);
     scene.issuer.routes["/pool/authorize"] = { status: 400, text: "unknown client" };
-    expect(await heldError(login(scene))).toMatchObject({ class: "refused" });
+    expect(await pendingError(login(scene))).toMatchObject({ class: "refused" });
     expect(scene.issuer.to("/pool/register")).toHaveLength(2);
   });
 
@@ -413,7 +418,7 @@ describe("registering", () => {
     const controller = new AbortController();
     scene.issuer.routes["/pool/authorize"] = { raw: () => controller.abort() };
     const work = scene.agent().login(scene.mcp.url, { signal: controller.signal });
-    expect(await heldError(work)).toMatchObject({ code: "aborted" });
+    expect(await pendingError(work)).toMatchObject({ code: "aborted" });
     expect(scene.login.urls).toHaveLength(1);
   });
 
@@ -474,7 +479,7 @@ describe("clients of several issuers", () => {
     const client = { clientId: "shared-client", clientSecret: "hush-hush" };
     await login(scene, { client });
     scene.mcp.metadata["authorization_servers"] = [other.issuer];
-    expect(await heldError(login(scene, { client }))).toMatchObject({ code: "issuer_changed" });
+    expect(await pendingError(login(scene, { client }))).toMatchObject({ code: "issuer_changed" });
     expect(JSON.stringify(other.requests)).not.toContain("shared-client");
     await login(scene, { client: { ...client, issuer: other.issuer } });
     expect(other.to("/pool/token")).toHaveLength(1);

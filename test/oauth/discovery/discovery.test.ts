@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { captureTrace, pendingError } from "../../helpers/captured.js";
 import { type Reply, type Scene, startScene } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
-import { heldError, holdTrace } from "../../helpers/told.js";
 
 async function outcome({ agent, mcp }: Scene, options: Parameters<Scene["agent"]>[0] = {}) {
   const { found, error, trace } = await agent(options).discover(mcp.url);
-  holdTrace(trace, error);
+  captureTrace(trace, error);
   return { issuer: found?.issuer.issuer, found, code: error?.code, class: error?.class, trace };
 }
 
@@ -217,7 +217,7 @@ describe("metadata on another origin that the user has allowed", () => {
     expect(error).toMatchObject({ code: "bad_address", class: "refused" });
     expect(error?.message).toContain(`must name "${scene.issuer.issuer}"`);
     expect(error?.remedy).toEqual({ action: "allow", option: "allowCrossOriginMetadata" });
-    expect(await heldError(scene.agent().login(scene.mcp.url))).toMatchObject({ class: "refused" });
+    expect(await pendingError(scene.agent().login(scene.mcp.url))).toMatchObject({ class: "refused" });
     expect(thief.requests).toEqual([]);
     const allowed = await outcome(scene, { policy: { allowCrossOriginMetadata: true } });
     expect(allowed.issuer).toBe(thief.issuer);

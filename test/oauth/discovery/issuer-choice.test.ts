@@ -5,8 +5,8 @@ import { AgentClient, type AgentClientOptions } from "../../../src/oauth/agent.j
 import { decodeLogin, encodeLogin } from "../../../src/oauth/login/login-codec.js";
 import { isSameIssuer } from "../../../src/oauth/model/metadata.js";
 import { memoryStore } from "../../../src/store/memory.js";
+import { captureTrace, pendingError } from "../../helpers/captured.js";
 import { type Scene, startScene, type TestIssuer } from "../../helpers/issuer.js";
-import { heldError, holdTrace } from "../../helpers/told.js";
 
 type Documents = Record<string, Record<string, unknown>>;
 
@@ -47,7 +47,7 @@ async function discoverAt({ mcp, named, documents }: Vendor, options: Partial<Ag
     return json ? Response.json(json) : new Response("", { status: method === "POST" ? 401 : 404 });
   };
   const report = await new AgentClient({ store: memoryStore(), fetch, ...options }).discover(mcp);
-  holdTrace(report.trace, report.error);
+  captureTrace(report.trace, report.error);
   return { ...report, requested };
 }
 
@@ -249,7 +249,7 @@ describe("metadata that name the user's issuer at the address of another one", (
   it("must go with an iss of exactly the user's issuer", async () => {
     claim({ authorization_response_iss_parameter_supported: true });
     evil.callback["iss"] = evil.issuer;
-    expect(await heldError(agent().login(scene.mcp.url))).toMatchObject({ code: "iss_mismatch" });
+    expect(await pendingError(agent().login(scene.mcp.url))).toMatchObject({ code: "iss_mismatch" });
     expect(evil.to("/pool/token")).toEqual([]);
   });
 
@@ -263,7 +263,7 @@ describe("metadata that name the user's issuer at the address of another one", (
   ])("are refused if their %s is elsewhere, whatever the user allows", async (field) => {
     claim({ [field]: `${honest().issuer}/elsewhere`, authorization_response_iss_parameter_supported: true });
     const login = agent({ policy: { allowCrossOriginEndpoints: true } }).login(scene.mcp.url);
-    expect(await heldError(login)).toMatchObject({
+    expect(await pendingError(login)).toMatchObject({
       code: "bad_server_metadata",
       class: "refused",
       message: expect.stringContaining(`${field} "${honest().issuer}/elsewhere"`),
@@ -273,7 +273,7 @@ describe("metadata that name the user's issuer at the address of another one", (
 
   it("get neither the user nor a code if they keep the token endpoint of an honest login page", async () => {
     claim({ ...honest().metadata, token_endpoint: `${evil.issuer}/token` });
-    expect(await heldError(agent().login(scene.mcp.url))).toMatchObject({ code: "bad_server_metadata" });
+    expect(await pendingError(agent().login(scene.mcp.url))).toMatchObject({ code: "bad_server_metadata" });
     expect(new Set(evil.requests.map(({ method }) => method))).toEqual(new Set(["GET"]));
   });
 
@@ -287,7 +287,7 @@ describe("metadata that name the user's issuer at the address of another one", (
   it("are not read if the issuer does not answer", async () => {
     claim();
     honest().routes[`/pool/${OAUTH}`] = { status: 503, text: "" };
-    expect(await heldError(agent().login(scene.mcp.url))).toMatchObject({ class: "unavailable" });
+    expect(await pendingError(agent().login(scene.mcp.url))).toMatchObject({ class: "unavailable" });
     expect(evil.requests).toEqual([]);
   });
 
@@ -299,7 +299,7 @@ describe("metadata that name the user's issuer at the address of another one", (
       throw new TypeError("fetch failed", { cause: Object.assign(new Error("lookup"), { code: "ENOTFOUND" }) });
     };
     const login = agent({ issuer, fetch: spoofed }).login(scene.mcp.url);
-    expect(await heldError(login)).toMatchObject({ code: "dns_failed", class: "unavailable" });
+    expect(await pendingError(login)).toMatchObject({ code: "dns_failed", class: "unavailable" });
     expect(evil.requests).toEqual([]);
   });
 
@@ -307,7 +307,7 @@ describe("metadata that name the user's issuer at the address of another one", (
     claim();
     honest().routes[`/pool/${OAUTH}`] = () => ({ json: honest().metadata });
     delete honest().metadata["code_challenge_methods_supported"];
-    expect(await heldError(agent().login(scene.mcp.url))).toMatchObject({ code: "pkce_unsupported" });
+    expect(await pendingError(agent().login(scene.mcp.url))).toMatchObject({ code: "pkce_unsupported" });
     const { code_challenge_methods_supported: _, ...rest } = honest().metadata;
     evil.metadata = { ...rest, code_challenge_methods_supported: ["S256"] };
     expect((await agent().login(scene.mcp.url)).value).toBe("access-as-1");
@@ -316,7 +316,7 @@ describe("metadata that name the user's issuer at the address of another one", (
   it("get no secret of a client at another origin than the issuer's", async () => {
     const options = { client: { clientId: "prod", clientSecret: "hush" } };
     claim();
-    expect(await heldError(agent(options).token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(agent(options).token(scene.mcp.url))).toMatchObject({
       code: "bad_server_metadata",
       message: expect.stringContaining(`must be at ${honest().origin}, the origin of the issuer`),
     });
@@ -337,7 +337,7 @@ describe("metadata that name the user's issuer at the address of another one", (
     async (_what, send, options) => {
       claim({ ...honest().metadata });
       const client = { clientId: "prod", ...(options.grant && { clientSecret: "hush" }) };
-      expect(await heldError(send(agent({ client, ...options }), scene.mcp.url))).toMatchObject({
+      expect(await pendingError(send(agent({ client, ...options }), scene.mcp.url))).toMatchObject({
         code: "issuer_mismatch",
         class: "refused",
         remedy: { action: "configure", option: "issuer", value: undefined },
@@ -364,7 +364,7 @@ describe("metadata that name the user's issuer at the address of another one", (
   });
 
   it("are refused if they do not name it", async () => {
-    expect(await heldError(agent().login(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(agent().login(scene.mcp.url))).toMatchObject({
       code: "issuer_mismatch",
       class: "refused",
       message: expect.stringContaining(`must name "${honest().issuer}"`),
@@ -398,7 +398,7 @@ describe("a later login without the option", () => {
     const evil = await scene.another("evil");
     evil.metadata["issuer"] = scene.issuer.issuer;
     scene.mcp.metadata["authorization_servers"] = [evil.issuer];
-    expect(await heldError(scene.agent().login(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent().login(scene.mcp.url))).toMatchObject({
       code: "issuer_changed",
       class: "auth",
       message: expect.stringContaining(evil.issuer),
@@ -412,7 +412,7 @@ describe("a later login without the option", () => {
     evil.metadata["issuer"] = scene.issuer.issuer;
     named.routes[`/pool/${OAUTH}`] = { status: 404, text: "" };
     scene.mcp.metadata["authorization_servers"] = [evil.issuer, named.issuer];
-    expect(await heldError(scene.agent().login(scene.mcp.url))).toMatchObject({ class: "refused" });
+    expect(await pendingError(scene.agent().login(scene.mcp.url))).toMatchObject({ class: "refused" });
     expect(evil.requests).toEqual([]);
   });
 
@@ -437,14 +437,14 @@ describe("a later login without the option", () => {
     delete next.metadata["code_challenge_methods_supported"];
     scene.mcp.metadata["authorization_servers"] = [next.issuer];
     const login = scene.agent({ issuer: scene.issuer.issuer }).login(scene.mcp.url);
-    expect(await heldError(login)).toMatchObject({ code: "pkce_unsupported" });
+    expect(await pendingError(login)).toMatchObject({ code: "pkce_unsupported" });
   });
 
   it("does not have what was allowed for the exception where the server names the issuer itself", async () => {
     scene.issuer.routes[`/pool/${OAUTH}`] = () => ({ json: scene.issuer.metadata });
     delete scene.issuer.metadata["code_challenge_methods_supported"];
     scene.mcp.metadata["authorization_servers"] = [scene.issuer.issuer];
-    expect(await heldError(scene.agent().login(scene.mcp.url))).toMatchObject({ code: "pkce_unsupported" });
+    expect(await pendingError(scene.agent().login(scene.mcp.url))).toMatchObject({ code: "pkce_unsupported" });
   });
 
   it("works if the server now names the issuer itself", async () => {

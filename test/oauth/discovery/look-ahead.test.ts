@@ -4,13 +4,13 @@ import { explainOverride } from "../../../src/http/refuse.js";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import { withEveryOption } from "../../../src/oauth/discovery/look-ahead.js";
 import type { PolicyOption } from "../../../src/remedy.js";
+import { captureTrace } from "../../helpers/captured.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
-import { holdTrace } from "../../helpers/told.js";
 
 async function outcome({ agent, mcp }: Scene, options: Partial<AgentClientOptions> = {}) {
   const { found, trace, error } = await agent(options).discover(mcp.url);
-  holdTrace(trace, error);
+  captureTrace(trace, error);
   return { found, trace, error };
 }
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { checkFirstNamed, wellKnownAddresses } from "../../../src/oauth/discovery/resource-metadata.js";
+import { captureTrace } from "../../helpers/captured.js";
 import { reset, type Scene, startScene } from "../../helpers/issuer.js";
-import { holdTrace } from "../../helpers/told.js";
 
 /** What discovery came to: the chosen resource metadata, or the error. */
 async function outcome({ agent, mcp }: Scene, options: Parameters<Scene["agent"]>[0] = {}) {
   const { found, error, trace } = await agent(options).discover(mcp.url);
-  holdTrace(trace, error);
+  captureTrace(trace, error);
   return {
     resource: found?.resource,
     code: error?.code,

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { FLOW_PARAMETERS } from "../../../src/oauth/model/authorization-params.js";
+import { captureTrace, pendingError } from "../../helpers/captured.js";
 import { type Reply, type Scene, startScene, type TestIssuer } from "../../helpers/issuer.js";
 import { until } from "../../helpers/server.js";
-import { heldError, holdTrace } from "../../helpers/told.js";
 
 type AgentOptions = Parameters<Scene["agent"]>[0];
 
 async function outcome({ agent, mcp }: Scene, options: AgentOptions = {}) {
   const { found, error, trace } = await agent(options).discover(mcp.url);
-  holdTrace(trace, error);
+  captureTrace(trace, error);
   return {
     found: found?.issuer,
     code: error?.code,
@@ -158,7 +158,7 @@ describe("where an issuer's metadata is looked for", () => {
   it("builds no endpoint where there is no metadata, whatever else the issuer answers", async () => {
     const scene = await startScene();
     delete scene.issuer.routes["/pool/.well-known/oauth-authorization-server"];
-    expect(await heldError(scene.agent().login(scene.mcp.url))).toMatchObject({ code: "no_server_metadata" });
+    expect(await pendingError(scene.agent().login(scene.mcp.url))).toMatchObject({ code: "no_server_metadata" });
     expect(scene.log.filter((line) => line.startsWith("as POST") || line.startsWith("person"))).toEqual([]);
     expect(scene.issuer.to("/pool/authorize")).toEqual([]);
   });

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { generateProofKey, proverOf } from "../../../src/oauth/dpop/dpop.js";
 import { Nonces } from "../../../src/oauth/http/http.js";
 import { SECRET_MASK, Secret } from "../../../src/redact.js";
+import { pendingError } from "../../helpers/captured.js";
 import { plainGrant } from "../../helpers/grant.js";
 import { type Handler, type Reply, type Scene, startScene } from "../../helpers/issuer.js";
 import { hashOf, readProof } from "../../helpers/proofs.js";
-import { heldError } from "../../helpers/told.js";
 
 const SIGNAL = new AbortController().signal;
 const TOKEN = "/pool/token";
@@ -101,7 +101,7 @@ describe("a login for tokens that are bound to a key", () => {
     mcp.challenge = mcp.challenge?.replace("DPoP", "Bearer");
     expect((await agent({ dpop: "required" }).login(mcp.url)).tokenType).toBe("DPoP");
     alterAlgorithms(issuer, ["RS256"]);
-    expect(await heldError(agent({ dpop: "required" }).login(mcp.url))).toMatchObject({
+    expect(await pendingError(agent({ dpop: "required" }).login(mcp.url))).toMatchObject({
       code: "dpop_unsupported",
       class: "refused",
       message: expect.stringMatching(/dpop_signing_alg_values_supported .*RS256/),
@@ -113,12 +113,12 @@ describe("a login for tokens that are bound to a key", () => {
     const { agent, mcp, issuer, store } = await boundScene();
     issuer.tokenAnswer = { token_type: "Bearer" };
     const refusal = { code: "bad_token_answer", class: "refused" };
-    expect(await heldError(agent().login(mcp.url))).toMatchObject({
+    expect(await pendingError(agent().login(mcp.url))).toMatchObject({
       ...refusal,
       message: expect.stringMatching(/"DPoP"/),
     });
     issuer.tokenAnswer = { token_type: "DPoP" };
-    expect(await heldError(agent({ dpop: "off" }).login(mcp.url))).toMatchObject(refusal);
+    expect(await pendingError(agent({ dpop: "off" }).login(mcp.url))).toMatchObject(refusal);
     expect(await store.list()).toEqual([]);
   });
 
@@ -165,7 +165,7 @@ describe("a stored login", () => {
     const { agent, mcp, issuer } = scene;
     issuer.tokenAnswer = { token_type: before };
     await agent({ dpop: before === "DPoP" ? "required" : "off" }).login(mcp.url);
-    expect(await heldError(agent({ dpop: policy, login: undefined }).token(mcp.url))).toMatchObject({
+    expect(await pendingError(agent({ dpop: policy, login: undefined }).token(mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("bound to a key"),
     });
@@ -236,10 +236,10 @@ describe("a refresh", () => {
       (nth) => `n-${nth}`,
       wantsNonce,
     );
-    expect(await heldError(agent().token(mcp.url))).toMatchObject({ code: "use_dpop_nonce", class: "remote" });
+    expect(await pendingError(agent().token(mcp.url))).toMatchObject({ code: "use_dpop_nonce", class: "remote" });
     expect(issuer.to(TOKEN)).toHaveLength(3);
     issuer.routes[TOKEN] = { status: 400, json: { error: "invalid_dpop_proof" } };
-    expect(await heldError(agent().token(mcp.url))).toMatchObject({ code: "invalid_dpop_proof", class: "remote" });
+    expect(await pendingError(agent().token(mcp.url))).toMatchObject({ code: "invalid_dpop_proof", class: "remote" });
     expect(await store.list()).toMatchObject([{ generation: 1, retired: undefined }]);
     issuer.routes[TOKEN] = (_request, nth) => ({ json: issuer.tokens(nth) });
     expect((await agent().token(mcp.url)).value).toBe("access-as-5");
@@ -249,7 +249,7 @@ describe("a refresh", () => {
     const { agent, mcp, issuer, clock } = await loggedIn();
     await clock.sleep(3_600_000, SIGNAL);
     issuer.routes[TOKEN] = { status: 400, json: { error: "use_dpop_nonce" } };
-    expect(await heldError(agent().token(mcp.url))).toMatchObject({ code: "use_dpop_nonce" });
+    expect(await pendingError(agent().token(mcp.url))).toMatchObject({ code: "use_dpop_nonce" });
     expect(issuer.to(TOKEN)).toHaveLength(2);
   });
 });
@@ -371,7 +371,7 @@ describe("a request with a bound token", () => {
     ];
     for (const [reply, init] of redirects) {
       mcp.routes[MCP] = { ...reply, text: "" };
-      expect(await heldError(agent().fetch(mcp.url, init))).toMatchObject({
+      expect(await pendingError(agent().fetch(mcp.url, init))).toMatchObject({
         code: "redirect_refused",
         class: "refused",
       });
@@ -405,7 +405,7 @@ describe("a request with a bound token", () => {
     };
     const body = new Blob(["{}"]).stream();
     const init = { method: "POST", body, duplex: "half" } as RequestInit;
-    expect(await heldError(agent().fetch(mcp.url, init))).toMatchObject({ code: "body_not_replayable" });
+    expect(await pendingError(agent().fetch(mcp.url, init))).toMatchObject({ code: "body_not_replayable" });
   });
 });
 

@@ -1,10 +1,10 @@
 import { chmodSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { fileStore } from "../../../src/store/file/file.js";
+import { pendingError } from "../../helpers/captured.js";
 import { grantFiles } from "../../helpers/grant-files.js";
 import { startScene } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
-import { heldError } from "../../helpers/told.js";
 import { folder } from "../../store/stores.js";
 
 /** Logins of some accounts at one server, of which the first one's file is readable by others. */
@@ -25,18 +25,20 @@ describe("a login whose file cannot be used", () => {
     const { agent, mcp } = await withLoose(["bob", "alice"]);
     const about = { action: "configure", option: "account" } as const;
     const ambiguous = { code: "account_ambiguous", class: "store", remedy: remedy(about) };
-    expect(await heldError(agent().token(mcp.url))).toMatchObject({
+    expect(await pendingError(agent().token(mcp.url))).toMatchObject({
       ...ambiguous,
       message: expect.stringContaining('"alice" is logged in'),
     });
-    expect(await heldError(agent().disconnect(mcp.url))).toMatchObject(ambiguous);
+    expect(await pendingError(agent().disconnect(mcp.url))).toMatchObject(ambiguous);
     expect((await agent("alice").token(mcp.url)).value).toBe("access-as-2");
-    expect(await heldError(agent("bob").token(mcp.url))).toMatchObject({ class: "store" });
+    expect(await pendingError(agent("bob").token(mcp.url))).toMatchObject({ class: "store" });
   });
 
   it("refuses no login at a server without an account", async () => {
     const { agent, mcp, store } = await withLoose(["bob"]);
-    expect(await heldError(agent().token("https://elsewhere.example/mcp"))).toMatchObject({ code: "login_required" });
+    expect(await pendingError(agent().token("https://elsewhere.example/mcp"))).toMatchObject({
+      code: "login_required",
+    });
     const unusable: string[] = [];
     expect(await agent().status(undefined, { onUnusable: ({ message }) => unusable.push(message) })).toEqual([]);
     expect(unusable).toEqual([expect.stringContaining(store.location)]);
@@ -54,7 +56,7 @@ describe("a call that can never be right", () => {
         agent().login(mcp.url, { scope }),
         agent().beginLogin(mcp.url, login.redirectUri, { scope }),
       ];
-      for (const work of works) expect(await heldError(work)).toMatchObject({ code: "usage", class: "usage" });
+      for (const work of works) expect(await pendingError(work)).toMatchObject({ code: "usage", class: "usage" });
       expect(log).toEqual([]);
     },
   );

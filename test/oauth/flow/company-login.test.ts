@@ -5,7 +5,7 @@ import { AgentClient, type AgentClientOptions } from "../../../src/oauth/agent.j
 import { Secret } from "../../../src/redact.js";
 import { type SandboxMachine, startSandbox } from "../../../src/sandbox/index.js";
 import type { AgentEvent } from "../../../src/telemetry/events.js";
-import { heldError } from "../../helpers/told.js";
+import { pendingError } from "../../helpers/captured.js";
 import { altering, EXCHANGE, forged, companyTest as it, JWT_BEARER } from "./company-support.js";
 
 const DAY_MS = 86_400_000;
@@ -75,7 +75,7 @@ describe("one login at the company's identity provider", () => {
     await store.remove({ profile: "default", server });
     const remedy = { action: "configure", option: "client", value: machine.issuer };
     for (const changes of [{ login: undefined }, {}]) {
-      const error = await heldError(agentWith({ ...unnamed, ...changes }).token(server, { login: false }));
+      const error = await pendingError(agentWith({ ...unnamed, ...changes }).token(server, { login: false }));
       expect(error).toMatchObject({ code: "login_required", remedy });
     }
   });
@@ -94,12 +94,12 @@ describe("one login at the company's identity provider", () => {
     const without = (name: "idToken" | "refreshToken") => ({ ...login.tokens, [name]: undefined });
     const other = { ...login, server: "https://other.example/", issuer: "https://other.example" };
     await store.save(other, undefined);
-    expect(await heldError(stored.token(server))).toMatchObject({ code: "account_ambiguous", class: "usage" });
+    expect(await pendingError(stored.token(server))).toMatchObject({ code: "account_ambiguous", class: "usage" });
     await store.remove(other);
     sandbox.clock.advance(DAY_MS);
     const ended = { ...login, generation: login.generation + 1, tokens: without("refreshToken") };
     await store.save(ended, login.generation);
-    expect(await heldError(stored.token(server))).toMatchObject({
+    expect(await pendingError(stored.token(server))).toMatchObject({
       message: expect.stringContaining("the id token has expired, and there is no refresh token"),
     });
   });
@@ -122,7 +122,7 @@ describe("one login at the company's identity provider", () => {
     user,
   }) => {
     const agent = agentWith({ login: undefined });
-    expect(await heldError(agent.token(servers[0]))).toMatchObject({
+    expect(await pendingError(agent.token(servers[0]))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("not logged in at the identity provider"),
       remedy: { action: "login", idp: true, server: expect.stringMatching(/\/idp$/) },
@@ -179,7 +179,7 @@ describe("one login at the company's identity provider", () => {
     };
     const before = tokenRequests().length;
     const other = agentWith({ store: { ...store, reserve } });
-    expect(await heldError(other.token(server))).toMatchObject({ code: "grant_not_saved" });
+    expect(await pendingError(other.token(server))).toMatchObject({ code: "grant_not_saved" });
     isFull = false;
     expect((await other.token(server)).value).toMatch(/./);
     expect(tokenRequests().slice(before)).toEqual([
@@ -220,7 +220,7 @@ describe("one login at the company's identity provider", () => {
     // Whether the user has a login at the server itself is looked up each time.
     expect(lists).toHaveBeenCalledTimes(1);
     await agent.logoutIdp();
-    expect(await heldError(other.token(server))).toMatchObject({ code: "login_required", remedy: { server } });
+    expect(await pendingError(other.token(server))).toMatchObject({ code: "login_required", remedy: { server } });
   });
 
   it("is that of one user, among the users of one client", async ({ agentWith, servers: [server] }) => {
@@ -228,7 +228,7 @@ describe("one login at the company's identity provider", () => {
     const [alice, bob] = [agent.for({ user: "alice" }), agent.for({ user: "bob" })];
     await alice.loginIdp();
     const { value } = await alice.token(server);
-    expect(await heldError(bob.token(server))).toMatchObject({ code: "login_required" });
+    expect(await pendingError(bob.token(server))).toMatchObject({ code: "login_required" });
     await bob.loginIdp();
     expect((await bob.token(server)).value).not.toBe(value);
     expect((await alice.token(server)).value).toBe(value);
@@ -262,7 +262,7 @@ describe("one login at the company's identity provider", () => {
   it("is one in each profile", async ({ agent, agentWith, machine, user }) => {
     await agent.loginIdp();
     const idp = { issuer: "https://other.example", clientId: "a" };
-    expect(await heldError(agentWith({ idp, client: undefined }).loginIdp())).toMatchObject({
+    expect(await pendingError(agentWith({ idp, client: undefined }).loginIdp())).toMatchObject({
       code: "usage",
       message: expect.stringContaining(
         `at the identity provider "${machine.idp.issuer}" is stored in the profile default`,
@@ -284,7 +284,7 @@ describe("one login at the company's identity provider", () => {
     ]);
     expect((await store.list()).map(({ account }) => account)).toEqual([undefined]);
     expect(await agent.logoutIdp()).toEqual([]);
-    expect(await heldError(agentWith({ login: undefined }).token(servers[1]))).toMatchObject({
+    expect(await pendingError(agentWith({ login: undefined }).token(servers[1]))).toMatchObject({
       code: "login_required",
     });
   });

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { heldError } from "../../helpers/told.js";
+import { pendingError } from "../../helpers/captured.js";
 import { altering, EXCHANGE, forged, companyTest as it, JWT_BEARER } from "./company-support.js";
 
 describe("the policy of the company", () => {
@@ -11,7 +11,7 @@ describe("the policy of the company", () => {
   }) => {
     await agent.loginIdp();
     machine.idp.deny(machine.issuer);
-    expect(await heldError(agent.token(server))).toMatchObject({
+    expect(await pendingError(agent.token(server))).toMatchObject({
       code: "assertion_denied",
       class: "auth",
       message: expect.stringContaining("access_denied"),
@@ -54,11 +54,11 @@ describe("the policy of the company", () => {
     };
     const published = agentWith({ client: undefined, clientMetadataUrl, fetch });
     machine.idp.deny(machine.issuer);
-    expect(await heldError(published.token(server))).toMatchObject({ code: "assertion_denied" });
+    expect(await pendingError(published.token(server))).toMatchObject({ code: "assertion_denied" });
     expect(tokenRequests().filter((line) => line.startsWith("server"))).toEqual([]);
     machine.idp.deny(machine.issuer, false);
     // The sandbox does not know the document: its provider asserts the user for another client.
-    expect(await heldError(published.token(server))).toMatchObject({ code: "bad_token_answer" });
+    expect(await pendingError(published.token(server))).toMatchObject({ code: "bad_token_answer" });
     expect(tokenRequests().filter((line) => line.startsWith("server"))).toEqual([]);
   });
 });
@@ -82,7 +82,7 @@ describe("an assertion", () => {
     };
     const refused = agentWith({ fetch });
     for (let time = 1; time <= 2; time++)
-      expect(await heldError(refused.token(server))).toMatchObject({
+      expect(await pendingError(refused.token(server))).toMatchObject({
         code: "invalid_grant",
         hint: `ask the administrators of the server whether its issuer trusts "${machine.idp.issuer}" and knows the user and the client`,
       });
@@ -100,7 +100,7 @@ describe("an assertion", () => {
   }) => {
     await agent.loginIdp();
     const unbound = agentWith({ client: { clientId: machine.workloadClient.clientId } });
-    expect(await heldError(unbound.token(server))).toMatchObject({ code: "issuer_unbound" });
+    expect(await pendingError(unbound.token(server))).toMatchObject({ code: "issuer_unbound" });
     expect(tokenRequests()).toEqual(["idp authorization_code 200"]);
   });
 
@@ -115,7 +115,7 @@ describe("an assertion", () => {
       const fetch = altering((body, form) =>
         form.get("grant_type") === EXCHANGE ? { ...body, access_token: forged(body["access_token"], { aud }) } : body,
       );
-      expect(await heldError(agentWith({ fetch }).token(server))).toMatchObject({
+      expect(await pendingError(agentWith({ fetch }).token(server))).toMatchObject({
         code: "bad_token_answer",
         message: expect.stringMatching(/^aud of the .*other\.example/),
       });

@@ -3,8 +3,8 @@ import { isAgentAuthError } from "../../../src/errors.js";
 import { AgentClient, type AgentClientOptions } from "../../../src/oauth/agent.js";
 import { loginHandlers } from "../../../src/oauth/login-handlers.js";
 import type { LoginRemedy } from "../../../src/remedy.js";
+import { pendingError } from "../../helpers/captured.js";
 import { TestLogin } from "../../helpers/login.js";
-import { heldError } from "../../helpers/told.js";
 import { consent, cookieHeader, SECRET, visit } from "../login/web-support.js";
 import { companySandboxTest } from "./company-support.js";
 
@@ -38,12 +38,12 @@ describe("a login at the company's identity provider in a web app", () => {
       await expect(agentOf("bob", { loginSecret }).handleCallback(request.clone(), { saved })).rejects.toThrow();
       const { done } = await agentOf("alice", { loginSecret }).handleCallback(request.clone(), { saved });
       expect(done).toMatchObject({ server: machine.idp.issuer, returnTo: "http://127.0.0.1:3000/inbox" });
-      expect(await heldError(agentOf("alice", { loginSecret }).handleCallback(request, { saved }))).toMatchObject({
+      expect(await pendingError(agentOf("alice", { loginSecret }).handleCallback(request, { saved }))).toMatchObject({
         code: "login_not_found",
       });
       expect(await agentOf("alice").status()).toMatchObject([{ grant: "idp", refreshable: true }]);
       expect((await agentOf("alice").token(sandbox.mcpUrl)).value).toMatch(/./);
-      expect(await heldError(agentOf("bob").token(sandbox.mcpUrl))).toMatchObject({ code: "login_required" });
+      expect(await pendingError(agentOf("bob").token(sandbox.mcpUrl))).toMatchObject({ code: "login_required" });
     },
   );
 
@@ -52,7 +52,7 @@ describe("a login at the company's identity provider in a web app", () => {
     const { request } = await visit(await agents.for({ user: "alice" }).startIdpLogin({ redirectUri: REDIRECT_URI }));
     expect((await agentOf("app").for({ user: "alice" }).handleCallback(request)).done).toBeDefined();
     expect((await agents.for({ user: "alice" }).token(sandbox.mcpUrl)).value).toMatch(/./);
-    expect(await heldError(agents.for({ user: "bob" }).token(sandbox.mcpUrl))).toMatchObject({
+    expect(await pendingError(agents.for({ user: "bob" }).token(sandbox.mcpUrl))).toMatchObject({
       code: "login_required",
     });
   });
@@ -87,7 +87,7 @@ describe("a login at the company's identity provider in a web app", () => {
 
   it("needs a provider that is named or stored", async ({ agentOf }) => {
     const nobody = agentOf("carol", { idp: "stored" });
-    expect(await heldError(nobody.startIdpLogin({ redirectUri: REDIRECT_URI }))).toMatchObject({ code: "usage" });
-    expect(await heldError(nobody.beginIdpLogin(REDIRECT_URI))).toMatchObject({ code: "usage" });
+    expect(await pendingError(nobody.startIdpLogin({ redirectUri: REDIRECT_URI }))).toMatchObject({ code: "usage" });
+    expect(await pendingError(nobody.beginIdpLogin(REDIRECT_URI))).toMatchObject({ code: "usage" });
   });
 });

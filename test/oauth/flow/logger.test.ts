@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Logger } from "../../../src/http/transport.js";
+import { pendingError } from "../../helpers/captured.js";
 import { type IssuedValues, type Reply, reset, startScene, TestIssuer } from "../../helpers/issuer.js";
-import { heldError } from "../../helpers/told.js";
 
 const SIGNAL = new AbortController().signal;
 
@@ -85,7 +85,7 @@ describe("the option logger of an agent client", () => {
       headers: { "x-request-id": "id-\u009b31m\u0085\u00a0" },
       json: { error: "invalid_request", error_description: "\u001b[31m\nred" },
     };
-    expect(await heldError(agent({ logger }).token(mcp.url))).toMatchObject({ code: "invalid_request" });
+    expect(await pendingError(agent({ logger }).token(mcp.url))).toMatchObject({ code: "invalid_request" });
     const text = lines.join("");
     expect(text).toContain('request id "id-\\u{9b}31m\\u{85}\\u{a0}"');
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not be there.

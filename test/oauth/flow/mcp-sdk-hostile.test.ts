@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished } from "vitest";
 import type { TestMcp } from "../../helpers/issuer.js";
 import type { TestLogin } from "../../helpers/login.js";
 import { Peer } from "../../helpers/peer.js";
-import { WAYS } from "../mcp-sdk/ways.js";
+import { LOGIN_FLOWS } from "../mcp-sdk/login-flows.js";
 import { sceneTest as it } from "../support.js";
 
 /** Has an MCP server accept a token and answer each request with another 403. */
@@ -20,7 +20,7 @@ function logins({ login }: { login: TestLogin }): (string | null)[] {
   return login.urls.map(({ searchParams }) => searchParams.get("scope"));
 }
 
-describe.each(WAYS)("%s, with a hostile server", (_name, connect) => {
+describe.each(LOGIN_FLOWS)("%s, with a hostile server", (_name, connect) => {
   it("asks the user to log in at most four times for scopes that change with every answer", async ({ scene }) => {
     demandScopes(scene, (nth) => `scope-${nth}`);
     await expect(connect(scene.mcp.url, scene.agent())).rejects.toThrow();

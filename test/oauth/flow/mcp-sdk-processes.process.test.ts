@@ -5,8 +5,8 @@ import { fileStore } from "../../../src/store/file/file.js";
 import { compile, startChild } from "../../helpers/child.js";
 import { TestLogin } from "../../helpers/login.js";
 import { folder } from "../../store/stores.js";
+import { LOGIN_FLOWS } from "../mcp-sdk/login-flows.js";
 import type { SdkJob } from "../mcp-sdk/sdk-driver.js";
-import { WAYS } from "../mcp-sdk/ways.js";
 
 it("five processes with both SDKs, whose token is rejected at once, refresh it once", async () => {
   await using sandbox = await startSandbox({ devices: 0, autoApprove: "alice" });
@@ -15,7 +15,7 @@ it("five processes with both SDKs, whose token is rejected at once, refresh it o
   // The server rejects the token, which is valid by the clock of the processes.
   sandbox.clock.advance(2 * 3_600_000);
   const path = await compile(new URL("../mcp-sdk/sdk-driver.ts", import.meta.url));
-  const jobs = WAYS.map(([way]): SdkJob => ({ folder: home, mcpUrl: sandbox.mcpUrl, way }));
+  const jobs = LOGIN_FLOWS.map(([way]): SdkJob => ({ folder: home, mcpUrl: sandbox.mcpUrl, way }));
   const children = jobs.map((job) => startChild(path, job));
   await Promise.all(children.map((child) => child.hears("started")));
   for (const child of children) child.send({ go: true });

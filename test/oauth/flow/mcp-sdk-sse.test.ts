@@ -8,7 +8,7 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { describe, expect, onTestFinished } from "vitest";
 import type { AgentClient } from "../../../src/oauth/agent.js";
 import type { Scene } from "../../helpers/issuer.js";
-import { type Connect, type Connected, connected1 } from "../mcp-sdk/ways.js";
+import { type Connect, type Connected, connected1 } from "../mcp-sdk/login-flows.js";
 import { sceneTest as it } from "../support.js";
 
 const METADATA = "/.well-known/oauth-protected-resource/sse";
@@ -69,7 +69,7 @@ class SseServer {
   }
 }
 
-const WAYS: readonly [string, Connect][] = [
+const LOGIN_FLOWS: readonly [string, Connect][] = [
   [
     "SDK 1.x",
     (url, agent) => connected1(new SseTransport1(new URL(url), { authProvider: agent.oauthClientProvider(url) })),
@@ -95,7 +95,7 @@ function grants(scene: Scene): (string | null)[] {
   return scene.issuer.to("/pool/token").map((_, nth) => scene.issuer.form("/pool/token", nth).get("grant_type"));
 }
 
-describe.each(WAYS)("a provider of %s, over SSE", (_name, connect) => {
+describe.each(LOGIN_FLOWS)("a provider of %s, over SSE", (_name, connect) => {
   it("logs in, and refreshes a token that expires in mid-session", async ({ scene }) => {
     const server = await startSse(scene);
     const client = await connect(server.url, scene.agent());

@@ -2,14 +2,14 @@ import { describe, expect } from "vitest";
 import { systemClock } from "../../../src/http/deadline.js";
 import { AgentClient } from "../../../src/oauth/agent.js";
 import { memoryStore } from "../../../src/store/memory.js";
+import { pendingError } from "../../helpers/captured.js";
 import { loginAt } from "../../helpers/remedy.js";
-import { heldError } from "../../helpers/told.js";
+import { LOGIN_FLOWS } from "../mcp-sdk/login-flows.js";
 import { it } from "../mcp-sdk/support.js";
-import { WAYS } from "../mcp-sdk/ways.js";
 
 const HOUR_MS = 3_600_000;
 
-describe.each(WAYS)("%s, over streamable HTTP", (name, connect) => {
+describe.each(LOGIN_FLOWS)("%s, over streamable HTTP", (name, connect) => {
   it("logs in once for all clients of a store", async ({ sandbox, agent, login, count }) => {
     const first = await connect(sandbox.mcpUrl, agent());
     expect(await first.tools()).toEqual(["whoami", "echo", "admin_report"]);
@@ -59,7 +59,7 @@ describe.each(WAYS)("%s, over streamable HTTP", (name, connect) => {
 
   it("without a way to log in, reports the login that is needed", async ({ sandbox, agent, count }) => {
     const error = { code: "login_required", remedy: loginAt(sandbox.mcpUrl) };
-    expect(await heldError(connect(sandbox.mcpUrl, agent({ login: undefined })))).toMatchObject(error);
+    expect(await pendingError(connect(sandbox.mcpUrl, agent({ login: undefined })))).toMatchObject(error);
     expect(count("authorization_code")).toBe(0);
   });
 
@@ -68,12 +68,12 @@ describe.each(WAYS)("%s, over streamable HTTP", (name, connect) => {
     const client = await connect(sandbox.mcpUrl, agent({ login: undefined }));
     const wanted = loginAt(sandbox.mcpUrl, { scope: "mcp reports:read" });
     const error = { code: "insufficient_scope", remedy: wanted };
-    expect(await heldError(client.call("admin_report"))).toMatchObject(error);
+    expect(await pendingError(client.call("admin_report"))).toMatchObject(error);
     await client.close();
   });
 });
 
-describe.each(WAYS)("%s, with a machine grant", (_name, connect) => {
+describe.each(LOGIN_FLOWS)("%s, with a machine grant", (_name, connect) => {
   it("requests a new token in place of a rejected one", async ({ start }) => {
     await using sandbox = await start({ machineGrants: true });
     if (sandbox.machine === undefined) throw new Error("no machine grants");
@@ -95,9 +95,9 @@ describe.each(WAYS)("%s, with a machine grant", (_name, connect) => {
 it("a provider names agent.fetch for tokens that are bound to a key", async ({ start, login }) => {
   await using sandbox = await start({ dpop: "required" });
   const agent = new AgentClient({ store: memoryStore(), login });
-  const providers = WAYS.filter(([name]) => !name.startsWith("fetch"));
+  const providers = LOGIN_FLOWS.filter(([name]) => !name.startsWith("fetch"));
   for (const [, connect] of providers) {
     const hint = "pass agent.fetch as the fetch of the transport instead of a provider";
-    expect(await heldError(connect(sandbox.mcpUrl, agent))).toMatchObject({ code: "usage", hint });
+    expect(await pendingError(connect(sandbox.mcpUrl, agent))).toMatchObject({ code: "usage", hint });
   }
 });

@@ -6,8 +6,8 @@ import type { StartedLogin } from "../../../src/oauth/login/web-app.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import type { LoginRemedy } from "../../../src/remedy.js";
 import { memoryStore } from "../../../src/store/memory.js";
-import { heldError } from "../../helpers/told.js";
-import { desk } from "../login/support.js";
+import { pendingError } from "../../helpers/captured.js";
+import { startSharedScene } from "../login/support.js";
 import { REDIRECT_URI, SECRET, visit } from "../login/web-support.js";
 import { sceneTest as it } from "../support.js";
 
@@ -34,10 +34,10 @@ describe("the remedy of an error that needs a login", () => {
   });
 
   it("asks a user again who declined", async () => {
-    const { mcp, issuer, seat } = await desk(memoryStore);
+    const { mcp, issuer, seat } = await startSharedScene(memoryStore);
     const { agent, login } = seat();
     issuer.callback = { code: null, error: "access_denied" };
-    expect(await heldError(agent.token(mcp.url))).toMatchObject({ code: "access_denied" });
+    expect(await pendingError(agent.token(mcp.url))).toMatchObject({ code: "access_denied" });
     const remedy = await remedyOf(agent.token(mcp.url));
     expect(login.opened).toHaveLength(1);
     issuer.callback = {};
@@ -48,7 +48,7 @@ describe("the remedy of an error that needs a login", () => {
 
   it("stops when its signal fires", async ({ scene: { agent, mcp } }) => {
     const remedy = await remedyOf(agent().token(mcp.url, { login: false }));
-    expect(await heldError(remedy.start?.({ signal: AbortSignal.abort() }))).toMatchObject({ code: "aborted" });
+    expect(await pendingError(remedy.start?.({ signal: AbortSignal.abort() }))).toMatchObject({ code: "aborted" });
   });
 
   it("has no function in JSON, in a copy or in a log", async ({ scene: { agent, mcp } }) => {
@@ -105,12 +105,12 @@ describe("the remedy of an error of a web app, with a redirectUri", () => {
 
   it("begins nothing without one, and says what to give", async ({ scene: { agent, mcp } }) => {
     const { start } = await remedyOf(agent({ login: undefined }).token(mcp.url));
-    expect(await heldError(start?.())).toMatchObject({
+    expect(await pendingError(start?.())).toMatchObject({
       code: "usage",
       message: expect.stringContaining("redirectUri is required"),
       hint: "call start({ redirectUri }), or set the option login of the client",
     });
-    expect(await heldError(start?.({ redirectUri: "http://app.example/" }))).toMatchObject({ code: "usage" });
+    expect(await pendingError(start?.({ redirectUri: "http://app.example/" }))).toMatchObject({ code: "usage" });
   });
 
   it("has the type of what it begins", () => {

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { AgentAuthError, isAgentAuthError } from "../../../src/errors.js";
 import { systemClock } from "../../../src/http/deadline.js";
 import type { AgentClient } from "../../../src/oauth/agent.js";
+import { pendingError } from "../../helpers/captured.js";
 import { type Reply, type Scene, startScene } from "../../helpers/issuer.js";
-import { heldError } from "../../helpers/told.js";
 import { REDIRECT_URI } from "../login/web-support.js";
 
 const SESSION = { "mcp-session-id": "s1" };
@@ -23,7 +23,7 @@ describe("a client that found a server to require no login", () => {
     const scene = await startScene();
     openUp(scene);
     const agent = scene.agent();
-    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(agent.token(scene.mcp.url))).toMatchObject({
       code: "login_not_required",
       class: "auth",
       hint: "send the requests without a token, as fetch() does",
@@ -85,7 +85,7 @@ describe("a client that found a server to require no login", () => {
     openUp(scene);
     mcp.routes["/mcp"] = ({ body }) => (body.includes("initialize") ? opened : { status, text: "" });
     const work = agent().token(mcp.url);
-    expect(await heldError(work)).toMatchObject({ code });
+    expect(await pendingError(work)).toMatchObject({ code });
     expect(mcp.to("/mcp").map(({ body }) => body.includes("initialize"))).toEqual([false, true]);
   });
 
@@ -185,10 +185,10 @@ describe("whether a server requires a login", () => {
     const { mcp } = scene;
     openUp(scene);
     mcp.routes["/mcp"] = { status: 404, text: "" };
-    expect(await heldError(required(scene))).toMatchObject({ code: "not_found" });
+    expect(await pendingError(required(scene))).toMatchObject({ code: "not_found" });
     mcp.routes["/mcp"] = ANSWER;
     mcp.routes[mcp.wellKnown] = { status: 503, text: "" };
-    expect(await heldError(required(scene))).toMatchObject({ code: "server_error", class: "unavailable" });
+    expect(await pendingError(required(scene))).toMatchObject({ code: "server_error", class: "unavailable" });
   });
 });
 
@@ -250,12 +250,12 @@ describe("a server that lists its tools without a token, and whose challenge to 
     const { agent, send } = await startHalfOpen();
     const one = agent({ login: undefined });
     expect((await send(one, "tools/list")).status).toBe(200);
-    expect(await heldError(send(one, "tools/call"))).toMatchObject({ code: "login_required" });
+    expect(await pendingError(send(one, "tools/call"))).toMatchObject({ code: "login_required" });
   });
 
   it("is logged in to by the remedy of the error, which names the metadata of the challenge", async () => {
     const { agent, mcp, issuer, send } = await startHalfOpen();
-    const error = await heldError(send(agent({ login: undefined }), "tools/call"));
+    const error = await pendingError(send(agent({ login: undefined }), "tools/call"));
     const remedy = isAgentAuthError(error) ? error.remedy : undefined;
     if (remedy?.action !== "login") throw new Error(`no login: ${String(error)}`);
     expect(remedy.resourceMetadata).toBe(`${mcp.origin}/metadata-of-the-challenge`);

@@ -6,9 +6,9 @@ import { retire } from "../../../src/oauth/model/grant.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { type Lease, leaseLost } from "../../../src/oauth/model/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
+import { pendingError } from "../../helpers/captured.js";
 import { type Handler, type Reply, reset, type Scene, silence, startMcp } from "../../helpers/issuer.js";
 import { loginAt } from "../../helpers/remedy.js";
-import { heldError } from "../../helpers/told.js";
 import { folder } from "../../store/stores.js";
 import { HOUR, type LoggedIn, loggedIn, refusal, SIGNAL, TOKEN } from "../grant/support.js";
 
@@ -78,7 +78,7 @@ describe("a refresh under its lease", () => {
   it("is not sent where the lease was lost before it began", async () => {
     const scene = await loggedIn();
     const store = withLease(scene.store, () => ({ left: () => 0, commit: () => Promise.reject(leaseLost()) }));
-    expect(await heldError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({
       code: "lease_lost",
       class: "unavailable",
     });
@@ -89,7 +89,7 @@ describe("a refresh under its lease", () => {
     const scene = await loggedIn();
     let looks = 0;
     const store = withLease(scene.store, () => ({ left: () => (looks++ === 0 ? 60_000 : left) }));
-    expect(await heldError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({ code: "lease_lost" });
+    expect(await pendingError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({ code: "lease_lost" });
     expect(looks).toBeGreaterThan(1);
     expect(scene.refreshes()).toBe(0);
   });
@@ -112,7 +112,7 @@ describe("a refresh under its lease", () => {
   it("leaves no trace where it was held back", async () => {
     const scene = await loggedIn();
     const store = withLease(scene.store, () => ({ maySend: () => false }));
-    expect(await heldError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({ code: "lease_lost" });
+    expect(await pendingError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({ code: "lease_lost" });
     expect(scene.refreshes()).toBe(0);
     let before: unknown = "not asked";
     const next = withLease(scene.store, (lease) => {
@@ -127,7 +127,7 @@ describe("a refresh under its lease", () => {
     const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = silence;
     const store = withLease(scene.store, () => ({ left: () => 5100 }));
-    expect(await heldError(scene.agent({ store, timeoutMs: 600_000 }).token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent({ store, timeoutMs: 600_000 }).token(scene.mcp.url))).toMatchObject({
       code: "timeout",
       message: expect.stringContaining("0.1 s"),
     });
@@ -183,7 +183,7 @@ describe("a refresh whose answer is lost", () => {
   it("is not sent a third time", async () => {
     const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = reset;
-    expect(await heldError(scene.agent().token(scene.mcp.url))).toMatchObject({ code: "connection_reset" });
+    expect(await pendingError(scene.agent().token(scene.mcp.url))).toMatchObject({ code: "connection_reset" });
     expect(scene.refreshes()).toBe(2);
   });
 
@@ -196,7 +196,7 @@ describe("a refresh whose answer is lost", () => {
       left = 5000;
       return reset;
     };
-    expect(await heldError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({ code: "connection_reset" });
+    expect(await pendingError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({ code: "connection_reset" });
     expect(scene.refreshes()).toBe(1);
   });
 
@@ -216,14 +216,14 @@ describe("a refresh whose answer is lost", () => {
     const scene = await loggedIn();
     const before = await scene.stored();
     scene.issuer.routes[TOKEN] = { status: 429, json: { error: "invalid_grant" } };
-    expect(await heldError(scene.agent().token(scene.mcp.url))).toMatchObject({ class: "unavailable" });
+    expect(await pendingError(scene.agent().token(scene.mcp.url))).toMatchObject({ class: "unavailable" });
     expect(await scene.stored()).toEqual(before);
   });
 
   it("is the reason that is reported where the second one finds the refresh token used up", async () => {
     const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = inTurn(reset, refusal);
-    expect(await heldError(scene.agent({ login: undefined }).token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent({ login: undefined }).token(scene.mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("invalid_grant; the response to the first attempt was lost"),
     });
@@ -234,9 +234,9 @@ describe("a refresh whose answer is lost", () => {
     const scene = await loggedIn();
     const agent = scene.agent({ login: undefined });
     scene.issuer.routes[TOKEN] = reset;
-    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ class: "unavailable" });
+    expect(await pendingError(agent.token(scene.mcp.url))).toMatchObject({ class: "unavailable" });
     scene.issuer.routes[TOKEN] = refusal;
-    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(agent.token(scene.mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringMatching(
         /invalid_grant; the refresh that began at \d{4}-\S+Z got no response that could be stored$/,
@@ -253,7 +253,7 @@ describe("a refresh whose answer is lost", () => {
     }
     expect(scene.refreshes()).toBe(2);
     scene.issuer.routes[TOKEN] = refusal;
-    expect(await heldError(scene.agent({ login: undefined }).token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent({ login: undefined }).token(scene.mcp.url))).toMatchObject({
       message: expect.stringContaining("got no response that could be stored"),
     });
   });
@@ -263,7 +263,7 @@ describe("a refresh whose answer is lost", () => {
     scene.issuer.routes[TOKEN] = refusal;
     const before = { at: 1, endedAt: undefined, ended: "died", committed: false, failure: undefined } as const;
     const store = withLease(scene.store, () => ({ previous: before }));
-    expect(await heldError(scene.agent({ store, login: undefined }).token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent({ store, login: undefined }).token(scene.mcp.url))).toMatchObject({
       message: expect.stringMatching(/invalid_grant$/),
     });
   });
@@ -271,7 +271,7 @@ describe("a refresh whose answer is lost", () => {
   it("is reported where the user must not be asked, too", async () => {
     const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = inTurn(reset, refusal);
-    expect(await heldError(scene.agent().token(scene.mcp.url, { login: false }))).toMatchObject({
+    expect(await pendingError(scene.agent().token(scene.mcp.url, { login: false }))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("invalid_grant; the response to the first attempt was lost"),
     });
@@ -281,9 +281,9 @@ describe("a refresh whose answer is lost", () => {
     const scene = await loggedIn();
     const agent = scene.agent({ login: undefined });
     scene.issuer.routes[TOKEN] = { status: 503, text: "" };
-    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ class: "unavailable" });
+    expect(await pendingError(agent.token(scene.mcp.url))).toMatchObject({ class: "unavailable" });
     scene.issuer.routes[TOKEN] = refusal;
-    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(agent.token(scene.mcp.url))).toMatchObject({
       message: expect.stringMatching(/invalid_grant$/),
     });
   });
@@ -297,7 +297,7 @@ describe("callers that wait for a refresh which fails", () => {
     for (const result of results)
       expect(result).toMatchObject({ status: "rejected", reason: { class: "unavailable" } });
     expect(scene.refreshes()).toBe(1);
-    expect(await heldError(scene.agent().token(scene.mcp.url))).toMatchObject({ class: "unavailable" });
+    expect(await pendingError(scene.agent().token(scene.mcp.url))).toMatchObject({ class: "unavailable" });
     expect(scene.refreshes()).toBe(2);
   });
 
@@ -313,7 +313,7 @@ describe("callers that wait for a refresh which fails", () => {
         for (const { status } of await Promise.allSettled(tokens)) expect(status).toBe("rejected");
       }
       expect(scene.refreshes()).toBe(3);
-      await heldError(scene.agent({ clock: systemClock }).token(scene.mcp.url, { forceRefresh: true }));
+      await pendingError(scene.agent({ clock: systemClock }).token(scene.mcp.url, { forceRefresh: true }));
       expect(scene.refreshes()).toBe(4);
     },
   );
@@ -368,7 +368,7 @@ describe("a refresh that comes late to its lease", () => {
   it("sends nothing for a grant that was logged out since", async () => {
     const scene = await loggedIn();
     const store = overtaken(scene, () => scene.store.remove(scene.key));
-    expect(await heldError(scene.agent({ store, login: undefined }).token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent({ store, login: undefined }).token(scene.mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("another process logged out"),
     });
@@ -378,7 +378,7 @@ describe("a refresh that comes late to its lease", () => {
   it("sends nothing for a grant that somebody put back, whose refresh token is used up", async () => {
     const scene = await loggedIn();
     const store = withLease(scene.store, () => ({ rotatedGeneration: 1 }));
-    expect(await heldError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({
       code: "record_rolled_back",
       class: "store",
       hint: expect.stringMatching(/^put the newest record back, or log in again: /),
@@ -392,7 +392,7 @@ describe("a refresh that comes late to its lease", () => {
       const grant = await scene.store.read(scene.key);
       if (grant) await scene.store.save(retire(grant, "the user refused", 1), grant.generation);
     });
-    expect(await heldError(scene.agent({ store, login: undefined }).token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent({ store, login: undefined }).token(scene.mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("the user refused"),
     });
@@ -426,7 +426,7 @@ describe("a refresh that meets other work", () => {
       if (later && grant) await store.save(later, grant.generation);
       return { json: issuer.tokens(nth) };
     };
-    expect(await heldError(scene.agent({ login: undefined }).token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent({ login: undefined }).token(scene.mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("the user refused"),
     });
@@ -483,7 +483,7 @@ describe("a store that fails to save", () => {
     const store = withSave(scene.store, () => {
       throw diskFull();
     });
-    expect(await heldError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({ code: "grant_not_saved" });
+    expect(await pendingError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({ code: "grant_not_saved" });
   });
 
   it("is the reason that is reported by another process that finds the refresh token used up", async () => {
@@ -491,9 +491,9 @@ describe("a store that fails to save", () => {
     const store = withSave(scene.store, () => {
       throw diskFull();
     });
-    expect(await heldError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({ code: "grant_not_saved" });
+    expect(await pendingError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({ code: "grant_not_saved" });
     scene.issuer.routes[TOKEN] = refusal;
-    expect(await heldError(scene.agent({ login: undefined }).token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent({ login: undefined }).token(scene.mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("got no response that could be stored"),
     });
@@ -548,7 +548,7 @@ describe("a server that refuses every token", () => {
       expect((await ask(scene)).status).toBe(401);
       expect(scene.refreshes()).toBe(1 + nth);
     }
-    expect(await heldError(ask(scene))).toMatchObject({
+    expect(await pendingError(ask(scene))).toMatchObject({
       code: "renewal_storm",
       class: "auth",
       hint: "wait a minute, or log in again",
@@ -568,7 +568,7 @@ describe("a server that refuses every token", () => {
     await scene.agent().login(second.url);
     for (const other of others) await scene.agent(other).login(scene.mcp.url);
     for (let nth = 0; nth < 3; nth++) await ask(scene);
-    expect(await heldError(ask(scene))).toMatchObject({ code: "renewal_storm" });
+    expect(await pendingError(ask(scene))).toMatchObject({ code: "renewal_storm" });
     const before = scene.refreshes();
     expect((await scene.agent({ login: undefined }).fetch(second.url)).status).toBe(401);
     for (const other of others) expect((await ask(scene, other)).status).toBe(401);
@@ -582,7 +582,7 @@ describe("a server that refuses every token", () => {
     second.accepts = () => false;
     await scene.agent().login(second.url);
     for (let nth = 0; nth < 3; nth++) await ask(scene);
-    expect(await heldError(ask(scene))).toMatchObject({ code: "renewal_storm" });
+    expect(await pendingError(ask(scene))).toMatchObject({ code: "renewal_storm" });
     expect((await scene.agent({ login: undefined }).fetch(second.url)).status).toBe(401);
     expect(issuer.to(TOKEN)).toHaveLength(2);
   });

@@ -4,10 +4,10 @@ import { obtainClient, refuseClient } from "../../../src/oauth/client/registrati
 import { OAuthHttp } from "../../../src/oauth/http/http.js";
 import { decodeLogin, encodeLogin } from "../../../src/oauth/login/login-codec.js";
 import { memoryStore } from "../../../src/store/memory.js";
+import { pendingError } from "../../helpers/captured.js";
 import { madeClient } from "../../helpers/grant.js";
 import { type Reply, type Scene, serverMetadata, startScene } from "../../helpers/issuer.js";
 import { loginAt } from "../../helpers/remedy.js";
-import { heldError } from "../../helpers/told.js";
 
 const FORM = "http://127.0.0.1/callback";
 const TOKEN = "/pool/token";
@@ -23,7 +23,7 @@ describe("a client that the token endpoint does not take", () => {
     const scene = await startScene();
     const { issuer, store } = scene;
     issuer.routes[TOKEN] = (_request, nth) => (nth <= 2 ? INVALID : { json: issuer.tokens(nth) });
-    expect(await heldError(login(scene))).toMatchObject({
+    expect(await pendingError(login(scene))).toMatchObject({
       code: "invalid_client",
       class: "auth",
       hint: "log in again: another client is registered for that",
@@ -40,10 +40,10 @@ describe("a client that the token endpoint does not take", () => {
     const scene = await startScene();
     const { issuer, clock } = scene;
     issuer.routes[TOKEN] = INVALID;
-    expect(await heldError(login(scene))).toMatchObject({
+    expect(await pendingError(login(scene))).toMatchObject({
       hint: "log in again: another client is registered for that",
     });
-    expect(await heldError(login(scene))).toMatchObject({
+    expect(await pendingError(login(scene))).toMatchObject({
       code: "invalid_client",
       hint: "give the client it knows as client",
       remedy: { action: "configure", option: "client" },
@@ -53,7 +53,7 @@ describe("a client that the token endpoint does not take", () => {
     await login(scene);
     await clock.sleep(HOUR, signal);
     issuer.routes[TOKEN] = INVALID;
-    expect(await heldError(login(scene))).toMatchObject({
+    expect(await pendingError(login(scene))).toMatchObject({
       hint: "log in again: another client is registered for that",
     });
   });
@@ -70,7 +70,7 @@ describe("a client that the token endpoint does not take", () => {
     const scene = await startScene();
     const { issuer } = scene;
     issuer.routes[TOKEN] = { status: 400, json: { error: "invalid_grant" } };
-    for (let nth = 0; nth < 2; nth++) expect(await heldError(login(scene))).toMatchObject({ code: "invalid_grant" });
+    for (let nth = 0; nth < 2; nth++) expect(await pendingError(login(scene))).toMatchObject({ code: "invalid_grant" });
     expect(issuer.to(REGISTER)).toHaveLength(1);
   });
 
@@ -93,14 +93,14 @@ describe("a client that the token endpoint does not take", () => {
     await login(scene, { flow: "device" });
     expect(issuer.to(REGISTER)).toHaveLength(2);
     issuer.routes["/pool/device"] = INVALID;
-    expect(await heldError(login(scene, { flow: "device" }))).toMatchObject({ code: "invalid_client" });
+    expect(await pendingError(login(scene, { flow: "device" }))).toMatchObject({ code: "invalid_client" });
     expect(issuer.to(REGISTER)).toHaveLength(3);
   });
 
   it("is not replaced in the login that it was registered in", async () => {
     const scene = await startScene();
     scene.issuer.routes["/pool/device"] = INVALID;
-    expect(await heldError(login(scene, { flow: "device" }))).toMatchObject({ code: "invalid_client" });
+    expect(await pendingError(login(scene, { flow: "device" }))).toMatchObject({ code: "invalid_client" });
     expect(scene.issuer.to(REGISTER)).toHaveLength(1);
   });
 });
@@ -145,18 +145,18 @@ describe("the way in which a client proves itself", () => {
   it("is not changed where the issuer lists no other, or the options name one", async () => {
     const listed = await mistaken();
     listed.issuer.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_post"];
-    expect(await heldError(login(listed))).toMatchObject({ code: "invalid_client" });
+    expect(await pendingError(login(listed))).toMatchObject({ code: "invalid_client" });
     expect(listed.issuer.to(TOKEN)).toHaveLength(1);
     const said = await mistaken();
     const client = { clientId: "known", clientSecret: "secret", authMethod: "client_secret_post" } as const;
-    expect(await heldError(login(said, { client }))).toMatchObject({ code: "invalid_client" });
+    expect(await pendingError(login(said, { client }))).toMatchObject({ code: "invalid_client" });
     expect(said.issuer.to(TOKEN)).toHaveLength(1);
   });
 
   it("is tried twice, not for ever", async () => {
     const scene = await mistaken();
     scene.issuer.routes[TOKEN] = INVALID;
-    expect(await heldError(login(scene))).toMatchObject({ code: "invalid_client" });
+    expect(await pendingError(login(scene))).toMatchObject({ code: "invalid_client" });
     expect(scene.issuer.to(TOKEN)).toHaveLength(2);
   });
 });
@@ -286,7 +286,7 @@ describe("scopes that the issuer does not like", () => {
 
   it.each(["browser", "device"] as const)("are not requested a third time (%s)", async (flow) => {
     const scene = await strict(["a"]);
-    expect(await heldError(login(scene, { flow }))).toMatchObject({
+    expect(await pendingError(login(scene, { flow }))).toMatchObject({
       code: "invalid_scope",
       remedy: loginAt(scene.mcp.url, { option: "scope" }),
     });
@@ -295,10 +295,12 @@ describe("scopes that the issuer does not like", () => {
 
   it.each(["browser", "device"] as const)("are not changed where the caller names them (%s)", async (flow) => {
     const scene = await strict(["offline_access"]);
-    expect(await heldError(scene.agent({ flow }).login(scene.mcp.url, { scope: "a offline_access" }))).toMatchObject({
-      code: "invalid_scope",
-      remedy: loginAt(scene.mcp.url, { scope: "a" }),
-    });
+    expect(await pendingError(scene.agent({ flow }).login(scene.mcp.url, { scope: "a offline_access" }))).toMatchObject(
+      {
+        code: "invalid_scope",
+        remedy: loginAt(scene.mcp.url, { scope: "a" }),
+      },
+    );
     expect(scene.login.urls.length + scene.issuer.to("/pool/device").length).toBe(1);
   });
 });

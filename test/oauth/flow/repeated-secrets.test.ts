@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import { memoryStore } from "../../../src/store/memory.js";
+import { pendingError } from "../../helpers/captured.js";
 import { type Reply, startScene } from "../../helpers/issuer.js";
 import type { SeenRequest } from "../../helpers/server.js";
 import { shownBy } from "../../helpers/shown.js";
-import { heldError } from "../../helpers/told.js";
 
 /** The secrets that a request sent to the issuer, in each form in which it could repeat them. */
 function secretsIn({ body, headers }: SeenRequest): string[] {
@@ -107,7 +107,7 @@ describe("an issuer's code", () => {
       await agent().login(mcp.url);
       await clock.sleep(3_600_000, new AbortController().signal);
       issuer.routes["/pool/token"] = { status: 429, json: { error } };
-      expect(await heldError(agent().token(mcp.url))).toMatchObject({ code: "http_error", class: "unavailable" });
+      expect(await pendingError(agent().token(mcp.url))).toMatchObject({ code: "http_error", class: "unavailable" });
       expect(issuer.to("/pool/token")).toHaveLength(2);
     },
   );

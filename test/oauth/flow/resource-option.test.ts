@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import { decodeLogin, encodeLogin } from "../../../src/oauth/login/login-codec.js";
+import { pendingError } from "../../helpers/captured.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
-import { heldError } from "../../helpers/told.js";
 
 const SIGNAL = new AbortController().signal;
 const HOUR_MS = 3_600_000;
@@ -84,7 +84,7 @@ describe('the resource "none"', () => {
     const client = agent({ login: undefined });
     for (const address of [mcp.origin, `${mcp.url}/deeper`, `${mcp.url}?tenant=2`, `${issuer.origin}/mcp`]) {
       const code = address.includes("?") ? "login_required" : "not_found";
-      expect(await heldError(client.fetch(address))).toMatchObject({ code });
+      expect(await pendingError(client.fetch(address))).toMatchObject({ code });
     }
     expect(mcp.tokens()).toEqual([]);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { pendingError } from "../../helpers/captured.js";
 import { startScene } from "../../helpers/issuer.js";
-import { heldError } from "../../helpers/told.js";
 
 const ENDPOINTS = [
   "authorization_endpoint",
@@ -27,10 +27,10 @@ describe("an issuer that must have its endpoints at its own origin", () => {
       ),
     };
     const client = agent({ policy: { sameOriginEndpoints: true } });
-    expect(await heldError(client.login(mcp.url))).toMatchObject(refusal);
-    expect(await heldError(client.beginLogin(mcp.url, REDIRECT))).toMatchObject(refusal);
+    expect(await pendingError(client.login(mcp.url))).toMatchObject(refusal);
+    expect(await pendingError(client.beginLogin(mcp.url, REDIRECT))).toMatchObject(refusal);
     const device = agent({ policy: { sameOriginEndpoints: true }, flow: "device" });
-    expect(await heldError(device.login(mcp.url))).toMatchObject(refusal);
+    expect(await pendingError(device.login(mcp.url))).toMatchObject(refusal);
     expect([login.urls, login.prompts, other.requests, issuer.to("/pool/register")]).toEqual([[], [], [], []]);
   });
 

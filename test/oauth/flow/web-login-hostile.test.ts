@@ -6,9 +6,9 @@ import type { AgentClient, AgentClientOptions } from "../../../src/oauth/agent.j
 import { readQueryParameters } from "../../../src/oauth/login/web-app.js";
 import { openText, sealText } from "../../../src/oauth/login/web-login.js";
 import { fileStore } from "../../../src/store/file/file.js";
+import { captured, pendingError } from "../../helpers/captured.js";
 import { temporaryFolder } from "../../helpers/folder.js";
 import { startScene } from "../../helpers/issuer.js";
-import { heldError, told } from "../../helpers/told.js";
 import { browse, type Callback, cookieHeader, REDIRECT_URI, SECRET } from "../login/web-support.js";
 
 interface Attempt {
@@ -190,9 +190,9 @@ describe.each([
     const agent: Attempt["agent"] = (options) => scene.agent({ profile: "mine", loginSecret, ...options });
     const mine = await browse(agent(), scene.mcp.url);
     const other = await browse(agent({ profile: "other" }), scene.mcp.url);
-    const error = (await heldError(attempt({ mine, other, agent }))) as AgentAuthError;
+    const error = (await pendingError(attempt({ mine, other, agent }))) as AgentAuthError;
     expect(error).toMatchObject({ code });
-    expect(told(error)).toMatchSnapshot();
+    expect(captured(error)).toMatchSnapshot();
     expect(JSON.stringify(error)).not.toContain("PLANTED");
     expect(scene.issuer.to("/pool/token")).toEqual([]);
     for (const [login, profile] of [
@@ -212,7 +212,7 @@ describe.each([
     issuer.metadata["authorization_response_iss_parameter_supported"] = true;
     const login = await browse(agent({ loginSecret }), mcp.url);
     const callback = { saved: login.saved, cookie: cookieHeader(login.cookie) };
-    expect(await heldError(agent({ loginSecret }).handleCallback(altered(login, change), callback))).toMatchObject({
+    expect(await pendingError(agent({ loginSecret }).handleCallback(altered(login, change), callback))).toMatchObject({
       code,
     });
     expect(issuer.to("/pool/token")).toEqual([]);
@@ -241,7 +241,7 @@ describe("the page to return to", () => {
   ])("%j is refused before any request", async (returnTo) => {
     const { agent, log, mcp } = await startScene();
     const started = agent().startLogin(mcp.url, { redirectUri: REDIRECT_URI, returnTo });
-    expect(await heldError(started)).toMatchObject({ code: "usage", message: expect.stringContaining("returnTo") });
+    expect(await pendingError(started)).toMatchObject({ code: "usage", message: expect.stringContaining("returnTo") });
     expect(log).toEqual([]);
   });
 
@@ -279,7 +279,10 @@ describe("the redirect address", () => {
   ])("%j is refused before any request", async (redirectUri) => {
     const { agent, log, mcp } = await startScene();
     const started = agent().startLogin(mcp.url, { redirectUri });
-    expect(await heldError(started)).toMatchObject({ code: "usage", message: expect.stringContaining("redirectUri") });
+    expect(await pendingError(started)).toMatchObject({
+      code: "usage",
+      message: expect.stringContaining("redirectUri"),
+    });
     expect(log).toEqual([]);
   });
 });
@@ -290,7 +293,7 @@ it.each(["expiresAt", "browser"])("a saved login without %s, sealed with the sec
   const text = (await openText(saved, [SECRET])) ?? "";
   const changed = await sealText(JSON.stringify({ ...JSON.parse(text), [member]: undefined }), SECRET);
   const attempt = agent({ loginSecret: SECRET }).handleCallback(request, { saved: changed });
-  expect(await heldError(attempt)).toMatchObject({ code: "bad_saved_login" });
+  expect(await pendingError(attempt)).toMatchObject({ code: "bad_saved_login" });
   expect(issuer.to("/pool/token")).toEqual([]);
 });
 
@@ -299,7 +302,7 @@ it("a sealed login that another process behind the store has finished is refused
   const { saved, request } = await browse(agent({ loginSecret: SECRET }), mcp.url);
   const shortLived = { put: async () => false, take: async () => undefined };
   const second = agent({ loginSecret: SECRET, store: { ...store, shortLived } });
-  expect(await heldError(second.handleCallback(request, { saved }))).toMatchObject({ code: "login_not_found" });
+  expect(await pendingError(second.handleCallback(request, { saved }))).toMatchObject({ code: "login_not_found" });
   expect(issuer.to("/pool/token")).toEqual([]);
 });
 
@@ -309,7 +312,7 @@ describe("a store that fails", () => {
   it("at the start is an error of the store", async () => {
     const { agent, mcp, store } = await startScene();
     const client = agent({ store: { ...store, shortLived: { put: down, take: down } } });
-    expect(await heldError(client.startLogin(mcp.url, { redirectUri: REDIRECT_URI }))).toMatchObject({
+    expect(await pendingError(client.startLogin(mcp.url, { redirectUri: REDIRECT_URI }))).toMatchObject({
       class: "store",
     });
   });
@@ -318,7 +321,7 @@ describe("a store that fails", () => {
     const { agent, issuer, mcp, store } = await startScene();
     const login = await browse(agent({ loginSecret: secret }), mcp.url);
     const broken = agent({ loginSecret: secret, store: { ...store, shortLived: { put: down, take: down } } });
-    expect(await heldError(broken.handleCallback(login.request, login))).toMatchObject({ class: "store" });
+    expect(await pendingError(broken.handleCallback(login.request, login))).toMatchObject({ class: "store" });
     expect(issuer.to("/pool/token")).toEqual([]);
     expect((await agent({ loginSecret: secret }).handleCallback(login.request, login)).done).toBeDefined();
   });
@@ -329,6 +332,6 @@ describe("a store that fails", () => {
     const client = agent({ store: fileStore(folder) });
     const login = await browse(client, mcp.url);
     for (const name of readdirSync(join(folder, "pending"))) writeFileSync(join(folder, "pending", name), "{");
-    expect(await heldError(client.handleCallback(login.request))).toMatchObject({ code: "bad_saved_login" });
+    expect(await pendingError(client.handleCallback(login.request))).toMatchObject({ code: "bad_saved_login" });
   });
 });

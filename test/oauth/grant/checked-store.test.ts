@@ -7,8 +7,8 @@ import type { Lease } from "../../../src/oauth/model/lease.js";
 import { SECRET_MASK, Secret } from "../../../src/redact.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { createEvents } from "../../../src/telemetry/emit.js";
+import { pendingError } from "../../helpers/captured.js";
 import { madeClient, madeGrant } from "../../helpers/grant.js";
-import { heldError } from "../../helpers/told.js";
 
 const KEY = { profile: "default", server: "https://mcp.example/mcp" };
 const FAILED = new AgentAuthError("store_failed", "disk full", { class: "store" });
@@ -168,8 +168,8 @@ describe("a store that is checked", () => {
   ])("returns no grant with %s", async (_what, grant) => {
     const { store } = watched({ read: async () => grant as Grant, list: async () => [good, grant as Grant] });
     const lost = { code: "store_failed", class: "store", message: expect.stringContaining("so they are lost") };
-    expect(await heldError(store.read(KEY))).toMatchObject(lost);
-    expect(await heldError(store.list())).toMatchObject(lost);
+    expect(await pendingError(store.read(KEY))).toMatchObject(lost);
+    expect(await pendingError(store.list())).toMatchObject(lost);
   });
 
   it.each<[string, unknown]>([

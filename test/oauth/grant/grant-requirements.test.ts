@@ -8,16 +8,16 @@ import {
   missingParams,
 } from "../../../src/oauth/grant/grant-requirements.js";
 import { Secret } from "../../../src/redact.js";
+import { pendingError } from "../../helpers/captured.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { startScene } from "../../helpers/issuer.js";
-import { heldError } from "../../helpers/told.js";
 
 describe("a login that is stored", () => {
   it("is not used in place of one for another resource", async () => {
     const { agent, mcp, issuer } = await startScene();
     await agent().login(mcp.url);
     const resource = "https://other.example/mcp";
-    expect(await heldError(agent({ resource, login: undefined }).token(mcp.url))).toMatchObject({
+    expect(await pendingError(agent({ resource, login: undefined }).token(mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining(`the token is for "${mcp.url}"`),
     });
@@ -31,7 +31,7 @@ describe("a login that is stored", () => {
     const { agent, mcp, issuer } = await startScene();
     await agent().login(mcp.url);
     const client = { clientId: "mine", clientSecret: "secret" };
-    expect(await heldError(agent({ client, login: undefined }).token(mcp.url))).toMatchObject({
+    expect(await pendingError(agent({ client, login: undefined }).token(mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining('the token was issued to the client "client-as-1"'),
     });

@@ -13,9 +13,9 @@ import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import type { PreviousAttempt } from "../../../src/oauth/model/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { memoryStore } from "../../../src/store/memory.js";
+import { pendingError } from "../../helpers/captured.js";
 import { madeGrant, plainGrant } from "../../helpers/grant.js";
 import { type Handler, type Reply, reset, startScene } from "../../helpers/issuer.js";
-import { heldError } from "../../helpers/told.js";
 import { folder } from "../../store/stores.js";
 
 const SIGNAL = new AbortController().signal;
@@ -103,7 +103,7 @@ describe.each(stores)("a refresh whose answer is lost while the access token liv
     expect(await scene.token()).toBe("access-as-1");
     expect((await scene.stored()).retired).toBeUndefined();
     await scene.expire();
-    expect(await heldError(scene.token())).toMatchObject({
+    expect(await pendingError(scene.token())).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("got no response that could be stored"),
     });
@@ -119,9 +119,9 @@ describe("a refresh whose answer is lost while the access token lives", () => {
     await scene.token();
     await scene.expire();
     scene.answers({ status: 503, text: "" });
-    expect(await heldError(scene.token())).toMatchObject({ class: "unavailable" });
+    expect(await pendingError(scene.token())).toMatchObject({ class: "unavailable" });
     scene.answers(refusal);
-    expect(await heldError(scene.token())).toMatchObject({
+    expect(await pendingError(scene.token())).toMatchObject({
       message: expect.stringMatching(
         /invalid_grant; the response to the refresh of \S+Z was lost \(connection_reset\)$/,
       ),
@@ -131,7 +131,7 @@ describe("a refresh whose answer is lost while the access token lives", () => {
   it("is an error for a caller that forces a refresh, who may force another one", async () => {
     const scene = await loggedIn();
     scene.answers(reset);
-    expect(await heldError(scene.token({ forceRefresh: true }))).toMatchObject({ code: "connection_reset" });
+    expect(await pendingError(scene.token({ forceRefresh: true }))).toMatchObject({ code: "connection_reset" });
     expect(scene.refreshes()).toBe(1);
     expect(await scene.token()).toBe("access-as-1");
     expect(scene.refreshes()).toBe(1);
@@ -179,7 +179,7 @@ describe("a refresh whose answer is lost while the access token lives", () => {
       },
     };
     const agent = scene.agent({ store });
-    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ code: "grant_not_saved" });
+    expect(await pendingError(agent.token(scene.mcp.url))).toMatchObject({ code: "grant_not_saved" });
     // The other process finds the trace of a refresh that was not stored.
     isBroken = false;
     expect(await scene.token()).toBe("access-as-1");

@@ -5,11 +5,11 @@ import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { memoryStore } from "../../../src/store/memory.js";
+import { pendingError } from "../../helpers/captured.js";
 import { FakeClock } from "../../helpers/clock.js";
 import { plainGrant } from "../../helpers/grant.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
 import { loginAt } from "../../helpers/remedy.js";
-import { heldError } from "../../helpers/told.js";
 import { folder } from "../../store/stores.js";
 
 const SIGNAL = new AbortController().signal;
@@ -156,7 +156,7 @@ describe("a refresh that succeeds", () => {
     await scene.agent().login(scene.mcp.url);
     await scene.clock.sleep(3_600_000, SIGNAL);
     scene.issuer.tokenAnswer = { scope: "a" };
-    expect(await heldError(scene.agent({ login: undefined }).token(scene.mcp.url, { scope: "b" }))).toMatchObject({
+    expect(await pendingError(scene.agent({ login: undefined }).token(scene.mcp.url, { scope: "b" }))).toMatchObject({
       code: "login_required",
     });
   });
@@ -247,7 +247,7 @@ describe("a refresh whose answer is faulty beside the access token", () => {
   ])("is refused %s", async (_what, answer) => {
     const scene = await loggedIn();
     scene.issuer.tokenAnswer = answer;
-    expect(await heldError(scene.agent().token(scene.mcp.url))).toMatchObject({ class: "refused" });
+    expect(await pendingError(scene.agent().token(scene.mcp.url))).toMatchObject({ class: "refused" });
     expect((await stored(scene))?.retired).toBeUndefined();
   });
 });
@@ -286,11 +286,12 @@ describe.each(stores)("a refresh that has just failed, over one %s", (_name, ope
     const { agents, mcp, clock, refreshes } = await failing({ status: 503, text: "" });
     for (const agent of agents) await agent.token(mcp.url);
     for (const agent of agents) {
-      expect(await heldError(agent.token(mcp.url, { forceRefresh: true }))).toMatchObject({ class: "unavailable" });
+      expect(await pendingError(agent.token(mcp.url, { forceRefresh: true }))).toMatchObject({ class: "unavailable" });
     }
     expect(refreshes()).toBe(3);
     await clock.sleep(50_000, SIGNAL);
-    for (const agent of agents) expect(await heldError(agent.token(mcp.url))).toMatchObject({ class: "unavailable" });
+    for (const agent of agents)
+      expect(await pendingError(agent.token(mcp.url))).toMatchObject({ class: "unavailable" });
     expect(refreshes()).toBe(5);
   });
 
@@ -313,8 +314,8 @@ describe.each(stores)("a refresh that has just failed, over one %s", (_name, ope
     recover();
     await clock.sleep(60_000, SIGNAL);
     for (const agent of agents) {
-      expect(await heldError(agent.token(mcp.url))).toMatchObject({ class: "unavailable", retryAfter: 90 });
-      expect(await heldError(agent.token(mcp.url, { forceRefresh: true }))).toMatchObject({ retryAfter: 90 });
+      expect(await pendingError(agent.token(mcp.url))).toMatchObject({ class: "unavailable", retryAfter: 90 });
+      expect(await pendingError(agent.token(mcp.url, { forceRefresh: true }))).toMatchObject({ retryAfter: 90 });
     }
     expect(refreshes()).toBe(1);
     await clock.sleep(30_000, SIGNAL);
@@ -346,7 +347,7 @@ describe("a refresh that fails", () => {
     const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = { status, json: { error, error_description: description } };
     const agent = scene.agent({ login: undefined });
-    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ code: "login_required", class: "auth" });
+    expect(await pendingError(agent.token(scene.mcp.url))).toMatchObject({ code: "login_required", class: "auth" });
     expect((await stored(scene))?.retired?.reason).toBe(`the issuer refused to refresh it: ${error}`);
     // The login, and the refresh: a rejected request is sent once more with the other authentication of the client.
     expect(scene.issuer.to(TOKEN)).toHaveLength(error === "invalid_request" ? 3 : 2);
@@ -363,7 +364,7 @@ describe("a refresh that fails", () => {
     const scene = await loggedIn();
     const before = await stored(scene);
     scene.issuer.routes[TOKEN] = { status, json: { error, error_description } };
-    const failure = await heldError(scene.agent({ login: undefined }).token(scene.mcp.url));
+    const failure = await pendingError(scene.agent({ login: undefined }).token(scene.mcp.url));
     expect(failure).toMatchObject({ code: status === 500 ? "server_error" : error });
     // A login may help where the issuer means the token, and a service that is down needs none.
     expect((failure as AgentAuthError).remedy?.action).toBe(status === 500 ? undefined : "login");
@@ -392,7 +393,7 @@ describe("a refresh that fails", () => {
     const scene = await loggedIn();
     const before = await stored(scene);
     scene.issuer.routes[TOKEN] = reply;
-    expect(await heldError(scene.agent({ timeoutMs: limitFor(what) }).token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent({ timeoutMs: limitFor(what) }).token(scene.mcp.url))).toMatchObject({
       class: "unavailable",
     });
     expect(await stored(scene)).toEqual(before);
@@ -426,7 +427,7 @@ describe("a refresh that fails", () => {
   it("is reported where a refresh is forced", async () => {
     const scene = await loggedIn(30_000);
     scene.issuer.routes[TOKEN] = { status: 503, text: "" };
-    expect(await heldError(scene.agent().token(scene.mcp.url, { forceRefresh: true }))).toMatchObject({
+    expect(await pendingError(scene.agent().token(scene.mcp.url, { forceRefresh: true }))).toMatchObject({
       class: "unavailable",
     });
   });
@@ -436,7 +437,7 @@ describe("a refresh that fails", () => {
     const answer = scene.issuer.routes[TOKEN];
     scene.issuer.routes[TOKEN] = { status: 503, text: "" };
     const agent = scene.agent();
-    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ class: "unavailable" });
+    expect(await pendingError(agent.token(scene.mcp.url))).toMatchObject({ class: "unavailable" });
     if (answer) scene.issuer.routes[TOKEN] = answer;
     expect((await agent.token(scene.mcp.url)).value).toBe("access-as-3");
     expect(scene.issuer.form(TOKEN, 2).get("refresh_token")).toBe("refresh-as-1");
@@ -467,7 +468,7 @@ describe("a refresh that the issuer refuses", () => {
     scene.issuer.routes[TOKEN] = refusal;
     const agent = scene.agent({ login: undefined });
     for (let nth = 0; nth < 3; nth++) {
-      expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ code: "login_required" });
+      expect(await pendingError(agent.token(scene.mcp.url))).toMatchObject({ code: "login_required" });
     }
     expect(scene.issuer.to(TOKEN)).toHaveLength(2);
   });
@@ -478,8 +479,8 @@ describe("a refresh that the issuer refuses", () => {
     await scene.clock.sleep(3_600_000, SIGNAL);
     scene.issuer.routes[TOKEN] = refusal;
     const agent = scene.agent({ login: undefined });
-    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ code: "login_required" });
-    expect(await heldError(agent.token(scene.mcp.url, { scope: "a" }))).toMatchObject({
+    expect(await pendingError(agent.token(scene.mcp.url))).toMatchObject({ code: "login_required" });
+    expect(await pendingError(agent.token(scene.mcp.url, { scope: "a" }))).toMatchObject({
       code: "login_required",
       remedy: loginAt(scene.mcp.url, { scope: "a" }),
     });
@@ -497,7 +498,7 @@ describe("a refresh that the issuer refuses", () => {
   it("does not ask the user where the caller forbids it", async () => {
     const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = refusal;
-    expect(await heldError(scene.agent().token(scene.mcp.url, { login: false }))).toMatchObject({
+    expect(await pendingError(scene.agent().token(scene.mcp.url, { login: false }))).toMatchObject({
       code: "login_required",
     });
     expect(scene.login.opened).toHaveLength(1);
@@ -526,7 +527,7 @@ describe("a refresh that the issuer refuses", () => {
       return refusal;
     };
     const agent = scene.agent({ login: undefined });
-    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(agent.token(scene.mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("invalid_grant"),
     });
@@ -535,7 +536,7 @@ describe("a refresh that the issuer refuses", () => {
 
   it("names the profile in what it says to do", async () => {
     const scene = await startScene();
-    expect(await heldError(scene.agent({ login: undefined, profile: "work" }).token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent({ login: undefined, profile: "work" }).token(scene.mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("(profile work)"),
       remedy: loginAt(scene.mcp.url, { profile: "work" }),
@@ -622,7 +623,7 @@ describe("a refresh that meets other work", () => {
       await store.remove(key);
       return { json: issuer.tokens(nth) };
     };
-    expect(await heldError(scene.agent({ login: undefined }).token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent({ login: undefined }).token(scene.mcp.url))).toMatchObject({
       code: "login_required",
     });
     expect(await store.list()).toEqual([]);
@@ -637,7 +638,7 @@ describe("a refresh that meets other work", () => {
       controller.abort();
       return { json: scene.issuer.tokens(nth) };
     };
-    expect(await heldError(scene.agent().token(scene.mcp.url, { signal: controller.signal }))).toMatchObject({
+    expect(await pendingError(scene.agent().token(scene.mcp.url, { signal: controller.signal }))).toMatchObject({
       code: "aborted",
     });
     expect((await stored(scene))?.tokens).toMatchObject({ accessToken: "access-as-2", refreshToken: "refresh-as-2" });
@@ -678,11 +679,11 @@ describe("a store that cannot save", () => {
     };
     const agent = scene.agent({ store });
     const before = await stored(scene);
-    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(agent.token(scene.mcp.url))).toMatchObject({
       code: "grant_not_saved",
       message: expect.stringContaining("disk full"),
     });
-    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(agent.token(scene.mcp.url))).toMatchObject({
       code: "grant_not_saved",
       message: expect.stringContaining("disk full"),
     });
@@ -711,12 +712,12 @@ describe("a store that cannot save", () => {
       },
     };
     const agent = scene.agent({ store, login: undefined });
-    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ code: "grant_not_saved" });
+    expect(await pendingError(agent.token(scene.mcp.url))).toMatchObject({ code: "grant_not_saved" });
     const answer = scene.issuer.routes[TOKEN];
     scene.issuer.routes[TOKEN] = { status: 400, json: { error: "invalid_grant" } };
     const other = scene.agent({ login: undefined });
-    expect(await heldError(other.token(scene.mcp.url))).toMatchObject({ code: "login_required" });
-    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ code: "grant_not_saved" });
+    expect(await pendingError(other.token(scene.mcp.url))).toMatchObject({ code: "login_required" });
+    expect(await pendingError(agent.token(scene.mcp.url))).toMatchObject({ code: "grant_not_saved" });
     broken = false;
     if (answer) scene.issuer.routes[TOKEN] = answer;
     expect((await agent.token(scene.mcp.url)).value).toBe("access-as-2");
@@ -744,7 +745,7 @@ describe("a store that cannot save", () => {
       }),
     };
     const agent = scene.agent({ store });
-    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(agent.token(scene.mcp.url))).toMatchObject({
       code: "grant_not_saved",
       message: expect.stringContaining("disk full"),
     });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { PendingRefreshes, refreshDurationMs, withSendDeadline } from "../../../src/oauth/grant/send-refresh.js";
 import { leaseLost } from "../../../src/oauth/model/lease.js";
 import { createFetch } from "../../../src/transport/network.js";
-import { heldError } from "../../helpers/told.js";
+import { pendingError } from "../../helpers/captured.js";
 
 describe.each([
   ["Node's fetch", globalThis.fetch],
@@ -39,10 +39,10 @@ describe.each([
       left = 0;
       return reply;
     });
-    expect(await heldError(sent)).toMatchObject({ code: "lease_lost", class: "unavailable" });
+    expect(await pendingError(sent)).toMatchObject({ code: "lease_lost", class: "unavailable" });
     // On a connection that was open already as well.
     left = 0;
-    expect(await heldError(withSendDeadline({ left: () => left }, post))).toMatchObject({ code: "lease_lost" });
+    expect(await pendingError(withSendDeadline({ left: () => left }, post))).toMatchObject({ code: "lease_lost" });
     expect(received).toBe(0);
   });
 

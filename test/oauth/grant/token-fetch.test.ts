@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
+import { pendingError } from "../../helpers/captured.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 import { asHint, loginAt } from "../../helpers/remedy.js";
 import { until } from "../../helpers/server.js";
-import { heldError } from "../../helpers/told.js";
 
 const TOKEN = "/pool/token";
 const SIGNAL = new AbortController().signal;
@@ -104,7 +104,7 @@ describe("sending a token", () => {
     for (const status of [301, 302, 308]) {
       scene.mcp.routes["/mcp"] = { status, headers: { location: `${other.origin}/mcp` }, text: "" };
       const code = init.method && status === 302 ? "login_required" : "redirect_refused";
-      expect(await heldError(scene.agent().fetch(scene.mcp.url, init))).toMatchObject({ code });
+      expect(await pendingError(scene.agent().fetch(scene.mcp.url, init))).toMatchObject({ code });
     }
     expect(other.requests).toEqual([]);
   });
@@ -365,7 +365,7 @@ describe("a token that the server refuses", () => {
     const { agent, mcp, issuer, login } = await loggedIn();
     mcp.accepts = () => false;
     issuer.routes[TOKEN] = { status: 503, text: "" };
-    expect(await heldError(agent().fetch(mcp.url))).toMatchObject({ class: "unavailable" });
+    expect(await pendingError(agent().fetch(mcp.url))).toMatchObject({ class: "unavailable" });
     expect(login.opened).toHaveLength(1);
   });
 
@@ -471,7 +471,7 @@ describe("scopes that are missing", () => {
     scene.mcp.metadata["scopes_supported"] = ["read"];
     await scene.agent({ profile: "work" }).login(scene.mcp.url);
     wantScope(scene, "files:write");
-    expect(await heldError(scene.agent({ login: undefined, profile: "work" }).fetch(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent({ login: undefined, profile: "work" }).fetch(scene.mcp.url))).toMatchObject({
       code: "insufficient_scope",
       class: "auth",
       status: 403,
@@ -484,7 +484,7 @@ describe("scopes that are missing", () => {
     for (const scope of ["$(id)", "`id`", "a;id", "a'b", "--help", "a|id"]) {
       const scene = await loggedIn();
       wantScope(scene, scope);
-      expect(await heldError(scene.agent({ login: undefined }).fetch(scene.mcp.url))).toMatchObject({
+      expect(await pendingError(scene.agent({ login: undefined }).fetch(scene.mcp.url))).toMatchObject({
         remedy: asHint(`agentauth login ${scene.mcp.url}`),
       });
     }
@@ -547,7 +547,7 @@ describe("a body that must be sent again", () => {
     const { agent, mcp, issuer } = await loggedIn();
     mcp.accepts = () => false;
     const init = { method: "POST", body: make(), duplex: "half" } as RequestInit;
-    expect(await heldError(agent().fetch(mcp.url, init))).toMatchObject({
+    expect(await pendingError(agent().fetch(mcp.url, init))).toMatchObject({
       code: "body_not_replayable",
       class: "auth",
       message:

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Clock } from "../../../src/http/deadline.js";
 import { OAuthHttp } from "../../../src/oauth/http/http.js";
+import { pendingError } from "../../helpers/captured.js";
 import { startScene } from "../../helpers/issuer.js";
-import { heldError } from "../../helpers/told.js";
 
 const URL_A = "https://as.example/.well-known/oauth-authorization-server";
 
@@ -104,7 +104,7 @@ describe("a client whose servers allow it to store their documents", () => {
     const { agent, mcp, login, reads } = await keepingScene();
     const client = agent();
     login.alter = (callback) => new URLSearchParams({ error: "access_denied", state: callback.get("state") ?? "" });
-    expect(await heldError(client.login(mcp.url))).toMatchObject({ code: "access_denied" });
+    expect(await pendingError(client.login(mcp.url))).toMatchObject({ code: "access_denied" });
     login.alter = () => undefined;
     await client.login(mcp.url);
     expect(reads()).toBe(2);

@@ -1,8 +1,8 @@
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { OAuthHttp } from "../../../src/oauth/http/http.js";
+import { captureError, pendingError } from "../../helpers/captured.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
-import { heldError, holdError } from "../../helpers/told.js";
 
 const JSON_TYPE = { "content-type": "application/json" };
 
@@ -13,7 +13,7 @@ async function discoverWith(scene: Scene, reply: Reply, options: Parameters<Scen
   scene.issuer.routes["/pool/.well-known/oauth-authorization-server"] = reply;
   const { found, error } = await scene.agent(options).discover(scene.mcp.url);
   // How far a request came in the time of a case is left to chance.
-  if (error?.code !== "timeout") holdError(error);
+  if (error?.code !== "timeout") captureError(error);
   return { found: found?.issuer, code: error?.code, class: error?.class, message: error?.message, hint: error?.hint };
 }
 
@@ -170,21 +170,21 @@ describe("posting to an endpoint", () => {
     const scene = await startScene();
     const { issuer, agent, mcp } = scene;
     issuer.routes["/pool/token"] = { status, headers: { location: "/elsewhere" }, text: "" };
-    expect(await heldError(agent().login(mcp.url))).toMatchObject({ code: "redirect_refused" });
+    expect(await pendingError(agent().login(mcp.url))).toMatchObject({ code: "redirect_refused" });
     expect(issuer.to("/elsewhere")).toEqual([]);
   });
 
   it("never repeats a request", async () => {
     const { issuer, agent, mcp } = await startScene();
     issuer.routes["/pool/register"] = { status: 503, text: "" };
-    expect(await heldError(agent().login(mcp.url))).toMatchObject({ class: "unavailable" });
+    expect(await pendingError(agent().login(mcp.url))).toMatchObject({ class: "unavailable" });
     expect(issuer.to("/pool/register")).toHaveLength(1);
   });
 
   it("stops reading at 1 MB", async () => {
     const { issuer, agent, mcp } = await startScene();
     issuer.routes["/pool/token"] = { json: { access_token: "x".repeat(1_100_000), token_type: "Bearer" } };
-    expect(await heldError(agent().login(mcp.url))).toMatchObject({ code: "body_too_large", class: "refused" });
+    expect(await pendingError(agent().login(mcp.url))).toMatchObject({ code: "body_too_large", class: "refused" });
   });
 });
 

@@ -11,7 +11,7 @@ const answer = (status: number, headers = {}) => new Response("{}", { status, he
 const bodyError = (status: number, cause: Record<string, string | number>, headers = {}) =>
   new oauth.ResponseBodyError("failed", { cause: cause as never, response: answer(status, headers) });
 
-const told = (thrown: unknown, known: string[] = []) => {
+const captured = (thrown: unknown, known: string[] = []) => {
   const error = oauthError(thrown, AT, known);
   expect(error).toBeInstanceOf(AgentAuthError);
   return error as AgentAuthError;
@@ -30,14 +30,14 @@ describe("the error of an issuer", () => {
     "invalid_token",
   ])("%s is one of the login, unless it may pass", (error) => {
     const message = `${AT} answered "${error}"`;
-    expect(told(bodyError(400, { error }))).toMatchObject({
+    expect(captured(bodyError(400, { error }))).toMatchObject({
       code: error,
       class: "auth",
       status: 400,
       url: AT,
       message,
     });
-    expect(told(bodyError(503, { error }))).toMatchObject({ code: error, class: "unavailable", status: 503 });
+    expect(captured(bodyError(503, { error }))).toMatchObject({ code: error, class: "unavailable", status: 503 });
   });
 
   it.each<[number, string, string, string, number | undefined]>([
@@ -54,9 +54,9 @@ describe("the error of an issuer", () => {
     [400, "lease_lost", "http_error", "remote", undefined],
     [400, "renewal_storm", "http_error", "remote", undefined],
   ])("with HTTP %d and %s has the code %s and the class %s", (status, error, code, kind, retryAfter) => {
-    expect(told(bodyError(status, { error }, LATER))).toMatchObject({ code, class: kind, status, url: AT });
-    expect(told(bodyError(status, { error }, LATER)).retryAfter).toBe(retryAfter);
-    expect(told(bodyError(status, { error })).retryAfter).toBeUndefined();
+    expect(captured(bodyError(status, { error }, LATER))).toMatchObject({ code, class: kind, status, url: AT });
+    expect(captured(bodyError(status, { error }, LATER)).retryAfter).toBe(retryAfter);
+    expect(captured(bodyError(status, { error })).retryAfter).toBeUndefined();
   });
 
   it("keeps a code of 64 characters", () => {
@@ -70,27 +70,27 @@ describe("the error of an issuer", () => {
     [7, ""],
   ])("has the description %j", (description, shown) => {
     const thrown = bodyError(400, { error: "invalid_grant", error_description: description });
-    expect(told(thrown).message).toBe(`${AT} answered "invalid_grant"${shown}`);
+    expect(captured(thrown).message).toBe(`${AT} answered "invalid_grant"${shown}`);
     const ofCallback = { error: "access_denied", error_description: String(description) };
     const failed = new oauth.AuthorizationResponseError("failed", { cause: new URLSearchParams(ofCallback) });
-    expect(told(failed).message).toBe(`the login failed with "access_denied"${shown || ": 7"}`);
+    expect(captured(failed).message).toBe(`the login failed with "access_denied"${shown || ": 7"}`);
   });
 
   it("shows no secret that the server knows", () => {
     const thrown = bodyError(400, { error: "hush-hush", error_description: "not hush-hush" });
-    const { code, message } = told(thrown, ["hush-hush"]);
+    const { code, message } = captured(thrown, ["hush-hush"]);
     expect(code).not.toContain("hush");
     expect(message).not.toContain("hush");
-    expect(told(thrown)).toMatchObject({ code: "hush-hush" });
+    expect(captured(thrown)).toMatchObject({ code: "hush-hush" });
   });
 
   it("about a proof is one of the clock", () => {
-    expect(told(bodyError(400, { error: "invalid_dpop_proof" }))).toMatchObject({
+    expect(captured(bodyError(400, { error: "invalid_dpop_proof" }))).toMatchObject({
       class: "remote",
       hint: "check the clock of this machine",
       remedy: { action: "inspect", subject: "clock" },
     });
-    const { hint, remedy } = told(bodyError(400, { error: "invalid_request" }));
+    const { hint, remedy } = captured(bodyError(400, { error: "invalid_request" }));
     expect([hint, remedy]).toEqual([undefined, undefined]);
   });
 
@@ -103,8 +103,8 @@ describe("the error of an issuer", () => {
     const cause = [{ scheme: "basic", parameters: {} }] as never;
     const thrown = new oauth.WWWAuthenticateChallengeError("failed", { cause, response: answer(status, LATER) });
     const message = `${AT} answered HTTP ${status}`;
-    expect(told(thrown)).toMatchObject({ code, class: kind, status, url: AT, message });
-    expect(told(thrown).retryAfter).toBe(retryAfter);
+    expect(captured(thrown)).toMatchObject({ code, class: kind, status, url: AT, message });
+    expect(captured(thrown).retryAfter).toBe(retryAfter);
   });
 
   it.each([
@@ -114,7 +114,7 @@ describe("the error of an issuer", () => {
   ])("%s in a callback is of the class %s", (error, kind) => {
     const thrown = new oauth.AuthorizationResponseError("failed", { cause: new URLSearchParams({ error }) });
     const message = `the login failed with "${error}"`;
-    expect(told(thrown)).toMatchObject({ code: error, class: kind, url: AT, message });
+    expect(captured(thrown)).toMatchObject({ code: error, class: kind, url: AT, message });
   });
 
   it.each<[unknown, string | undefined, string, string, string]>([
@@ -126,8 +126,8 @@ describe("the error of an issuer", () => {
     [answer(200), oauth.PARSE_ERROR, "bad_json", "unavailable", "the response is empty"],
   ])("that breaks a rule names it, or the status: %#", (cause, code, expected, kind, text) => {
     const thrown = new oauth.OperationProcessingError("broken\u001b", { cause, ...(code && { code }) } as never);
-    expect(told(thrown)).toMatchObject({ code: expected, class: kind, url: AT, message: `${AT}: ${text}` });
-    expect(told(thrown).retryAfter).toBe(expected === "server_error" ? 7 : undefined);
+    expect(captured(thrown)).toMatchObject({ code: expected, class: kind, url: AT, message: `${AT}: ${text}` });
+    expect(captured(thrown).retryAfter).toBe(expected === "server_error" ? 7 : undefined);
   });
 
   it("is passed on where it is ours, or unknown", () => {

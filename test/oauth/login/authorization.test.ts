@@ -6,9 +6,9 @@ import {
   type PendingAuthorization,
 } from "../../../src/oauth/login/authorization.js";
 import { SECRET_MASK, Secret } from "../../../src/redact.js";
+import { pendingError } from "../../helpers/captured.js";
 import { madeClient } from "../../helpers/grant.js";
 import { serverMetadata, startScene } from "../../helpers/issuer.js";
-import { heldError } from "../../helpers/told.js";
 
 const ISSUER = "https://as.example/pool";
 
@@ -129,7 +129,7 @@ describe("the authorization request", () => {
 
   it("refuses an address that a browser may not open for its length", async () => {
     const server = serverMetadata({ authorizationEndpoint: `https://as.example/${"x".repeat(8192)}` });
-    expect(await heldError(build({ server }))).toMatchObject({ code: "bad_address", class: "refused" });
+    expect(await pendingError(build({ server }))).toMatchObject({ code: "bad_address", class: "refused" });
   });
 
   it("[42] writes what a server put into the address so that no shell would take it for more (2026-07-28)", async () => {
@@ -180,7 +180,7 @@ describe("the callback's iss", () => {
       parameters.set("iss", `${issuer.issuer}/`);
       return parameters;
     };
-    expect(await heldError(agent().login(mcp.url))).toMatchObject({ code: "iss_mismatch", class: "refused" });
+    expect(await pendingError(agent().login(mcp.url))).toMatchObject({ code: "iss_mismatch", class: "refused" });
     expect(issuer.to("/pool/token")).toEqual([]);
     expect(await store.list()).toEqual([]);
     expect(login.outcomes).toMatchObject([{ ok: false, error: { code: "iss_mismatch" } }]);

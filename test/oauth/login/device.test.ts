@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import type { LoginMethod } from "../../../src/oauth/login/login-method.js";
+import { captureError, pendingError } from "../../helpers/captured.js";
 import { type Reply, reset, type Scene, startScene } from "../../helpers/issuer.js";
 import { loginAt } from "../../helpers/remedy.js";
-import { heldError, holdError } from "../../helpers/told.js";
 
 const TOKEN = "/pool/token";
 /** Makes the code one that is good for long enough, with these members in place of the usual. */
@@ -30,7 +30,7 @@ async function deviceLogin(
     () => undefined,
     (thrown: unknown) => thrown as { code: string; class: string },
   );
-  return { ...scene, token, error: holdError(error) };
+  return { ...scene, token, error: captureError(error) };
 }
 
 describe("signing in on another device", () => {
@@ -139,7 +139,9 @@ describe("signing in on another device", () => {
       open: (request) => login.open(request),
       showDeviceCode: (prompt) => login.showDeviceCode(prompt),
     };
-    expect(await heldError(agent({ flow: "device", login: method }).login(mcp.url))).toMatchObject({ code: "timeout" });
+    expect(await pendingError(agent({ flow: "device", login: method }).login(mcp.url))).toMatchObject({
+      code: "timeout",
+    });
     expect(clock.waits).toEqual([5000, 2000]);
   });
 
@@ -175,7 +177,7 @@ describe("signing in on another device", () => {
       return pending;
     };
     const work = scene.agent({ flow: "device" }).login(scene.mcp.url, { signal: controller.signal });
-    expect(await heldError(work)).toMatchObject({ code: "aborted" });
+    expect(await pendingError(work)).toMatchObject({ code: "aborted" });
     expect(scene.issuer.to(TOKEN)).toHaveLength(1);
   });
 
@@ -200,7 +202,7 @@ describe("signing in on another device", () => {
     expect(error).toMatchObject({ code: "no_device_flow", class: "auth" });
     const scene = await startScene();
     const method: LoginMethod = { open: (request) => scene.login.open(request) };
-    expect(await heldError(scene.agent({ flow: "device", login: method }).login(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent({ flow: "device", login: method }).login(scene.mcp.url))).toMatchObject({
       code: "no_device_flow",
     });
     expect(scene.issuer.to("/pool/register")).toEqual([]);

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { EndpointsPrompt, LoginMethod } from "../../../src/oauth/login/login-method.js";
+import { pendingError } from "../../helpers/captured.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 import { TestLogin } from "../../helpers/login.js";
 import { ISSUER, nameServers } from "../../helpers/named-network.js";
 import { remedy } from "../../helpers/remedy.js";
 import { until } from "../../helpers/server.js";
-import { heldError } from "../../helpers/told.js";
 
 const REDIRECT = "http://127.0.0.1:49152/callback";
 const REFUSAL = {
@@ -49,10 +49,10 @@ describe("an issuer whose authorization and token endpoints have different origi
       issuer.metadata["authorization_response_iss_parameter_supported"] = promised;
       const rule = `must be at ${issuer.origin}, the origin of its authorization_endpoint, unless authorization_response_iss`;
       const refusal = { ...REFUSAL, message: expect.stringContaining(rule) };
-      expect(await heldError(agent().login(mcp.url))).toMatchObject(refusal);
-      expect(await heldError(agent().token(mcp.url))).toMatchObject(refusal);
-      expect(await heldError(agent().fetch(mcp.url))).toMatchObject(refusal);
-      expect(await heldError(agent().beginLogin(mcp.url, REDIRECT))).toMatchObject(refusal);
+      expect(await pendingError(agent().login(mcp.url))).toMatchObject(refusal);
+      expect(await pendingError(agent().token(mcp.url))).toMatchObject(refusal);
+      expect(await pendingError(agent().fetch(mcp.url))).toMatchObject(refusal);
+      expect(await pendingError(agent().beginLogin(mcp.url, REDIRECT))).toMatchObject(refusal);
     }
     expect([sent(scene), other.requests]).toEqual([[], []]);
   });
@@ -72,7 +72,7 @@ describe("an issuer whose authorization and token endpoints have different origi
     const evil = await another("evil");
     evil.metadata["authorization_endpoint"] = issuer.metadata["authorization_endpoint"];
     mcp.metadata = { ...mcp.metadata, authorization_servers: [evil.issuer] };
-    expect(await heldError(agent().login(mcp.url))).toMatchObject(REFUSAL);
+    expect(await pendingError(agent().login(mcp.url))).toMatchObject(REFUSAL);
     expect([evil.to("/pool/register"), evil.to("/pool/token"), other.to("/pool/token").length]).toEqual([[], [], 2]);
   });
 
@@ -83,7 +83,7 @@ describe("an issuer whose authorization and token endpoints have different origi
     const message = expect.stringContaining(
       `${issuer.origin}, the origin of its device_authorization_endpoint (RFC 9700`,
     );
-    expect(await heldError(agent({ flow: "device" }).login(mcp.url))).toMatchObject({ ...REFUSAL, message });
+    expect(await pendingError(agent({ flow: "device" }).login(mcp.url))).toMatchObject({ ...REFUSAL, message });
     expect(sent(scene)).toEqual([]);
     const allowed = agent({ flow: "device", policy: { allowCrossOriginEndpoints: true } });
     expect((await allowed.login(mcp.url)).value).toBe("access-other-1");
@@ -94,7 +94,7 @@ describe("an issuer whose authorization and token endpoints have different origi
     const pages = await another("pages");
     issuer.metadata["authorization_endpoint"] = `${pages.issuer}/authorize`;
     expect((await agent({ flow: "device" }).login(mcp.url)).value).toBe("access-as-1");
-    expect(await heldError(agent().login(mcp.url))).toMatchObject(REFUSAL);
+    expect(await pendingError(agent().login(mcp.url))).toMatchObject(REFUSAL);
   });
 });
 
@@ -133,8 +133,8 @@ describe("a user who is asked about such an issuer", () => {
     const { agent, mcp, store, log } = await startSplit();
     for (const flow of ["browser", "device"] as const) {
       const login = new AskedLogin(log, false);
-      expect(await heldError(agent({ login, flow }).login(mcp.url))).toMatchObject(REFUSAL);
-      expect(await heldError(agent({ login, flow }).login(mcp.url))).toMatchObject(REFUSAL);
+      expect(await pendingError(agent({ login, flow }).login(mcp.url))).toMatchObject(REFUSAL);
+      expect(await pendingError(agent({ login, flow }).login(mcp.url))).toMatchObject(REFUSAL);
       expect(login.questions).toHaveLength(2);
     }
     expect([await store.list(), sent({ log }).filter((line) => line !== "person asked")]).toEqual([[], []]);
@@ -160,11 +160,11 @@ describe("a user who is asked about such an issuer", () => {
       return new Promise(() => {});
     });
     const client = agent({ login, loginTimeoutMs: 20 });
-    expect(await heldError(client.login(mcp.url))).toMatchObject({ code: "timeout", class: "auth" });
+    expect(await pendingError(client.login(mcp.url))).toMatchObject({ code: "timeout", class: "auth" });
     const stopped = agent({ login }).login(mcp.url, { signal: controller.signal });
     await until(() => signals.length === 2);
     controller.abort();
-    expect(await heldError(stopped)).toMatchObject({ code: "aborted" });
+    expect(await pendingError(stopped)).toMatchObject({ code: "aborted" });
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
   });
 });

@@ -5,12 +5,12 @@ import { until } from "../../helpers/server.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
 import { folder } from "../../store/stores.js";
 import type { AgentJob } from "../agent-driver.js";
-import { desk, SIGNAL } from "./support.js";
+import { SIGNAL, startSharedScene } from "./support.js";
 
 describe("two processes", () => {
   it("open one browser, and the one that waits gets the login", async () => {
     const home = folder();
-    const { seat, mcp, issuer } = await desk(() => fileStore(home));
+    const { seat, mcp, issuer } = await startSharedScene(() => fileStore(home));
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {
       release = resolve;
@@ -36,7 +36,7 @@ describe("two processes", () => {
 
   it("do not wait for a login that another process waits for, once there is a login from elsewhere", async () => {
     const home = folder();
-    const { seat, mcp, issuer, store } = await desk(() => fileStore(home));
+    const { seat, mcp, issuer, store } = await startSharedScene(() => fileStore(home));
     const authorize = issuer.routes["/pool/authorize"];
     issuer.routes["/pool/authorize"] = { raw: () => undefined };
     const job: AgentJob = { folder: home, mcpUrl: mcp.url, work: "login" };
@@ -58,7 +58,7 @@ describe("two processes", () => {
 
   it.skipIf(ON_WINDOWS)("do not wait for one that was killed in the middle of it", async () => {
     const home = folder();
-    const { seat, mcp, issuer } = await desk(() => fileStore(home));
+    const { seat, mcp, issuer } = await startSharedScene(() => fileStore(home));
     const authorize = issuer.routes["/pool/authorize"];
     issuer.routes["/pool/authorize"] = { raw: () => undefined };
     const job: AgentJob = { folder: home, mcpUrl: mcp.url, work: "login" };

@@ -3,13 +3,13 @@ import { untilAborted } from "../../../src/http/deadline.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { memoryStore } from "../../../src/store/memory.js";
+import { pendingError } from "../../helpers/captured.js";
 import { FakeClock } from "../../helpers/clock.js";
 import { startMcp } from "../../helpers/issuer.js";
 import { loginAt, remedy } from "../../helpers/remedy.js";
 import { until } from "../../helpers/server.js";
-import { heldError } from "../../helpers/told.js";
 import { folder } from "../../store/stores.js";
-import { denies, desk, hold, SIGNAL } from "./support.js";
+import { denies, hold, SIGNAL, startSharedScene } from "./support.js";
 
 const MINUTE = 60_000;
 
@@ -20,7 +20,7 @@ const stores = [
 
 describe.each(stores)("agents over one %s", (_name, open) => {
   it("open one browser, and the one that waits gets the login", async () => {
-    const { seat, mcp, issuer, loginsRequested } = await desk(open);
+    const { seat, mcp, issuer, loginsRequested } = await startSharedScene(open);
     const [first, second] = [seat(), seat()];
     const release = hold(first.login);
     const leading = first.agent.token(mcp.url);
@@ -35,7 +35,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
   });
 
   it("open one browser for two who both requested a login", async () => {
-    const { seat, mcp, loginsRequested } = await desk(open);
+    const { seat, mcp, loginsRequested } = await startSharedScene(open);
     await seat().agent.login(mcp.url);
     const [first, second] = [seat(), seat()];
     const release = hold(first.login);
@@ -50,7 +50,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
   });
 
   it("ask again for a request after a finished login", async () => {
-    const { seat, mcp } = await desk(open);
+    const { seat, mcp } = await startSharedScene(open);
     await seat().agent.login(mcp.url);
     const later = seat();
     expect((await later.agent.token(mcp.url)).value).toBe("access-as-1");
@@ -60,7 +60,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
   });
 
   it("ask themselves where the login lacks a scope", async () => {
-    const { seat, mcp, loginsRequested } = await desk(open);
+    const { seat, mcp, loginsRequested } = await startSharedScene(open);
     const [first, second] = [seat(), seat()];
     const release = hold(first.login);
     const leading = first.agent.token(mcp.url, { scope: "a" });
@@ -74,7 +74,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
   });
 
   it("log in at different servers side by side", async () => {
-    const { seat, mcp, issuer, log } = await desk(open);
+    const { seat, mcp, issuer, log } = await startSharedScene(open);
     const other = await startMcp("mcp2", log, issuer);
     const [first, second] = [seat(), seat()];
     const releases = [hold(first.login), hold(second.login)];
@@ -85,7 +85,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
   });
 
   it("report the user's refusal to those that wait, without asking again", async () => {
-    const { seat, mcp, loginsRequested } = await desk(open);
+    const { seat, mcp, loginsRequested } = await startSharedScene(open);
     const [first, second, third] = [seat(), seat(), seat()];
     denies(first.login);
     const release = hold(first.login);
@@ -101,10 +101,10 @@ describe.each(stores)("agents over one %s", (_name, open) => {
   });
 
   it("do not ask a user who denied the login again for five minutes, however often a program requests it", async () => {
-    const { seat, mcp, clock } = await desk(open);
+    const { seat, mcp, clock } = await startSharedScene(open);
     const person = seat();
     denies(person.login);
-    expect(await heldError(person.agent.token(mcp.url))).toMatchObject({ code: "access_denied" });
+    expect(await pendingError(person.agent.token(mcp.url))).toMatchObject({ code: "access_denied" });
     for (const minute of [0, 1, 2, 3, 4]) {
       const error = await person.agent.token(mcp.url).catch((thrown: unknown) => thrown as Error & { hint?: string });
       expect(error).toMatchObject({
@@ -121,32 +121,32 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     }
     expect(person.login.opened).toHaveLength(1);
     await clock.sleep(10_000, SIGNAL);
-    expect(await heldError(person.agent.token(mcp.url))).toMatchObject({ code: "access_denied" });
+    expect(await pendingError(person.agent.token(mcp.url))).toMatchObject({ code: "access_denied" });
     expect(person.login.opened).toHaveLength(2);
   });
 
   it("ask a user who denied the login at once when the user requests it", async () => {
-    const { seat, mcp } = await desk(open);
+    const { seat, mcp } = await startSharedScene(open);
     const person = seat();
     denies(person.login);
-    expect(await heldError(person.agent.token(mcp.url))).toMatchObject({ code: "access_denied" });
+    expect(await pendingError(person.agent.token(mcp.url))).toMatchObject({ code: "access_denied" });
     person.login.alter = () => undefined;
     expect((await person.agent.login(mcp.url)).value).toBe("access-as-1");
     expect((await person.agent.token(mcp.url)).value).toBe("access-as-1");
   });
 
   it("do not count it as a denial that the issuer did not answer", async () => {
-    const { seat, mcp, issuer } = await desk(open);
+    const { seat, mcp, issuer } = await startSharedScene(open);
     const person = seat();
     const answer = issuer.routes["/pool/token"];
     issuer.routes["/pool/token"] = { status: 503, text: "" };
-    expect(await heldError(person.agent.token(mcp.url))).toMatchObject({ class: "unavailable" });
+    expect(await pendingError(person.agent.token(mcp.url))).toMatchObject({ class: "unavailable" });
     if (answer) issuer.routes["/pool/token"] = answer;
     expect((await person.agent.token(mcp.url)).value).toBe("access-as-2");
   });
 
   it("continue themselves where the one that they waited for was called off", async () => {
-    const { seat, mcp, loginsRequested } = await desk(open);
+    const { seat, mcp, loginsRequested } = await startSharedScene(open);
     const [first, second] = [seat(), seat()];
     const controller = new AbortController();
     first.login.before = () => untilAborted(new Promise(() => undefined), controller.signal);
@@ -155,13 +155,13 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     const following = second.agent.token(mcp.url);
     await loginsRequested(2);
     controller.abort();
-    expect(await heldError(leading)).toMatchObject({ code: "aborted" });
+    expect(await pendingError(leading)).toMatchObject({ code: "aborted" });
     expect((await following).value).toMatch(/^access-as-/);
     expect(second.login.opened).toHaveLength(1);
   });
 
   it("read a login of another process from the store", async () => {
-    const { seat, mcp, store } = await desk(open);
+    const { seat, mcp, store } = await startSharedScene(open);
     const [first, second, third] = [seat(), seat(), seat()];
     const release = hold(first.login);
     const controller = new AbortController();
@@ -179,7 +179,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     const { value } = await third.agent.finishLogin(login, session);
     controller.abort();
     release();
-    expect(await heldError(leading)).toMatchObject({ code: "aborted" });
+    expect(await pendingError(leading)).toMatchObject({ code: "aborted" });
     expect((await following).value).toBe(value);
     expect(second.login.opened).toEqual([]);
     expect(await store.list()).toHaveLength(1);
@@ -188,7 +188,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
 
 describe("a login", () => {
   it("that the user asks for is done, also where another login finished since", async () => {
-    const { seat, mcp, store } = await desk(memoryStore);
+    const { seat, mcp, store } = await startSharedScene(memoryStore);
     await seat().agent.login(mcp.url);
     const late: GrantStore = {
       ...store,
@@ -206,7 +206,7 @@ describe("a login", () => {
 
   it("that the user requests waits for another one, and does not use the login from before", async () => {
     const home = folder();
-    const { seat, mcp } = await desk(() => fileStore(home));
+    const { seat, mcp } = await startSharedScene(() => fileStore(home));
     await seat().agent.login(mcp.url);
     const first = seat();
     let onWait: (said: string) => void = () => undefined;
@@ -226,7 +226,7 @@ describe("a login", () => {
   });
 
   it("in two steps shows on its page that it has failed", async () => {
-    const { seat, mcp } = await desk(memoryStore);
+    const { seat, mcp } = await startSharedScene(memoryStore);
     const { agent, login } = seat();
     denies(login);
     const prepared = await agent.beginLogin(mcp.url, login.redirectUri);
@@ -237,12 +237,12 @@ describe("a login", () => {
       signal: SIGNAL,
     };
     const session = await login.open(request);
-    expect(await heldError(agent.finishLogin(prepared, session))).toMatchObject({ code: "access_denied" });
+    expect(await pendingError(agent.finishLogin(prepared, session))).toMatchObject({ code: "access_denied" });
     expect(login.outcomes).toMatchObject([{ ok: false, error: { code: "access_denied" } }]);
   });
 
   it("lasts for as long as the user takes, while its process lives", async () => {
-    const { seat, mcp, store } = await desk(memoryStore);
+    const { seat, mcp, store } = await startSharedScene(memoryStore);
     const requested: unknown[] = [];
     const watched: GrantStore = {
       ...store,
@@ -256,11 +256,11 @@ describe("a login", () => {
   });
 
   it("that was turned down is forgotten where the clock was set back behind it", async () => {
-    const { seat, mcp } = await desk(memoryStore);
+    const { seat, mcp } = await startSharedScene(memoryStore);
     const person = seat({ clock: new FakeClock(Date.now() - 60 * MINUTE) });
     denies(person.login);
     for (const nth of [1, 2]) {
-      expect(await heldError(person.agent.token(mcp.url))).toMatchObject({ code: "access_denied" });
+      expect(await pendingError(person.agent.token(mcp.url))).toMatchObject({ code: "access_denied" });
       expect(person.login.opened).toHaveLength(nth);
     }
   });
@@ -268,7 +268,7 @@ describe("a login", () => {
 
 describe("a request while the user logs in", () => {
   it("waits for the new token, and does not send the one that its server has just refused", async () => {
-    const { seat, mcp, issuer } = await desk(memoryStore);
+    const { seat, mcp, issuer } = await startSharedScene(memoryStore);
     issuer.tokenAnswer = { refresh_token: undefined };
     const { agent, login } = seat();
     await agent.login(mcp.url);
@@ -287,13 +287,13 @@ describe("a request while the user logs in", () => {
 
 describe("a request after a login that came to nothing", () => {
   it("is sent with the token that there is, which its server may take again", async () => {
-    const { seat, mcp, issuer } = await desk(memoryStore);
+    const { seat, mcp, issuer } = await startSharedScene(memoryStore);
     issuer.tokenAnswer = { refresh_token: undefined };
     const { agent, login } = seat();
     await agent.login(mcp.url);
     denies(login);
     mcp.accepts = () => false;
-    expect(await heldError(agent.fetch(mcp.url))).toMatchObject({ code: "access_denied" });
+    expect(await pendingError(agent.fetch(mcp.url))).toMatchObject({ code: "access_denied" });
     mcp.accepts = () => true;
     expect((await agent.fetch(mcp.url)).status).toBe(200);
     expect(login.opened).toHaveLength(2);
@@ -302,14 +302,16 @@ describe("a request after a login that came to nothing", () => {
 
 describe("accounts", () => {
   it("of another profile stand in for none of this one", async () => {
-    const { seat, mcp } = await desk(memoryStore);
+    const { seat, mcp } = await startSharedScene(memoryStore);
     await seat({ loginHint: "ann", profile: "work" }).agent.login(mcp.url);
-    expect(await heldError(seat({ login: undefined }).agent.token(mcp.url))).toMatchObject({ code: "login_required" });
+    expect(await pendingError(seat({ login: undefined }).agent.token(mcp.url))).toMatchObject({
+      code: "login_required",
+    });
     expect((await seat({ profile: "work", login: undefined }).agent.token(mcp.url)).value).toBe("access-as-1");
   });
 
   it("log in side by side and are stored apart", async () => {
-    const { seat, mcp, store } = await desk(() => fileStore(folder()));
+    const { seat, mcp, store } = await startSharedScene(() => fileStore(folder()));
     const [ann, bob] = ["ann@example.com", "bob@example.com"].map((loginHint) => seat({ loginHint }));
     if (!ann || !bob) throw new Error("two seats");
     const releases = [hold(ann.login), hold(bob.login)];
@@ -327,10 +329,10 @@ describe("accounts", () => {
   });
 
   it("have to be named where there are several, and the error names them", async () => {
-    const { seat, mcp } = await desk(memoryStore);
+    const { seat, mcp } = await startSharedScene(memoryStore);
     for (const loginHint of ["ann", "bob"]) await seat({ loginHint }).agent.login(mcp.url);
     const third = seat();
-    expect(await heldError(third.agent.token(mcp.url))).toMatchObject({
+    expect(await pendingError(third.agent.token(mcp.url))).toMatchObject({
       code: "account_ambiguous",
       class: "usage",
       message: expect.stringMatching(/"ann", "bob"/),
@@ -341,7 +343,7 @@ describe("accounts", () => {
   });
 
   it("need no name where there is one, which is refreshed, logged in again and logged out", async () => {
-    const { seat, mcp, clock, store, issuer } = await desk(memoryStore);
+    const { seat, mcp, clock, store, issuer } = await startSharedScene(memoryStore);
     await seat({ loginHint: "ann" }).agent.login(mcp.url);
     const { agent, login } = seat();
     expect((await agent.token(mcp.url)).value).toBe("access-as-1");
@@ -356,18 +358,18 @@ describe("accounts", () => {
   });
 
   it("are not begun by login() without a way to do so, which says what is missing", async () => {
-    const { seat, mcp } = await desk(memoryStore);
+    const { seat, mcp } = await startSharedScene(memoryStore);
     const { agent } = seat({ login: undefined });
     const hint = "set its option login, or call startLogin()";
-    expect(await heldError(agent.login(mcp.url))).toMatchObject({ code: "usage", hint });
-    expect(await heldError(agent.token(mcp.url))).toMatchObject({ code: "login_required" });
+    expect(await pendingError(agent.login(mcp.url))).toMatchObject({ code: "usage", hint });
+    expect(await pendingError(agent.token(mcp.url))).toMatchObject({ code: "login_required" });
   });
 
   it("do not stand in for one that is named and not logged in", async () => {
-    const { seat, mcp } = await desk(memoryStore);
+    const { seat, mcp } = await startSharedScene(memoryStore);
     await seat({ loginHint: "ann" }).agent.login(mcp.url);
     const bob = seat({ loginHint: "bob", login: undefined });
-    expect(await heldError(bob.agent.token(mcp.url))).toMatchObject({
+    expect(await pendingError(bob.agent.token(mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining('account "bob"'),
       remedy: loginAt(mcp.url, { account: "bob" }),

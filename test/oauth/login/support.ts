@@ -7,7 +7,7 @@ import { TestLogin } from "../../helpers/login.js";
 
 export const SIGNAL = new AbortController().signal;
 
-export interface Desk extends Scene {
+export interface SharedScene extends Scene {
   /** An agent with its own user. */
   seat(options?: Partial<AgentClientOptions>): { agent: ReturnType<Scene["agent"]>; login: TestLogin };
   /** Resolves once agents have requested the lease of a login this many times. */
@@ -15,7 +15,7 @@ export interface Desk extends Scene {
 }
 
 /** Agents that share a store, and a clock that agrees with the machine's. */
-export async function desk(open: () => ReturnType<typeof memoryStore>): Promise<Desk> {
+export async function startSharedScene(open: () => ReturnType<typeof memoryStore>): Promise<SharedScene> {
   const scene = await startScene();
   const { store, loginsRequested } = countLogins(open());
   const clock = new FakeClock(Date.now() + 2000);

@@ -4,9 +4,9 @@ import type { PreparedLogin } from "../../../src/oauth/login/prepared-login.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { memoryStore } from "../../../src/store/memory.js";
+import { pendingError } from "../../helpers/captured.js";
 import { temporaryFolder } from "../../helpers/folder.js";
 import { startScene } from "../../helpers/issuer.js";
-import { heldError } from "../../helpers/told.js";
 import { browse, cookieHeader, REDIRECT_URI, SECRET, visit } from "./web-support.js";
 
 const MINUTE = 60_000;
@@ -57,7 +57,7 @@ describe.each(FORMS)("a login of a web app, %s", (name, open) => {
     expect(done?.token.value).toBe("access-as-1");
     expect((await first().token(mcp.url)).value).toBe("access-as-1");
     for (const agent of [first(), second()]) {
-      expect(await heldError(agent.handleCallback(request, { saved }))).toMatchObject({
+      expect(await pendingError(agent.handleCallback(request, { saved }))).toMatchObject({
         code: "login_not_found",
         class: "auth",
       });
@@ -82,7 +82,7 @@ describe.each(FORMS)("a login of a web app, %s", (name, open) => {
     expect((await second().handleCallback(early.request, callbackOptions(early))).done).toBeDefined();
     await clock.sleep(1, SIGNAL);
     const { request, saved } = late;
-    expect(await heldError(second().handleCallback(request, { saved }))).toMatchObject({ code: "login_not_found" });
+    expect(await pendingError(second().handleCallback(request, { saved }))).toMatchObject({ code: "login_not_found" });
   });
 
   it("in two tabs at once is two logins, which both are finished", async () => {
@@ -105,7 +105,7 @@ describe.each(FORMS)("a login of a web app, %s", (name, open) => {
     expect(again.state).not.toBe(state);
     expect(new URL(redirect).searchParams.get("scope")).toBe("tools");
     const rejected = await visit({ ...again, url: redirect });
-    expect(await heldError(first().handleCallback(rejected.request, callbackOptions(again)))).toMatchObject({
+    expect(await pendingError(first().handleCallback(rejected.request, callbackOptions(again)))).toMatchObject({
       code: "invalid_scope",
     });
     issuer.callback = {};
@@ -167,7 +167,7 @@ describe("startLogin", () => {
     const { agent, mcp, store } = await startScene();
     const shortLived = { put: async () => false, take: async () => undefined };
     const client = agent({ store: { ...store, shortLived } });
-    expect(await heldError(client.startLogin(mcp.url, { redirectUri: REDIRECT_URI }))).toMatchObject({
+    expect(await pendingError(client.startLogin(mcp.url, { redirectUri: REDIRECT_URI }))).toMatchObject({
       code: "store_failed",
       class: "store",
     });
@@ -232,7 +232,7 @@ describe("a prepared login that was stored as JSON", () => {
     const text = JSON.parse(JSON.stringify(prepared)) as PreparedLogin;
     const signal = new AbortController().signal;
     const session = await login.open({ resource: mcp.url, issuer: prepared.issuer.issuer, signal });
-    expect(await heldError(agent().finishLogin(text, session))).toMatchObject({
+    expect(await pendingError(agent().finishLogin(text, session))).toMatchObject({
       code: "usage",
       class: "usage",
       message: "the prepared login has lost its secrets: JSON and logs contain a mask in their place",

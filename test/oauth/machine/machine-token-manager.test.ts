@@ -5,11 +5,11 @@ import { AgentAuthError } from "../../../src/errors.js";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import type { Workload } from "../../../src/oauth/model/machine-grant.js";
 import { fileStore } from "../../../src/store/file/file.js";
+import { pendingError } from "../../helpers/captured.js";
 import { clientKey, unsignedJwt } from "../../helpers/client-keys.js";
 import type { Reply } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
 import { until } from "../../helpers/server.js";
-import { heldError } from "../../helpers/told.js";
 import { folder } from "../../store/stores.js";
 import { sceneTest } from "../support.js";
 
@@ -153,7 +153,7 @@ describe("client credentials", () => {
     scene.issuer.routes[TOKEN] = { status: 503, text: "" };
     const token = await machine().token(scene.mcp.url, { minTtl: 86_400, login: false });
     expect(token.value).toBe("access-as-1");
-    expect(await heldError(machine().token(scene.mcp.url, { forceRefresh: true }))).toMatchObject({
+    expect(await pendingError(machine().token(scene.mcp.url, { forceRefresh: true }))).toMatchObject({
       class: "unavailable",
     });
   });
@@ -173,10 +173,12 @@ describe("client credentials", () => {
     const evil = await scene.another("evil");
     mcp.metadata["authorization_servers"] = [evil.issuer];
     issuer.routes[TOKEN] = { status: 404, text: "gone" };
-    expect(await heldError(machine().token(mcp.url, { forceRefresh: true }))).toMatchObject({ code: "issuer_changed" });
+    expect(await pendingError(machine().token(mcp.url, { forceRefresh: true }))).toMatchObject({
+      code: "issuer_changed",
+    });
     expect(evil.to(TOKEN)).toEqual([]);
     const elsewhere = { ...BY_SECRET.client, issuer: "https://other.example" };
-    expect(await heldError(machine({ client: elsewhere }).token(mcp.url))).toMatchObject({
+    expect(await pendingError(machine({ client: elsewhere }).token(mcp.url))).toMatchObject({
       code: "issuer_mismatch",
       class: "refused",
     });
@@ -260,7 +262,7 @@ describe("client credentials", () => {
     await machine().token(scene.mcp.url);
     scene.issuer.routes[TOKEN] = { status: 401, json: { error: "invalid_client" } };
     scene.log.length = 0;
-    expect(await heldError(machine().token(scene.mcp.url, { forceRefresh: true }))).toMatchObject({
+    expect(await pendingError(machine().token(scene.mcp.url, { forceRefresh: true }))).toMatchObject({
       code: "invalid_client",
     });
     // With both methods for the secret.
@@ -287,11 +289,11 @@ describe("client credentials", () => {
       delete metadata[name];
     metadata["grant_types_supported"] = ["client_credentials"];
     expect((await machine().token(scene.mcp.url)).value).toBe("access-as-1");
-    expect(await heldError(scene.agent().login(scene.mcp.url))).toMatchObject({ class: "refused" });
+    expect(await pendingError(scene.agent().login(scene.mcp.url))).toMatchObject({ class: "refused" });
   });
 
   it("are nothing that a client without a proof could ask by", async ({ scene, machine }) => {
-    expect(await heldError(machine({ client: { clientId: "machine" } }).token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(machine({ client: { clientId: "machine" } }).token(scene.mcp.url))).toMatchObject({
       code: "usage",
       remedy: remedy({ action: "configure", option: "clientSecret", also: "privateKey" }),
     });
@@ -309,11 +311,11 @@ describe("client credentials", () => {
     issuer.metadata["mtls_endpoint_aliases"] = { token_endpoint: "http://as.example/token" };
     await expect(machine({ client, mutualTls: true }).token(mcp.url, { forceRefresh: true })).resolves.toBeDefined();
     const other = { clientId: "other" };
-    expect(await heldError(machine({ client: other, mutualTls: true }).token(mcp.url))).toMatchObject({
+    expect(await pendingError(machine({ client: other, mutualTls: true }).token(mcp.url))).toMatchObject({
       code: "bad_address",
     });
     issuer.metadata["mtls_endpoint_aliases"] = `${issuer.issuer}/mtls`;
-    expect(await heldError(machine({ client: other, mutualTls: true }).token(mcp.url))).toMatchObject({
+    expect(await pendingError(machine({ client: other, mutualTls: true }).token(mcp.url))).toMatchObject({
       class: "refused",
       message: expect.stringMatching(/^mtls_endpoint_aliases .* must be an object/),
     });
@@ -398,7 +400,7 @@ describe("a client's private key", () => {
     const { key } = await clientKey("ES256");
     Object.assign(scene.issuer.metadata, metadata);
     const client = { clientId: "machine", privateKey: key };
-    expect(await heldError(machine({ client }).token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(machine({ client }).token(scene.mcp.url))).toMatchObject({
       code: "client_auth_unsupported",
       class: "auth",
       message: expect.stringContaining(list),
@@ -422,7 +424,7 @@ describe("a client's private key", () => {
     await scene.agent({ client }).login(scene.mcp.url);
     await scene.agent({ client }).token(scene.mcp.url, { forceRefresh: true });
     expect([0, 1].map((nth) => scene.issuer.form(TOKEN, nth).has("client_assertion"))).toEqual([true, true]);
-    expect(await heldError(scene.agent().token(scene.mcp.url, { forceRefresh: true }))).toMatchObject({
+    expect(await pendingError(scene.agent().token(scene.mcp.url, { forceRefresh: true }))).toMatchObject({
       code: "usage",
       message: expect.stringContaining("private key"),
       remedy: remedy({ action: "configure", option: "privateKey" }),
@@ -521,7 +523,7 @@ describe("an assertion", () => {
     await workload(get, "ci", { client: undefined }).token(mcp.url, { forceRefresh: true });
     expect(tokenRequests()).toBe(2);
     const other = workload(get, "cd", { client: undefined, trustNamedIssuer: false }).token(mcp.url);
-    expect(await heldError(other)).toMatchObject({
+    expect(await pendingError(other)).toMatchObject({
       code: "issuer_unbound",
       message: expect.stringContaining("workload"),
     });
@@ -584,7 +586,9 @@ describe("an assertion", () => {
     const second = await scene.another("second");
     mcp.metadata["authorization_servers"] = [second.issuer];
     issuer.routes[TOKEN] = { status: 404, text: "" };
-    expect(await heldError(agent().token(mcp.url, { forceRefresh: true }))).toMatchObject({ code: "issuer_changed" });
+    expect(await pendingError(agent().token(mcp.url, { forceRefresh: true }))).toMatchObject({
+      code: "issuer_changed",
+    });
     expect(audiences).toEqual([issuer.issuer, issuer.issuer]);
     expect(second.to(TOKEN)).toEqual([]);
   });
@@ -624,7 +628,7 @@ describe("an assertion", () => {
       headers: { "www-authenticate": 'Bearer error="insufficient_scope", scope="admin"' },
       text: "",
     };
-    expect(await heldError(workload(() => workloadJwt()).fetch(mcp.url))).toMatchObject({
+    expect(await pendingError(workload(() => workloadJwt()).fetch(mcp.url))).toMatchObject({
       code: "insufficient_scope",
       class: "auth",
     });
@@ -692,7 +696,7 @@ describe("the word of an identity provider", () => {
       for (const issuer of [undefined, `${idp.origin}/tenant`]) {
         const grant = { type: "id_jag", idToken: () => idToken, idp: { ...provider, issuer } } as const;
         const isOfPolicy = error !== "invalid_grant" && error !== "server_error";
-        expect(await heldError(machine({ grant, ...over }).token(scene.mcp.url, { scope }))).toMatchObject({
+        expect(await pendingError(machine({ grant, ...over }).token(scene.mcp.url, { scope }))).toMatchObject({
           code: isOfPolicy ? "assertion_denied" : error,
         });
       }
@@ -711,7 +715,7 @@ describe("the word of an identity provider", () => {
     Object.assign(idJag.header, header);
     Object.assign(idJag.claims, claims);
     Object.assign(idJag.answer, answer);
-    expect(await heldError(employee.agent.token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(employee.agent.token(scene.mcp.url))).toMatchObject({
       code: "bad_token_answer",
       class: "refused",
       message: expect.stringContaining(field),
@@ -722,7 +726,7 @@ describe("the word of an identity provider", () => {
   it("is not requested in the clear", async ({ scene, machine }) => {
     const idp = { tokenEndpoint: "http://idp.example/token", clientId: "at-idp" };
     const grant = { type: "id_jag", idToken: () => unsignedJwt({ sub: "alice" }), idp } as const;
-    expect(await heldError(machine({ grant }).token(scene.mcp.url))).toMatchObject({ code: "usage" });
+    expect(await pendingError(machine({ grant }).token(scene.mcp.url))).toMatchObject({ code: "usage" });
   });
 });
 
@@ -738,7 +742,7 @@ describe("a server that does not take a machine's token", () => {
     scene.mcp.accepts = () => false;
     const agent = machine();
     for (let round = 0; round < 3; round++) expect((await agent.fetch(scene.mcp.url)).status).toBe(401);
-    expect(await heldError(agent.fetch(scene.mcp.url))).toMatchObject({ code: "renewal_storm" });
+    expect(await pendingError(agent.fetch(scene.mcp.url))).toMatchObject({ code: "renewal_storm" });
     expect(tokenRequests()).toBe(4);
   });
 
@@ -772,7 +776,9 @@ describe("machines and people", () => {
   it("have tokens of their own at the same server", async ({ scene, machine }) => {
     const { mcp, login, log } = scene;
     await machine().token(mcp.url);
-    expect(await heldError(scene.agent({ login: undefined }).token(mcp.url))).toMatchObject({ code: "login_required" });
+    expect(await pendingError(scene.agent({ login: undefined }).token(mcp.url))).toMatchObject({
+      code: "login_required",
+    });
     expect((await scene.agent({ login }).token(mcp.url)).value).toBe("access-as-2");
     expect((await machine().token(mcp.url)).value).toBe("access-as-1");
     expect((await scene.agent().token(mcp.url)).value).toBe("access-as-2");
@@ -783,9 +789,9 @@ describe("machines and people", () => {
     const { mcp } = scene;
     const account = "grant:client_credentials:machine";
     const refusal = { code: "usage", remedy: remedy({ action: "token", grant: "client_credentials" }) };
-    expect(await heldError(scene.agent({ loginHint: account }).login(mcp.url))).toMatchObject(refusal);
-    expect(await heldError(scene.agent({ loginHint: account }).token(mcp.url))).toMatchObject(refusal);
-    expect(await heldError(machine({ login: scene.login }).login(mcp.url))).toMatchObject(refusal);
+    expect(await pendingError(scene.agent({ loginHint: account }).login(mcp.url))).toMatchObject(refusal);
+    expect(await pendingError(scene.agent({ loginHint: account }).token(mcp.url))).toMatchObject(refusal);
+    expect(await pendingError(machine({ login: scene.login }).login(mcp.url))).toMatchObject(refusal);
     expect(scene.log).toEqual([]);
   });
 
@@ -794,7 +800,7 @@ describe("machines and people", () => {
     scene.mcp.accepts = () => false;
     const account = "grant:client_credentials:machine";
     const refusal = { code: "usage", remedy: remedy({ action: "token", grant: "client_credentials" }) };
-    expect(await heldError(scene.agent({ loginHint: account }).fetch(scene.mcp.url))).toMatchObject(refusal);
+    expect(await pendingError(scene.agent({ loginHint: account }).fetch(scene.mcp.url))).toMatchObject(refusal);
     expect(scene.log.join()).not.toMatch(/authorize/);
   });
 
@@ -819,12 +825,12 @@ describe("machines and people", () => {
 
   it("ask about their own tokens, the machine with the secret that it was given", async ({ scene, machine }) => {
     const { mcp, issuer } = scene;
-    expect(await heldError(machine().introspect(mcp.url))).toMatchObject({ code: "login_required" });
+    expect(await pendingError(machine().introspect(mcp.url))).toMatchObject({ code: "login_required" });
     await machine().token(mcp.url);
     expect(await machine().introspect(mcp.url)).toMatchObject({ active: true });
     expect(issuer.to("/pool/introspect")[0]?.headers.authorization).toBe(`Basic ${btoa(`machine:${SECRET}`)}`);
     const unarmed = scene.agent({ loginHint: "grant:client_credentials:machine" });
-    expect(await heldError(unarmed.introspect(mcp.url))).toMatchObject({
+    expect(await pendingError(unarmed.introspect(mcp.url))).toMatchObject({
       code: "usage",
       remedy: remedy({ action: "configure", option: "clientSecret" }),
     });

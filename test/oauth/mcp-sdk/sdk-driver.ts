@@ -1,19 +1,19 @@
 import { isAgentAuthError } from "../../../src/errors.js";
 import { AgentClient } from "../../../src/oauth/agent.js";
 import { fileStore } from "../../../src/store/file/file.js";
-import { WAYS } from "./ways.js";
+import { LOGIN_FLOWS } from "./login-flows.js";
 
 /** What a separate process with an MCP SDK does. */
 export interface SdkJob {
   folder: string;
   mcpUrl: string;
-  /** The name of one of {@link WAYS}. */
+  /** The name of one of {@link LOGIN_FLOWS}. */
   way: string;
 }
 
 const { folder, mcpUrl, way } = JSON.parse(process.argv[2] ?? "") as SdkJob;
 const agent = new AgentClient({ store: fileStore(folder) });
-const connect = WAYS.find(([name]) => name === way)?.[1];
+const connect = LOGIN_FLOWS.find(([name]) => name === way)?.[1];
 const say = (event: string, more: object = {}) => process.send?.({ event, ...more });
 
 process.once("message", async () => {

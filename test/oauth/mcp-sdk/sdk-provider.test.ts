@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { systemClock } from "../../../src/http/deadline.js";
-import { heldError } from "../../helpers/told.js";
+import { pendingError } from "../../helpers/captured.js";
 import { sceneTest as it } from "../support.js";
 
 describe("a provider whose SDK reports a rejected token", () => {
@@ -27,7 +27,7 @@ describe("a provider whose SDK reports a rejected token", () => {
     await reject();
     expect([await provider.token(), login.opened.length]).toEqual(["access-as-3", 2]);
     const remedy = { action: "login", server: mcp.url };
-    expect(await heldError(reject())).toMatchObject({ code: "login_required", remedy });
+    expect(await pendingError(reject())).toMatchObject({ code: "login_required", remedy });
     expect(login.opened).toHaveLength(2);
   });
 
@@ -80,7 +80,7 @@ describe("a provider whose SDK reports a rejected token", () => {
     const controller = new AbortController();
     login.before = () => controller.abort();
     const provider = agent().oauthClientProvider(mcp.url, { signal: controller.signal });
-    expect(await heldError(provider.tokens())).toMatchObject({ code: "aborted" });
+    expect(await pendingError(provider.tokens())).toMatchObject({ code: "aborted" });
   });
 
   it("gives up a login after a rejection when its signal fires", async ({ scene: { agent, mcp, login } }) => {
@@ -91,7 +91,7 @@ describe("a provider whose SDK reports a rejected token", () => {
     await reject();
     await provider.token();
     login.before = () => controller.abort();
-    expect(await heldError(reject())).toMatchObject({ code: "aborted" });
+    expect(await pendingError(reject())).toMatchObject({ code: "aborted" });
   });
 
   it("asks the server for the challenge that the SDK has not passed on", async ({ scene: { agent, mcp } }) => {
@@ -132,7 +132,7 @@ describe("a provider whose SDK reports a rejected token", () => {
 
   it("offers the login that is missing as a function", async ({ scene: { agent, mcp } }) => {
     const provider = agent({ login: undefined }).oauthClientProvider(mcp.url);
-    expect(await heldError(provider.tokens())).toMatchObject({
+    expect(await pendingError(provider.tokens())).toMatchObject({
       remedy: { action: "login", start: expect.any(Function) },
     });
   });

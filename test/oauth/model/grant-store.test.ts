@@ -3,11 +3,11 @@ import { AgentAuthError } from "../../../src/errors.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { memoryStore } from "../../../src/store/memory.js";
+import { pendingError } from "../../helpers/captured.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { grantFiles } from "../../helpers/grant-files.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 import { until } from "../../helpers/server.js";
-import { heldError } from "../../helpers/told.js";
 import { folder } from "../../store/stores.js";
 
 const SIGNAL = new AbortController().signal;
@@ -99,7 +99,7 @@ describe("the room that a login takes", () => {
     await login(scene, store);
     expect([taken, held()]).toEqual([["alice"], 0]);
     scene.issuer.routes["/pool/token"] = { status: 400, json: { error: "access_denied" } };
-    expect(await heldError(login(scene, store))).toMatchObject({ code: "access_denied" });
+    expect(await pendingError(login(scene, store))).toMatchObject({ code: "access_denied" });
     expect([taken, held()]).toEqual([["alice", "alice"], 0]);
   });
 
@@ -125,7 +125,7 @@ describe("the room that a login takes", () => {
     const files = () => grantFiles(home);
     expect(files()).toEqual([expect.stringMatching(/\.tmp$/)]);
     controller.abort();
-    expect(await heldError(work)).toMatchObject({ code: "aborted" });
+    expect(await pendingError(work)).toMatchObject({ code: "aborted" });
     expect(files()).toEqual([]);
   });
 

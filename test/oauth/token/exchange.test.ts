@@ -4,10 +4,10 @@ import { clientCredentialsTokens, jwtBearerTokens } from "../../../src/oauth/mac
 import { type ExchangeRequest, exchangeTokens } from "../../../src/oauth/token/exchange.js";
 import { checkEndpoint, type TokenCall } from "../../../src/oauth/token/token.js";
 import { quote, Secret } from "../../../src/redact.js";
+import { pendingError } from "../../helpers/captured.js";
 import { unsignedJwt } from "../../helpers/client-keys.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 import { loginAt } from "../../helpers/remedy.js";
-import { heldError } from "../../helpers/told.js";
 import { tokenCall } from "./token-call.js";
 
 const TYPE = "urn:ietf:params:oauth:token-type:";
@@ -123,7 +123,7 @@ describe("a token exchange", () => {
     ["no token", { access_token: undefined }, {}, "access_token"],
   ])("refuses %s", async ([_what, members, request, field], { answer, exchange }) => {
     Object.assign(answer.json, members);
-    expect(await heldError(exchange(request))).toMatchObject({
+    expect(await pendingError(exchange(request))).toMatchObject({
       class: "refused",
       message: expect.stringContaining(field),
     });
@@ -131,7 +131,7 @@ describe("a token exchange", () => {
 
   it("refuses a token for another audience", async ({ answer, exchange }) => {
     answer.json["access_token"] = await unsignedJwt({ aud: ["https://other.example"] });
-    expect(await heldError(exchange())).toMatchObject({
+    expect(await pendingError(exchange())).toMatchObject({
       code: "bad_token_answer",
       message: expect.stringContaining("https://other.example"),
     });
@@ -148,7 +148,7 @@ describe("a token exchange", () => {
     ["an empty list", []],
   ])("refuses a token whose aud is %s: it names no requested audience", async ([_what, aud], { answer, exchange }) => {
     answer.json["access_token"] = await unsignedJwt({ aud });
-    expect(await heldError(exchange({ audience: ["https://api.example", "5", "null"] }))).toMatchObject({
+    expect(await pendingError(exchange({ audience: ["https://api.example", "5", "null"] }))).toMatchObject({
       code: "bad_token_answer",
       message: expect.stringContaining(`aud of the token ${quote(aud)}`),
     });
@@ -221,7 +221,7 @@ describe("an agent's exchange", () => {
       delete scene.issuer.metadata["grant_types_supported"];
       await scene.agent().login(scene.mcp.url);
       scene.issuer.routes[TOKEN] = { status: 400, json: { error } };
-      expect(await heldError(scene.agent().exchange(scene.mcp.url, AUDIENCE))).toMatchObject({ code: error });
+      expect(await pendingError(scene.agent().exchange(scene.mcp.url, AUDIENCE))).toMatchObject({ code: error });
     },
   );
 
@@ -267,7 +267,7 @@ describe("an agent's exchange", () => {
   it("of another token needs no login, only a client that the issuer knows", async ({ scene }) => {
     const { mcp, login, log } = scene;
     const wish = { ...AUDIENCE, subjectToken: SUBJECT };
-    expect(await heldError(scene.agent({ login: undefined }).exchange(mcp.url, wish))).toMatchObject({
+    expect(await pendingError(scene.agent({ login: undefined }).exchange(mcp.url, wish))).toMatchObject({
       code: "login_required",
       remedy: loginAt(mcp.url, { option: "clientId" }),
     });
@@ -285,7 +285,7 @@ describe("an agent's exchange", () => {
   });
 
   it("does not log in where that is not wanted", async ({ scene }) => {
-    expect(await heldError(scene.agent().exchange(scene.mcp.url, { ...AUDIENCE, login: false }))).toMatchObject({
+    expect(await pendingError(scene.agent().exchange(scene.mcp.url, { ...AUDIENCE, login: false }))).toMatchObject({
       code: "login_required",
     });
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { pendingError } from "../../helpers/captured.js";
 import { type Reply, type Scene, startScene } from "../../helpers/issuer.js";
-import { heldError } from "../../helpers/told.js";
 
 async function loggedIn(): Promise<Scene> {
   const scene = await startScene();
@@ -33,7 +33,7 @@ describe("introspection", () => {
   ])("refuses an answer with %s", async (_what, reply) => {
     const { agent, mcp, issuer } = await loggedIn();
     issuer.routes["/pool/introspect"] = reply;
-    expect(await heldError(agent().introspect(mcp.url))).toMatchObject({ class: "refused" });
+    expect(await pendingError(agent().introspect(mcp.url))).toMatchObject({ class: "refused" });
   });
 
   it.each<[string, Reply]>([
@@ -43,15 +43,15 @@ describe("introspection", () => {
   ])("takes %s for no answer", async (_what, reply) => {
     const { agent, mcp, issuer } = await loggedIn();
     issuer.routes["/pool/introspect"] = reply;
-    expect(await heldError(agent().introspect(mcp.url))).toMatchObject({ class: "unavailable" });
+    expect(await pendingError(agent().introspect(mcp.url))).toMatchObject({ class: "unavailable" });
   });
 
   it("says so without a login, or where the issuer has no endpoint for it", async () => {
     const scene = await startScene();
-    expect(await heldError(scene.agent().introspect(scene.mcp.url))).toMatchObject({ code: "login_required" });
+    expect(await pendingError(scene.agent().introspect(scene.mcp.url))).toMatchObject({ code: "login_required" });
     delete scene.issuer.metadata["introspection_endpoint"];
     await scene.agent().login(scene.mcp.url);
-    expect(await heldError(scene.agent().introspect(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent().introspect(scene.mcp.url))).toMatchObject({
       code: "no_introspection",
       class: "remote",
     });

@@ -4,9 +4,9 @@ import { describe, expect, it } from "vitest";
 import { NO_RESOURCE } from "../../../src/oauth/model/resource.js";
 import { exchangeCode, refreshTokens } from "../../../src/oauth/token/token.js";
 import { Secret } from "../../../src/redact.js";
+import { pendingError } from "../../helpers/captured.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { useNock } from "../../helpers/nock.js";
-import { heldError } from "../../helpers/told.js";
 import { tokenCall } from "./token-call.js";
 
 const ISSUER = "https://as.example/pool";
@@ -51,7 +51,7 @@ describe("requests to the token endpoint, on the global fetch", () => {
 
   it("reports the error that the issuer returns, without the code", async () => {
     token().reply(400, { error: "invalid_grant", error_description: "code-1 was used before" });
-    const error = await heldError(exchange());
+    const error = await pendingError(exchange());
     expect(error).toMatchObject({ code: "invalid_grant", class: "auth" });
     expect(String(error)).not.toContain("code-1");
   });
@@ -70,7 +70,7 @@ describe("requests to the token endpoint, on the global fetch", () => {
 
   it("never repeats a refresh by itself; a second call may succeed", async () => {
     refresh().reply(503);
-    expect(await heldError(refreshTokens(call(), madeGrant()))).toMatchObject({ class: "unavailable", status: 503 });
+    expect(await pendingError(refreshTokens(call(), madeGrant()))).toMatchObject({ class: "unavailable", status: 503 });
     refresh().reply(200, { access_token: "access-2", token_type: "Bearer" });
     expect(await refreshTokens(call(), madeGrant())).toMatchObject({ response: { accessToken: "access-2" } });
   });

@@ -2,11 +2,11 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import type { PreRegisteredClient } from "../../../src/oauth/client/client-auth.js";
 import type { TraceEntry } from "../../../src/oauth/http/trace.js";
+import { captureError, pendingError } from "../../helpers/captured.js";
 import { unsignedJwt } from "../../helpers/client-keys.js";
 import { FakeClock } from "../../helpers/clock.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
 import { fc } from "../../helpers/properties.js";
-import { heldError, holdError } from "../../helpers/told.js";
 
 const FORM_TYPE = { "content-type": "application/x-www-form-urlencoded" };
 
@@ -20,7 +20,7 @@ async function loginWith(reply: Reply, options: Parameters<Scene["agent"]>[0] = 
     () => undefined,
     (thrown: unknown) => thrown as { code: string; class: string; message: string; hint?: string },
   );
-  return { ...scene, token, error: holdError(error) };
+  return { ...scene, token, error: captureError(error) };
 }
 
 /** Signs in where the token answer has these members; undefined leaves one out. */
@@ -342,7 +342,7 @@ describe("the token answer", () => {
   it("with expires_in 0 and no refresh token needs a login for the next call", async () => {
     const { token, agent, mcp } = await loginWithAnswer({ expires_in: 0 });
     expect(token?.value).toBe("access-1");
-    expect(await heldError(agent({ login: undefined }).token(mcp.url))).toMatchObject({ code: "login_required" });
+    expect(await pendingError(agent({ login: undefined }).token(mcp.url))).toMatchObject({ code: "login_required" });
     expect((await agent().fetch(mcp.url)).status).toBe(200);
   });
 
@@ -353,7 +353,7 @@ describe("the token answer", () => {
     for (let nth = 0; nth < 3; nth++) expect((await one.fetch(mcp.url)).status).toBe(200);
     expect((await one.token(mcp.url)).value).toBe("access-as-1");
     expect(login.opened).toHaveLength(1);
-    expect(await heldError(agent({ login: undefined }).fetch(mcp.url))).toMatchObject({ code: "login_required" });
+    expect(await pendingError(agent({ login: undefined }).fetch(mcp.url))).toMatchObject({ code: "login_required" });
     mcp.accepts = (token) => token !== "access-as-1";
     for (let nth = 0; nth < 2; nth++) expect((await one.fetch(mcp.url)).status).toBe(200);
     expect(login.opened).toHaveLength(2);

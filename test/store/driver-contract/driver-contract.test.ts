@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, it, test, vi } from "vitest";
 import type { StoreDriver } from "../../../src/store/driver/driver.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
-import type { DriverJob } from "./bench.js";
 import { type DriverContractOptions, driverContract } from "./driver-contract.js";
 import { faults, killable, unavailable } from "./engines.js";
 import { leaseMutants } from "./lease-mutants.js";
 import { changed, putAnyway, type TestClock } from "./mutant.js";
 import { runJob } from "./process-cases.js";
 import { recordMutants } from "./record-mutants.js";
+import type { DriverJob } from "./store-under-test.js";
 
 afterEach(() => void vi.useRealTimers());
 

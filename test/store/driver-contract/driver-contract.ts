@@ -1,11 +1,11 @@
 import type { StoreDriver } from "../../../src/store/driver/driver.js";
-import { type Cases, type DriverJob, freshKey, leaseOf, type Need } from "./bench.js";
 import { sleep } from "./check.js";
 import { brokenCases, callCases, healthCases, restartCases } from "./engine-cases.js";
 import { leaseCases } from "./lease-cases.js";
 import { processCases } from "./process-cases.js";
 import { recordCases } from "./record-cases.js";
 import { nameCases, scanCases } from "./scan-cases.js";
+import { type Cases, type DriverJob, freshKey, leaseOf, type Need } from "./store-under-test.js";
 import { watchCases, watchGapCases } from "./watch-cases.js";
 
 /** Declares a test: `test` of Vitest or `node:test`, `it` of Mocha or Jest. It must allow a test at least two minutes. */
@@ -59,7 +59,7 @@ export function driverContract(options: DriverContractOptions): void {
     const missing = needs.filter((need) => !hasOption(options, need));
     for (const [name, run] of Object.entries(cases)) {
       const leftOutName = `${name} (left out: needs ${missing.join(" and ")})`;
-      if (missing.length === 0) test(name, () => withBench(options, run));
+      if (missing.length === 0) test(name, () => withTestbed(options, run));
       else if (test.skip) test.skip(leftOutName, leftOut);
       else test(leftOutName, leftOut);
     }
@@ -88,7 +88,7 @@ function hasOption(options: DriverContractOptions, need: Need): boolean {
 
 async function leftOut(): Promise<void> {}
 
-async function withBench(options: DriverContractOptions, run: Cases[string]): Promise<void> {
+async function withTestbed(options: DriverContractOptions, run: Cases[string]): Promise<void> {
   const missing = () => Promise.reject(new TypeError("the case does not say what it needs"));
   const { openElsewhere = missing, kill = missing, restart = missing, wait = sleep } = options;
   const opened: StoreDriver[] = [];

@@ -1,6 +1,16 @@
 import type { DriverCallOptions, StoreDriver, Version } from "../../../src/store/driver/driver.js";
-import { type Bench, type Cases, checkStored, claimOf, create, freshKey, leaseOf, SOON_MS, scanAll } from "./bench.js";
 import { check, checkEqual, checkRejected, checkRising, checkUnique, eventually, within } from "./check.js";
+import {
+  type Cases,
+  checkStored,
+  claimOf,
+  create,
+  freshKey,
+  leaseOf,
+  SOON_MS,
+  type StoreUnderTest,
+  scanAll,
+} from "./store-under-test.js";
 
 /** How every operation fails if the engine does not answer. */
 const UNAVAILABLE = { code: "store_unavailable", class: "unavailable", retryable: true };
@@ -142,7 +152,7 @@ export const restartCases = (timeoutMs: number): Cases => ({
 });
 
 /** A driver that was opened after a restart, as soon as the engine answers. */
-async function openAnswering(open: Bench["open"]): Promise<StoreDriver> {
+async function openAnswering(open: StoreUnderTest["open"]): Promise<StoreDriver> {
   const driver = await open();
   await eventually(2 * SOON_MS, "an engine that was started again answers", () => answers(driver));
   return driver;

@@ -1,18 +1,18 @@
 import type { LeaseBusy, LeaseHeld } from "../../../src/store/driver/driver.js";
+import { ContractViolation, check, checkEqual, checkOne, checkPresent, checkRising } from "./check.js";
 import {
-  type Bench,
-  type BenchLease,
   type Cases,
   checkStored,
   claimOf,
   create,
   freshKey,
+  type LeaseUnderTest,
   LONG_MS,
   leaseOf,
   race,
   replace,
-} from "./bench.js";
-import { ContractViolation, check, checkEqual, checkOne, checkPresent, checkRising } from "./check.js";
+  type StoreUnderTest,
+} from "./store-under-test.js";
 
 const TTL_MS = 400;
 const HOUR_MS = 3_600_000;
@@ -205,7 +205,7 @@ function checkBusy({ by, leftMs }: LeaseBusy, owner: string, { attempt }: LeaseH
 }
 
 /** Claims until the lease is free. However slowly this runs, the engine's own times show whether it was right. */
-async function claimWhenFree(lease: BenchLease, wait: Bench["wait"]): Promise<LeaseHeld> {
+async function claimWhenFree(lease: LeaseUnderTest, wait: StoreUnderTest["wait"]): Promise<LeaseHeld> {
   for (let turn = 0; turn < 20; turn += 1) {
     const answer = await lease.claim(`next-${turn}`);
     if (answer.held) return answer;

@@ -1,6 +1,6 @@
 import type { RecordKey, StoreDriver } from "../../../src/store/driver/driver.js";
-import { type Bench, type Cases, claimOf, create, type DriverJob, SOON_MS } from "./bench.js";
 import { check, checkEqual, eventually } from "./check.js";
+import { type Cases, claimOf, create, type DriverJob, SOON_MS, type StoreUnderTest } from "./store-under-test.js";
 
 /** How many processes do the same, and how often. */
 const PROCESSES = 4;
@@ -8,19 +8,20 @@ const TIMES = 100;
 
 /** Cases about several processes. */
 export const processCases: Cases = {
-  async "of the puts of 4 processes none is lost"(bench) {
-    const { driver, key } = bench;
-    await runInProcesses(bench, "increment", key.partition);
+  async "of the puts of 4 processes none is lost"(storeUnderTest) {
+    const { driver, key } = storeUnderTest;
+    await runInProcesses(storeUnderTest, "increment", key.partition);
     const stored = await driver.get(jobKey(key.partition, "number"));
     checkEqual("of several puts on one version exactly one is stored", stored?.value, String(PROCESSES * TIMES));
   },
 
-  async "of 4 processes one creates, removes and claims"(bench) {
+  async "of 4 processes one creates, removes and claims"(storeUnderTest) {
     for (const name of ["create", "delete", "claim"] as const) {
-      const partition = `${bench.key.partition}-${name}`;
+      const partition = `${storeUnderTest.key.partition}-${name}`;
       if (name === "delete")
-        for (let turn = 0; turn < TIMES; turn += 1) await create(bench.driver, jobKey(partition, `record-${turn}`));
-      const results = await runInProcesses(bench, name, partition);
+        for (let turn = 0; turn < TIMES; turn += 1)
+          await create(storeUnderTest.driver, jobKey(partition, `record-${turn}`));
+      const results = await runInProcesses(storeUnderTest, name, partition);
       const winners = Array.from({ length: TIMES }, (_, turn) => results.filter((wins) => wins[turn] === true).length);
       const isOne = winners.every((count) => count === 1);
       check(`of several processes exactly one has success with ${name}`, isOne, "1 for each record", winners);
@@ -29,8 +30,14 @@ export const processCases: Cases = {
 };
 
 /** Where each process succeeded. */
-async function runInProcesses(bench: Bench, name: DriverJob["name"], partition: string): Promise<readonly boolean[][]> {
-  const jobs = Array.from({ length: PROCESSES }, (_, process) => bench.openElsewhere({ name, partition, process }));
+async function runInProcesses(
+  storeUnderTest: StoreUnderTest,
+  name: DriverJob["name"],
+  partition: string,
+): Promise<readonly boolean[][]> {
+  const jobs = Array.from({ length: PROCESSES }, (_, process) =>
+    storeUnderTest.openElsewhere({ name, partition, process }),
+  );
   const results = await Promise.all(jobs);
   const isRight = results.every((wins) => Array.isArray(wins) && wins.length === TIMES);
   check("openElsewhere returns what runJob returned", isRight, `${TIMES} results`, results);

@@ -4,10 +4,10 @@ import { describe, expect, it, test } from "vitest";
 import type { StoreDriver } from "../../../src/store/driver/driver.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { compile } from "../../helpers/child.js";
-import type { DriverJob } from "./bench.js";
 import { driverContract } from "./driver-contract.js";
 import type { Message } from "./job-driver.js";
 import { changed, putAnyway } from "./mutant.js";
+import type { DriverJob } from "./store-under-test.js";
 
 /** Runs a job in another process, on a driver of this one. */
 async function elsewhere(driver: StoreDriver, job: DriverJob): Promise<unknown> {

@@ -1,4 +1,5 @@
 import type { StoredRecord, Version } from "../../../src/store/driver/driver.js";
+import { check, checkEqual, checkOne, checkPresent, checkUnique } from "./check.js";
 import {
   type Cases,
   checkStored,
@@ -10,8 +11,7 @@ import {
   race,
   replace,
   scanAll,
-} from "./bench.js";
-import { check, checkEqual, checkOne, checkPresent, checkUnique } from "./check.js";
+} from "./store-under-test.js";
 
 const SHORT_MS = 200;
 

@@ -1,6 +1,6 @@
 import type { RecordKey, RecordKind, ScanFilter, StoreDriver, Version } from "../../../src/store/driver/driver.js";
-import { type Cases, create, freshName, LONG_MS, leaseOf, replace, scanAll } from "./bench.js";
 import { check, checkEqual, checkPresent } from "./check.js";
+import { type Cases, create, freshName, LONG_MS, leaseOf, replace, scanAll } from "./store-under-test.js";
 
 const IDS = ["one", "two"];
 

@@ -1,6 +1,6 @@
 import type { RecordKey, StoreDriver } from "../../../src/store/driver/driver.js";
-import { type Cases, leaseOf, SOON_MS } from "./bench.js";
 import { check, checkEqual, eventually, sleep, within } from "./check.js";
+import { type Cases, leaseOf, SOON_MS } from "./store-under-test.js";
 
 /** Cases about the reports of changes. */
 export const watchCases: Cases = {

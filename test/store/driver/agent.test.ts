@@ -4,9 +4,9 @@ import type { Grant } from "../../../src/oauth/model/grant.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { type GrantStoreOptions, openGrantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
+import { pendingError } from "../../helpers/captured.js";
 import { startScene } from "../../helpers/issuer.js";
 import { until } from "../../helpers/server.js";
-import { heldError } from "../../helpers/told.js";
 import { HOUR, SIGNAL, TOKEN } from "../../oauth/grant/support.js";
 import { testRing } from "../seal/support.js";
 import { failover, faulty, lost, TestTime } from "./support.js";
@@ -75,7 +75,7 @@ describe("agents on two machines that share an engine", () => {
       one.clock.isStalled = true;
       await time.advance(5000);
     };
-    expect(await heldError(token(one.agent))).toMatchObject({
+    expect(await pendingError(token(one.agent))).toMatchObject({
       code: "lease_lost",
       message: expect.stringMatching(/was suspended for \d+ ms/),
     });
@@ -185,10 +185,10 @@ describe("agents on two machines that share an engine", () => {
   it("never refresh without the lease", async () => {
     const { one, token, refreshes } = await machines();
     one.driver.before.claim = lost;
-    expect(await heldError(token(one.agent))).toMatchObject({ code: "store_unavailable", retryable: true });
+    expect(await pendingError(token(one.agent))).toMatchObject({ code: "store_unavailable", retryable: true });
     delete one.driver.before.claim;
     one.driver.before.extend = lost;
-    expect(await heldError(token(one.agent))).toMatchObject({ code: "store_unavailable", class: "unavailable" });
+    expect(await pendingError(token(one.agent))).toMatchObject({ code: "store_unavailable", class: "unavailable" });
     expect(refreshes()).toBe(0);
   });
 
@@ -199,7 +199,7 @@ describe("agents on two machines that share an engine", () => {
     };
     one.driver.after.extend = down;
     // The lease was committed; the engine dies before the answer of the issuer.
-    expect(await heldError(token(one.agent))).toMatchObject({
+    expect(await pendingError(token(one.agent))).toMatchObject({
       code: "grant_not_saved",
       class: "store",
       retryable: true,
@@ -219,7 +219,7 @@ describe("agents on two machines that share an engine", () => {
     one.driver.after.extend = () => {
       one.driver.before = { get: lost, put: lost, extend: lost };
     };
-    expect(await heldError(token(one.agent))).toMatchObject({ code: "grant_not_saved", retryable: true });
+    expect(await pendingError(token(one.agent))).toMatchObject({ code: "grant_not_saved", retryable: true });
     await time.advance(after);
     const claims = other.driver.calls.claim;
     const theirs = token(other.agent);
@@ -238,7 +238,7 @@ describe("agents on two machines that share an engine", () => {
     one.driver.after.extend = () => {
       one.driver.before = { get: lost, put: lost, extend: lost, release: lost };
     };
-    expect(await heldError(token(one.agent))).toMatchObject({ code: "grant_not_saved", retryable: true });
+    expect(await pendingError(token(one.agent))).toMatchObject({ code: "grant_not_saved", retryable: true });
     one.driver.after = {};
     one.driver.calls.release = 0;
     const back = () => {
@@ -352,7 +352,7 @@ describe("a store that loses the tokens of its grants", () => {
   it("is reported at the first login, by what it has to use", async () => {
     const scene = await startScene();
     const failing = scene.agent({ store: broken() }).login(scene.mcp.url);
-    expect(await heldError(failing)).toMatchObject({
+    expect(await pendingError(failing)).toMatchObject({
       code: "store_failed",
       class: "store",
       hint: expect.stringMatching(/encodeGrant.*grantStore/),
@@ -363,9 +363,9 @@ describe("a store that loses the tokens of its grants", () => {
     const scene = await startScene();
     const store = broken();
     const login = scene.agent({ store }).login(scene.mcp.url);
-    expect(await heldError(login)).toMatchObject({ code: "store_failed" });
+    expect(await pendingError(login)).toMatchObject({ code: "store_failed" });
     await scene.clock.sleep(HOUR, SIGNAL);
-    expect(await heldError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({
       code: "store_failed",
       message: expect.stringContaining("no secrets"),
     });

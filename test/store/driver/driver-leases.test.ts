@@ -5,10 +5,10 @@ import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { holderText, type Lease, type LeaseHolder, type LeaseOptions } from "../../../src/oauth/model/lease.js";
 import { type GrantStoreOptions, openGrantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
+import { pendingError } from "../../helpers/captured.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { until } from "../../helpers/server.js";
 import { rejection } from "../../helpers/service.js";
-import { heldError } from "../../helpers/told.js";
 import { testRing } from "../seal/support.js";
 import { type FaultyDriver, faulty, lost, settle, TestTime } from "./support.js";
 
@@ -182,7 +182,7 @@ describe("a lease over a driver", () => {
     one.clock.isStalled = true;
     await time.advance(5000);
     expect(held.lease.left()).toBe(0);
-    expect(await heldError(held.lease.commit())).toMatchObject({
+    expect(await pendingError(held.lease.commit())).toMatchObject({
       code: "lease_lost",
       class: "unavailable",
       message: expect.stringContaining("was suspended for 4000 ms"),
@@ -236,7 +236,7 @@ describe("a lease over a driver", () => {
     expect(held.lease.left()).toBeGreaterThan(0);
     await time.advance(1000);
     expect(held.lease.left()).toBe(0);
-    expect(await heldError(held.lease.commit())).toMatchObject({
+    expect(await pendingError(held.lease.commit())).toMatchObject({
       code: "lease_lost",
       message: expect.stringContaining("was not extended in time"),
     });
@@ -319,7 +319,7 @@ describe("a lease over a driver", () => {
     const { one } = await processes();
     const held = await hold(one.store);
     one.driver.before.extend = lost;
-    expect(await heldError(held.lease.commit())).toMatchObject({ code: "store_unavailable", class: "unavailable" });
+    expect(await pendingError(held.lease.commit())).toMatchObject({ code: "store_unavailable", class: "unavailable" });
   });
 
   it("is not committed where the engine never answers, for half the time that it lives", async () => {
@@ -420,7 +420,7 @@ describe("a lease over a driver", () => {
       },
       BRIEF,
     );
-    expect(await heldError(failing)).toMatchObject({ code: "timeout" });
+    expect(await pendingError(failing)).toMatchObject({ code: "timeout" });
     expect(notes.length).toBeGreaterThan(2);
     for (const note of notes) expect(JSON.parse(note)).toMatchObject({ kind: "sealed", key: "a" });
     const { previous } = await other.store.lease("x", async (lease) => lease, BRIEF);
@@ -596,7 +596,7 @@ describe("a lease over a driver", () => {
   it("goes to no process whose engine is down", async () => {
     const { one } = await processes();
     one.driver.before.claim = lost;
-    expect(await heldError(one.store.lease("x", async () => "worked", BRIEF))).toMatchObject({
+    expect(await pendingError(one.store.lease("x", async () => "worked", BRIEF))).toMatchObject({
       code: "store_unavailable",
       retryable: true,
     });
@@ -606,7 +606,7 @@ describe("a lease over a driver", () => {
     const { time, one, other } = await processes();
     const since = time.epoch();
     one.driver.after.claim = lost;
-    expect(await heldError(one.store.lease("x", async () => "worked", BRIEF))).toMatchObject({
+    expect(await pendingError(one.store.lease("x", async () => "worked", BRIEF))).toMatchObject({
       code: "store_unavailable",
     });
     await settle();
@@ -619,7 +619,7 @@ describe("a lease over a driver", () => {
     const { time, one, other } = await processes();
     one.driver.after.claim = lost;
     one.driver.before.release = lost;
-    expect(await heldError(one.store.lease("x", async () => "worked", BRIEF))).toMatchObject({
+    expect(await pendingError(one.store.lease("x", async () => "worked", BRIEF))).toMatchObject({
       code: "store_unavailable",
     });
     const waiting = wait(other.store);
@@ -668,7 +668,7 @@ describe("a lease over a driver", () => {
     expect(lease.maySend?.()).toBe(false);
     await time.advance(1000);
     expect(lease.left()).toBe(0);
-    expect(await heldError(lease.commit())).toMatchObject({ code: "lease_lost" });
+    expect(await pendingError(lease.commit())).toMatchObject({ code: "lease_lost" });
   });
 
   describe("that has expired while its holder may have sent something", () => {
@@ -725,7 +725,7 @@ describe("a lease over a driver", () => {
       await held.lease.commit();
       kill(one);
       other.driver.before.claim = lost;
-      expect(await heldError(takeOver(scene).done)).toMatchObject({ code: "store_unavailable" });
+      expect(await pendingError(takeOver(scene).done)).toMatchObject({ code: "store_unavailable" });
       other.driver.before = {};
       const { state, done } = takeOver(scene);
       await time.advance(7800);
@@ -799,7 +799,7 @@ describe("a lease over a driver", () => {
     held.end();
     const shared = await hold(ann, { ...BRIEF, shared: true });
     const failed = bob.lease("x", async () => "worked", { ...BRIEF, shared: true, patienceMs: 1 });
-    expect(await heldError(failed)).toMatchObject({ code: "lease_busy" });
+    expect(await pendingError(failed)).toMatchObject({ code: "lease_busy" });
     shared.end();
   });
 });

@@ -8,8 +8,8 @@ import { type GrantStoreOptions, grantStore, openGrantStore } from "../../../src
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { splitSummary } from "../../../src/store/driver/tenant-records.js";
 import type { RecordCipher, Sealing } from "../../../src/store/seal/sealing.js";
+import { pendingError } from "../../helpers/captured.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
-import { heldError } from "../../helpers/told.js";
 import { key, testEnvelope, testRing } from "../seal/support.js";
 import { failover, faulty, lost, TestTime } from "./support.js";
 
@@ -327,7 +327,7 @@ describe("a store that many processes change", () => {
     await store.saveClient(madeClient({ clientId: "one" }), "form");
     expect((await store.readClient("https://as.example/pool", "form"))?.clientId).toBe("one");
     changes = Number.POSITIVE_INFINITY;
-    expect(await heldError(store.saveClient(madeClient({ clientId: "two" }), "form"))).toMatchObject({
+    expect(await pendingError(store.saveClient(madeClient({ clientId: "two" }), "form"))).toMatchObject({
       class: "unavailable",
     });
   });
@@ -348,8 +348,8 @@ describe("a record that cannot be used", () => {
     expect(errors).toMatchObject([
       { code: "store_failed", class: "store", message: expect.stringContaining("changed") },
     ]);
-    expect(await heldError(store.read(KEY))).toMatchObject({ code: "store_failed", class: "store" });
-    expect(await heldError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject({ code: "store_failed" });
+    expect(await pendingError(store.read(KEY))).toMatchObject({ code: "store_failed", class: "store" });
+    expect(await pendingError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject({ code: "store_failed" });
     expect((await driver.get(record.key))?.value).toBe(broken);
     await store.remove(KEY);
     expect(await store.save(madeGrant(), undefined)).toBe(true);
@@ -364,7 +364,7 @@ describe("a record that cannot be used", () => {
     const mine = (await driver.scan({ kind: "grant" }, { limit: 2 })).items[1];
     if (mine === undefined) throw new Error("two grants");
     await driver.put(mine.key, theirs.value, mine.version);
-    expect(await heldError(store.read(KEY))).toMatchObject({ code: "store_failed" });
+    expect(await pendingError(store.read(KEY))).toMatchObject({ code: "store_failed" });
   });
 
   it.each(["sealed", "unsealed"])("is a client of another issuer, which would be sent there (%s)", async (how) => {
@@ -375,7 +375,7 @@ describe("a record that cannot be used", () => {
     const [first, second] = (await driver.scan({ kind: "client" }, { limit: 2 })).items;
     if (first === undefined || second === undefined) throw new Error("two clients");
     await driver.put(second.key, first.value, second.version);
-    expect(await heldError(store.readClient(evil, "form"))).toMatchObject({ code: "store_failed" });
+    expect(await pendingError(store.readClient(evil, "form"))).toMatchObject({ code: "store_failed" });
     expect(await store.readClient(own, "form")).toMatchObject({ issuer: own });
   });
 
@@ -386,7 +386,7 @@ describe("a record that cannot be used", () => {
     const [mine, theirs] = (await driver.scan({ kind: "login" }, { limit: 2 })).items;
     if (mine === undefined || theirs === undefined) throw new Error("two logins");
     await driver.put(mine.key, theirs.value, mine.version);
-    expect(await heldError(store.shortLived?.take("mine"))).toMatchObject({ code: "store_failed" });
+    expect(await pendingError(store.shortLived?.take("mine"))).toMatchObject({ code: "store_failed" });
     expect(await store.shortLived?.take("theirs")).toBe("theirs");
   });
 
@@ -394,7 +394,7 @@ describe("a record that cannot be used", () => {
     const driver = memoryDriver();
     await grantStore(driver, { seal: testRing() }).save(madeGrant(), undefined);
     const other = grantStore(driver, { seal: testRing({ current: "b", keys: { b: new Uint8Array(32) } }) });
-    expect(await heldError(other.read(KEY))).toMatchObject({ message: expect.stringMatching(/"a".*key ring.*"b"/) });
+    expect(await pendingError(other.read(KEY))).toMatchObject({ message: expect.stringMatching(/"a".*key ring.*"b"/) });
   });
 });
 
@@ -424,7 +424,7 @@ describe("a save whose answer is lost", () => {
     await store.save(madeGrant(), undefined);
     const reservation = await store.reserve(KEY);
     driver.before.put = lost;
-    expect(await heldError(reservation.save(next(madeGrant(), 2), 1))).toMatchObject({ code: "store_unavailable" });
+    expect(await pendingError(reservation.save(next(madeGrant(), 2), 1))).toMatchObject({ code: "store_unavailable" });
     delete driver.before.put;
     expect(await reservation.save(next(madeGrant(), 2), 1)).toBe(true);
   });
@@ -440,7 +440,7 @@ describe("a save whose answer is lost", () => {
       late = () => put(...args);
       return lost();
     };
-    expect(await heldError(reservation.save(next(madeGrant(), 2), 1))).toMatchObject({ code: "store_unavailable" });
+    expect(await pendingError(reservation.save(next(madeGrant(), 2), 1))).toMatchObject({ code: "store_unavailable" });
     driver.put = put;
     await late();
     expect(await reservation.save(next(madeGrant(), 2), 1)).toBe(true);
@@ -559,7 +559,7 @@ describe("reads", () => {
     const driver = faulty();
     driver.before.get = () => new Promise(() => undefined);
     const store = grantStore(driver, { seal: "none", timeoutMs: 20 });
-    expect(await heldError(store.read(KEY))).toMatchObject({ code: "store_unavailable", retryable: true });
+    expect(await pendingError(store.read(KEY))).toMatchObject({ code: "store_unavailable", retryable: true });
   });
 
   it("leave no timer of that time behind", async () => {
@@ -601,7 +601,7 @@ describe("a near cache", () => {
     driver.before.get = lost;
     expect(tokenOf(await store.read(KEY))).toBe("access-token-1");
     await time.advance(5000);
-    expect(await heldError(store.read(KEY))).toMatchObject({ code: "store_unavailable" });
+    expect(await pendingError(store.read(KEY))).toMatchObject({ code: "store_unavailable" });
   });
 
   it("returns no token that has expired", async () => {
@@ -613,7 +613,7 @@ describe("a near cache", () => {
     expect((await store.read(KEY))?.generation).toBe(2);
     await time.advance(1000);
     driver.before.get = lost;
-    expect(await heldError(store.read(KEY))).toMatchObject({ code: "store_unavailable" });
+    expect(await pendingError(store.read(KEY))).toMatchObject({ code: "store_unavailable" });
   });
 
   it.each(["ends", "fails"])("returns nothing of before a watch that %s, and watches again", async (how) => {
@@ -759,8 +759,8 @@ describe("the check of the engine before a save", () => {
       class: "store",
       message: "the engine redis at host:1 must not hold logins: maxmemory_policy is allkeys-lru",
     };
-    expect(await heldError(store.save(grant, undefined))).toMatchObject(error);
-    expect(await heldError(store.reserve(grant))).toMatchObject(error);
+    expect(await pendingError(store.save(grant, undefined))).toMatchObject(error);
+    expect(await pendingError(store.reserve(grant))).toMatchObject(error);
     expect(await store.read(grant)).toBeUndefined();
   });
 

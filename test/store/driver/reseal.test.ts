@@ -4,8 +4,8 @@ import { grantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { keysInUse, reseal } from "../../../src/store/driver/reseal.js";
 import { CipherError } from "../../../src/store/seal/sealing.js";
+import { pendingError } from "../../helpers/captured.js";
 import { madeClient, madeGrant } from "../../helpers/grant.js";
-import { heldError } from "../../helpers/told.js";
 import { key, testRing } from "../seal/support.js";
 
 const KEYS = { a: key(1), b: key(2) };
@@ -52,7 +52,7 @@ describe("reseal", () => {
       if (++puts === 3) controller.abort();
       return put.apply(driver, args);
     };
-    expect(await heldError(reseal(driver, ring, { signal: controller.signal }))).toMatchObject({ code: "aborted" });
+    expect(await pendingError(reseal(driver, ring, { signal: controller.signal }))).toMatchObject({ code: "aborted" });
     driver.put = put;
     expect(await reseal(driver, ring)).toMatchObject({ resealed: 5, current: 3 });
   });

@@ -26,10 +26,10 @@ import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { aesGcm, type Cipher } from "../../../src/store/file/cipher.js";
 import { type FileStoreOptions, fileStore } from "../../../src/store/file/file.js";
 import { KEY_BYTES } from "../../../src/store/seal/key-ring.js";
+import { pendingError } from "../../helpers/captured.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
 import { grantFiles } from "../../helpers/grant-files.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
-import { heldError } from "../../helpers/told.js";
 import { folder } from "../stores.js";
 
 const KEY = { profile: "default", server: "https://mcp.example/mcp" };
@@ -115,9 +115,9 @@ onUnix("who can read the files", () => {
       for (const folder of [dirname(server), server, own, join(home, "clients")]) {
         chmodSync(folder, loose);
         const work = path.startsWith(folder) ? store.read(KEY) : store.readClient(madeClient().issuer, FORM);
-        expect(await heldError(work)).toMatchObject({ class: "store", hint: `chmod 700 ${folder}` });
+        expect(await pendingError(work)).toMatchObject({ class: "store", hint: `chmod 700 ${folder}` });
         if (path.startsWith(folder)) {
-          expect(await heldError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject({ class: "store" });
+          expect(await pendingError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject({ class: "store" });
         }
         chmodSync(folder, 0o700);
       }
@@ -156,7 +156,7 @@ onUnix("who can read the files", () => {
     mkdirSync(folder, { mode: 0o700 });
     chmodSync(folder, 0o755);
     for (const [operation, run] of operations) {
-      const error = await heldError(Promise.resolve(run(store)));
+      const error = await pendingError(Promise.resolve(run(store)));
       expect(error, operation).toMatchObject({ class: "store", hint: `chmod 700 ${folder}` });
     }
     expect(readdirSync(folder)).toEqual([]);
@@ -170,8 +170,8 @@ onUnix("who can read the files", () => {
     expect(await store.read(KEY)).toBeDefined();
     for (const loose of [0o775, 0o757, 0o777]) {
       chmodSync(home, loose);
-      expect(await heldError(store.read(KEY))).toMatchObject({ class: "store", hint: `chmod go-w ${home}` });
-      expect(await heldError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject({ class: "store" });
+      expect(await pendingError(store.read(KEY))).toMatchObject({ class: "store", hint: `chmod go-w ${home}` });
+      expect(await pendingError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject({ class: "store" });
     }
   });
 
@@ -181,7 +181,7 @@ onUnix("who can read the files", () => {
     await expectRefused(made, /belongs to another user/, `chown 0 ${made.path}`);
     chownSync(made.path, 0, 0);
     chownSync(dirname(made.path), 12_345, 12_345);
-    expect(await heldError(made.store.read(KEY))).toMatchObject({ class: "store" });
+    expect(await pendingError(made.store.read(KEY))).toMatchObject({ class: "store" });
   });
 
   it("does not appear in the files' names", async () => {
@@ -235,11 +235,11 @@ onUnix("files that are not what they seem", () => {
     for (const folder of [dirname(path), server, dirname(server)]) {
       renameSync(folder, `${folder}.elsewhere`);
       symlinkSync(`${folder}.elsewhere`, folder);
-      expect(await heldError(store.read(KEY))).toMatchObject({
+      expect(await pendingError(store.read(KEY))).toMatchObject({
         class: "store",
         message: expect.stringContaining("link"),
       });
-      expect(await heldError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject({ class: "store" });
+      expect(await pendingError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject({ class: "store" });
       rmSync(folder);
       renameSync(`${folder}.elsewhere`, folder);
     }
@@ -275,7 +275,7 @@ describe("files that are broken", () => {
   it("says how to move it out of the way", async () => {
     const { store, path } = await storedGrant();
     writeFileSync(path, "");
-    expect(await heldError(store.read(KEY))).toMatchObject({ hint: `move it away: mv ${path} ${path}.broken` });
+    expect(await pendingError(store.read(KEY))).toMatchObject({ hint: `move it away: mv ${path} ${path}.broken` });
     renameSync(path, `${path}.broken`);
     expect(await store.read(KEY)).toBeUndefined();
     expect(await store.save(madeGrant(), undefined)).toBe(true);
@@ -316,7 +316,7 @@ describe("files that are broken", () => {
     const { store, home } = await storedGrant();
     const [name] = readdirSync(join(home, "clients"));
     writeFileSync(join(home, "clients", name ?? ""), "{");
-    expect(await heldError(store.readClient(madeClient().issuer, FORM))).toMatchObject({ class: "store" });
+    expect(await pendingError(store.readClient(madeClient().issuer, FORM))).toMatchObject({ class: "store" });
     expect(await store.list()).toHaveLength(2);
   });
 
@@ -324,7 +324,7 @@ describe("files that are broken", () => {
     const { store, path } = await storedGrant();
     writeFileSync(path, "");
     const agent = new AgentClient({ store });
-    expect(await heldError(agent.status(KEY.server))).toMatchObject({ class: "store" });
+    expect(await pendingError(agent.status(KEY.server))).toMatchObject({ class: "store" });
     expect((await agent.status()).map(({ server }) => server)).toEqual([OTHER.server]);
   });
 
@@ -484,7 +484,7 @@ describe("saving", () => {
     const file = join(home, "a-file");
     writeFileSync(file, "");
     const store = fileStore(join(file, "below"));
-    expect(await heldError(store.saveClient(madeClient(), FORM))).toMatchObject({
+    expect(await pendingError(store.saveClient(madeClient(), FORM))).toMatchObject({
       class: "store",
       message: expect.stringContaining(file),
     });

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { fileStore } from "../../../src/store/file/file.js";
+import { pendingError } from "../../helpers/captured.js";
 import { madeGrant, plainGrant } from "../../helpers/grant.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 import { ON_LINUX } from "../../helpers/systems.js";
-import { heldError } from "../../helpers/told.js";
 
 const TOKEN = "/pool/token";
 const HOUR = 3_600_000;
@@ -86,7 +86,7 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
     const scene = await loggedIn(0);
     const before = await scene.stored();
     scene.fill();
-    expect(await heldError(scene.agent.token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent.token(scene.mcp.url))).toMatchObject({
       class: "store",
       message: expect.stringContaining("ENOSPC"),
     });
@@ -102,11 +102,11 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
     fill();
     clear();
     writeFileSync(join(home, "..", "filler-x"), Buffer.alloc(statfsSync(home).bavail * 4096 - 16_384));
-    expect(await heldError(scene.agent.token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent.token(scene.mcp.url))).toMatchObject({
       class: "store",
       message: expect.stringContaining("ENOSPC"),
     });
-    expect(await heldError(store.reserve(key))).toMatchObject({ class: "store" });
+    expect(await pendingError(store.reserve(key))).toMatchObject({ class: "store" });
     expect(requests(scene)).toBe(1);
     expect(await stored()).toEqual(before);
   });
@@ -129,7 +129,7 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
     if (!grant) throw new Error("signed in");
     fill();
     const large = { ...grant, generation: grant.generation + 1, requestedScope: "x".repeat(100_000) };
-    expect(await heldError(room.save(large, grant.generation))).toMatchObject({ class: "store" });
+    expect(await pendingError(room.save(large, grant.generation))).toMatchObject({ class: "store" });
     await room.release();
     expect(await store.read(key)).toEqual(grant);
   });
@@ -140,7 +140,7 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
       scene.freeze();
       return { json: scene.issuer.tokens(nth) };
     };
-    expect(await heldError(scene.agent.token(scene.mcp.url))).toMatchObject({ class: "store" });
+    expect(await pendingError(scene.agent.token(scene.mcp.url))).toMatchObject({ class: "store" });
     scene.thaw();
     expect((await scene.agent.token(scene.mcp.url)).value).toBe("access-as-2");
     expect((await scene.stored())?.tokens.refreshToken).toBe("refresh-as-2");
@@ -160,11 +160,13 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
   it("that can only be read gives an error when the token has ended, and sends nothing", async () => {
     const scene = await loggedIn(0);
     scene.freeze();
-    expect(await heldError(scene.agent.token(scene.mcp.url))).toMatchObject({
+    expect(await pendingError(scene.agent.token(scene.mcp.url))).toMatchObject({
       class: "store",
       message: expect.stringContaining("EROFS"),
     });
-    expect(await heldError(scene.agent.token(scene.mcp.url, { forceRefresh: true }))).toMatchObject({ class: "store" });
+    expect(await pendingError(scene.agent.token(scene.mcp.url, { forceRefresh: true }))).toMatchObject({
+      class: "store",
+    });
     expect(requests(scene)).toBe(1);
     expect(await scene.store.list()).toHaveLength(1);
   });
@@ -174,7 +176,7 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
     const scene = await startScene();
     const agent = scene.agent({ store: fileStore(small.home) });
     small.freeze();
-    expect(await heldError(agent.login(scene.mcp.url))).toMatchObject({ class: "store" });
+    expect(await pendingError(agent.login(scene.mcp.url))).toMatchObject({ class: "store" });
     expect(scene.login.opened).toEqual([]);
   });
 });

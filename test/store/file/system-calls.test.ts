@@ -4,9 +4,9 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type AgentAuthError, isAgentAuthError } from "../../../src/errors.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { fileStore } from "../../../src/store/file/file.js";
+import { pendingError } from "../../helpers/captured.js";
 import { madeClient, madeGrant } from "../../helpers/grant.js";
 import { grantFile, grantFiles } from "../../helpers/grant-files.js";
-import { heldError } from "../../helpers/told.js";
 import { folder } from "../stores.js";
 
 const KEY = { profile: "default", server: "https://mcp.example/mcp" };
@@ -134,7 +134,7 @@ describe("a system that writes only a part at a time", () => {
       return (writeSync as (...args: unknown[]) => number)(...args.slice(0, 3), 4096, args[4]);
     };
     const { writeSync } = await vi.importActual<typeof import("node:fs")>("node:fs");
-    expect(await heldError(store.reserve(KEY))).toMatchObject({
+    expect(await pendingError(store.reserve(KEY))).toMatchObject({
       class: "store",
       message: expect.stringContaining("ENOSPC"),
     });

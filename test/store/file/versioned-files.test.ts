@@ -12,9 +12,9 @@ import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
+import { pendingError } from "../../helpers/captured.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { grantFile as fileOf, grantFiles } from "../../helpers/grant-files.js";
-import { heldError } from "../../helpers/told.js";
 import { folder } from "../stores.js";
 import { filesOf, KEY, storeWithGrant } from "./support.js";
 
@@ -53,7 +53,7 @@ describe("what a save that was killed leaves", () => {
     const { home, store } = await storeWithGrant();
     linkSync(fileOf(home), fileOf(home).replace(/1\.json$/, "next.abcdef123456.tmp"));
     linkSync(fileOf(home), join(home, "elsewhere"));
-    expect(await heldError(store.read(KEY))).toMatchObject({
+    expect(await pendingError(store.read(KEY))).toMatchObject({
       class: "store",
       message: expect.stringContaining("hard link"),
       hint: "put the secret into a file of its own",
@@ -64,7 +64,7 @@ describe("what a save that was killed leaves", () => {
     const { home, store } = await storeWithGrant();
     writeFileSync(fileOf(home).replace(/1\.json$/, "next.abcdef123456.tmp"), "half", { mode: 0o600 });
     linkSync(fileOf(home), join(home, "elsewhere"));
-    expect(await heldError(store.read(KEY))).toMatchObject({ message: expect.stringContaining("hard link") });
+    expect(await pendingError(store.read(KEY))).toMatchObject({ message: expect.stringContaining("hard link") });
   });
 
   it("is the generation before, where it was killed before it took that away: the newest counts", async () => {
@@ -185,7 +185,7 @@ describe("room that was reserved", () => {
     rmSync(reserved);
     writeFileSync(join(home, "target"), "untouched");
     symlinkSync(join(home, "target"), reserved);
-    expect(await heldError(room.save(madeGrant({ generation: 2 }), 1))).toMatchObject({ class: "store" });
+    expect(await pendingError(room.save(madeGrant({ generation: 2 }), 1))).toMatchObject({ class: "store" });
     expect(readFileSync(join(home, "target"), "utf8")).toBe("untouched");
     expect((await store.read(KEY))?.generation).toBe(1);
   });
@@ -195,11 +195,11 @@ describe("a file that was renamed or copied by hand", () => {
   it("is refused where its name has another generation than its content", async () => {
     const { home, store } = await storeWithGrant();
     copyFileSync(fileOf(home), generationOf(home, 7));
-    expect(await heldError(store.read(KEY))).toMatchObject({
+    expect(await pendingError(store.read(KEY))).toMatchObject({
       class: "store",
       message: expect.stringContaining("generation is 1"),
     });
-    expect(await heldError(store.save(madeGrant({ generation: 8 }), 7))).toMatchObject({ class: "store" });
+    expect(await pendingError(store.save(madeGrant({ generation: 8 }), 7))).toMatchObject({ class: "store" });
   });
 
   it("is refused where it is another login's", async () => {
@@ -209,7 +209,7 @@ describe("a file that was renamed or copied by hand", () => {
     await store.save(madeGrant(other), undefined);
     const [second = ""] = grantFiles(home).filter((path) => path !== first);
     copyFileSync(first, second);
-    expect(await heldError(store.read(other))).toMatchObject({
+    expect(await pendingError(store.read(other))).toMatchObject({
       class: "store",
       message: expect.stringContaining("another login"),
     });

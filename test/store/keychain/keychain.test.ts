@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { keychainError, limitKeychain, osKeychain } from "../../../src/store/keychain/keychain.js";
+import { pendingError } from "../../helpers/captured.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
-import { heldError } from "../../helpers/told.js";
 import { onSystem } from "../../platform/support.js";
 import { folder } from "../stores.js";
 
@@ -17,11 +17,11 @@ describe("a keychain without a time limit", () => {
 
   it("times out", async () => {
     const limited = limitKeychain({ get: never, set: never }, 20);
-    expect(await heldError(limited.get())).toMatchObject({
+    expect(await pendingError(limited.get())).toMatchObject({
       code: "store_failed",
       message: "the keychain did not answer within 0.02 s",
     });
-    expect(await heldError(limited.set("x"))).toMatchObject({ code: "store_failed" });
+    expect(await pendingError(limited.set("x"))).toMatchObject({ code: "store_failed" });
   });
 
   it("answers as it did", async () => {
@@ -77,7 +77,7 @@ describe("a keychain that is asked by a process of this program", () => {
       process.execPath = join(folder(), "none", name);
       const keychain = osKeychain("a", { package: "/none" });
       const failed = { code: "store_failed", message: "the keychain could not be queried: its helper process exited" };
-      for (const work of [keychain.get(), keychain.set("x")]) expect(await heldError(work)).toMatchObject(failed);
+      for (const work of [keychain.get(), keychain.set("x")]) expect(await pendingError(work)).toMatchObject(failed);
     },
   );
 
@@ -85,7 +85,7 @@ describe("a keychain that is asked by a process of this program", () => {
     "is not asked where the program is %s",
     async (name) => {
       process.execPath = `/opt/${name}`;
-      expect(await heldError(osKeychain("a", { package: "/none" }).get())).toMatchObject({
+      expect(await pendingError(osKeychain("a", { package: "/none" }).get())).toMatchObject({
         message: `the keychain can be used where Node runs the program, not "/opt/${name}"`,
       });
     },
@@ -154,7 +154,7 @@ describe.skipIf(ON_WINDOWS)("the reply of a process that asks the keychain", () 
       { outcome: "refused", message },
     ]),
   ])("%s has an error of its own", async (_what, reply) => {
-    expect(await heldError(saying(reply).get())).toMatchObject({ code: "store_failed", class: "store" });
+    expect(await pendingError(saying(reply).get())).toMatchObject({ code: "store_failed", class: "store" });
   });
 
   it.each([
@@ -167,6 +167,6 @@ describe.skipIf(ON_WINDOWS)("the reply of a process that asks the keychain", () 
   });
 
   it("is waited for as long as a call may take", async () => {
-    expect(await heldError(replying("exec sleep 60", 20).get())).toMatchObject({ code: "store_failed" });
+    expect(await pendingError(replying("exec sleep 60", 20).get())).toMatchObject({ code: "store_failed" });
   });
 });

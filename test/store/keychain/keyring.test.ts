@@ -8,9 +8,9 @@ import { fileStore } from "../../../src/store/file/file.js";
 import type { Keychain } from "../../../src/store/keychain/keychain.js";
 import { accountOf, type KeyringStoreOptions, keyringStore } from "../../../src/store/keychain/keyring.js";
 import { replacePublishedFile } from "../../../src/store/private/published-file.js";
+import { pendingError } from "../../helpers/captured.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
-import { heldError } from "../../helpers/told.js";
 import { folder } from "../stores.js";
 import { type FakeKeychain, fakeKeychain } from "./keychains.js";
 
@@ -133,9 +133,12 @@ describe("what a file store has written before", () => {
       const reading = store.read(KEY);
       if (fallback === "file") expect((await reading)?.server).toBe(KEY.server);
       else {
-        expect(await heldError(reading)).toMatchObject({ class: "store", message: expect.stringContaining("locked") });
-        expect(await heldError(store.list())).toMatchObject({ class: "store" });
-        expect(await heldError(store.reserve(KEY))).toMatchObject({ class: "store" });
+        expect(await pendingError(reading)).toMatchObject({
+          class: "store",
+          message: expect.stringContaining("locked"),
+        });
+        expect(await pendingError(store.list())).toMatchObject({ class: "store" });
+        expect(await pendingError(store.reserve(KEY))).toMatchObject({ class: "store" });
       }
       expect([kindsOf(home).includes("sealed"), hasTokens()]).toEqual([false, true]);
       expect(store.location).not.toMatch(/(?<!not )sealed/);
@@ -193,7 +196,7 @@ describe("the keychain", () => {
   it("is asked when room is reserved, before anything is spent that has to be saved", async () => {
     const keychain = fakeKeychain();
     keychain.refusal = "locked";
-    expect(await heldError(keyringStore(folder(), { keychain }).reserve(KEY))).toMatchObject({ class: "store" });
+    expect(await pendingError(keyringStore(folder(), { keychain }).reserve(KEY))).toMatchObject({ class: "store" });
   });
 
   it("has the last word on which key it is", async () => {
@@ -208,7 +211,7 @@ describe("the keychain", () => {
     const home = folder();
     const forgetful: Keychain = { get: async () => undefined, set: async () => undefined };
     const saving = keyringStore(home, { keychain: forgetful }).save(madeGrant(), undefined);
-    expect(await heldError(saving)).toMatchObject({
+    expect(await pendingError(saving)).toMatchObject({
       code: "store_failed",
       message: "the keychain accepted a key and does not return it",
     });
@@ -220,7 +223,7 @@ describe("the keychain", () => {
     async (value) => {
       const keychain = fakeKeychain(value);
       const saving = keyringStore(folder(), { keychain }).save(madeGrant(), undefined);
-      expect(await heldError(saving)).toMatchObject({
+      expect(await pendingError(saving)).toMatchObject({
         class: "store",
         message: expect.stringMatching(/is not a valid key$/),
       });
@@ -232,7 +235,7 @@ describe("the keychain", () => {
     const { open } = await filled();
     const keychain = fakeKeychain();
     const store = open({ keychain });
-    expect(await heldError(store.read(KEY))).toMatchObject({ class: "auth" });
+    expect(await pendingError(store.read(KEY))).toMatchObject({ class: "auth" });
     keychain.value = KEY_TEXT;
     expect(await store.read(KEY)).toBeDefined();
   });
@@ -245,12 +248,12 @@ describe("a keychain that cannot be used", () => {
     keychain.refusal = "locked";
     const store = open();
     const refusal = { code: "store_failed", class: "store", message: expect.stringContaining('"locked"') };
-    expect(await heldError(store.list())).toMatchObject(refusal);
-    expect(await heldError(store.read(KEY))).toMatchObject(refusal);
-    expect(await heldError(store.readClient(ISSUER, FORM))).toMatchObject(refusal);
-    expect(await heldError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject(refusal);
-    expect(await heldError(store.save(madeGrant({ profile: "more" }), undefined))).toMatchObject(refusal);
-    expect(await heldError(store.saveClient(madeClient({ issuer: "https://more.example" }), FORM))).toMatchObject(
+    expect(await pendingError(store.list())).toMatchObject(refusal);
+    expect(await pendingError(store.read(KEY))).toMatchObject(refusal);
+    expect(await pendingError(store.readClient(ISSUER, FORM))).toMatchObject(refusal);
+    expect(await pendingError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject(refusal);
+    expect(await pendingError(store.save(madeGrant({ profile: "more" }), undefined))).toMatchObject(refusal);
+    expect(await pendingError(store.saveClient(madeClient({ issuer: "https://more.example" }), FORM))).toMatchObject(
       refusal,
     );
     expect(kept(home)).toEqual(before);
@@ -261,7 +264,7 @@ describe("a keychain that cannot be used", () => {
   it("is asked again by a store that is opened again", async () => {
     const { open, keychain } = await filled();
     keychain.refusal = "locked";
-    expect(await heldError(open().read(KEY))).toMatchObject({ class: "store" });
+    expect(await pendingError(open().read(KEY))).toMatchObject({ class: "store" });
     keychain.refusal = undefined;
     expect(await open().read(KEY)).toBeDefined();
   });
@@ -278,7 +281,7 @@ describe("a keychain that cannot be used", () => {
     const { open } = await filled();
     const never = () => new Promise<never>(() => undefined);
     const store = open({ keychain: { get: never, set: never }, timeoutMs: 20 });
-    expect(await heldError(store.read(KEY))).toMatchObject({
+    expect(await pendingError(store.read(KEY))).toMatchObject({
       code: "store_failed",
       message: expect.stringMatching(/0\.02 s/),
     });
@@ -325,9 +328,9 @@ describe("with the fallback to files", () => {
     const { store, home } = await refused();
     const before = kept(home);
     const refusal = { class: "store", message: expect.stringMatching(/it is sealed.*"locked"/) };
-    expect(await heldError(store.read(KEY))).toMatchObject(refusal);
-    expect(await heldError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject(refusal);
-    expect(await heldError(store.saveClient(madeClient({ clientId: "other" }), FORM))).toMatchObject(refusal);
+    expect(await pendingError(store.read(KEY))).toMatchObject(refusal);
+    expect(await pendingError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject(refusal);
+    expect(await pendingError(store.saveClient(madeClient({ clientId: "other" }), FORM))).toMatchObject(refusal);
     expect(await store.list()).toEqual([]);
     expect(kept(home)).toEqual(before);
   });
@@ -363,8 +366,11 @@ describe("a file that does not open", () => {
     const before = kept(home);
     const store = open({ keychain });
     const refusal = { code: "login_required", class: "auth", message: expect.stringMatching(why) };
-    expect(await heldError(store.read(KEY))).toMatchObject({ ...refusal, hint: expect.stringContaining(`mv ${path}`) });
-    expect(await heldError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject(refusal);
+    expect(await pendingError(store.read(KEY))).toMatchObject({
+      ...refusal,
+      hint: expect.stringContaining(`mv ${path}`),
+    });
+    expect(await pendingError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject(refusal);
     expect(kept(home)).toEqual(before);
     return store;
   }
@@ -379,7 +385,7 @@ describe("a file that does not open", () => {
   it("says that the keychain has no key, and makes none by reading", async () => {
     const made = await filled();
     const keychain = fakeKeychain();
-    expect(await heldError(made.open({ keychain }).read(KEY))).toMatchObject({
+    expect(await pendingError(made.open({ keychain }).read(KEY))).toMatchObject({
       code: "login_required",
       class: "auth",
       message: expect.stringMatching(/the keychain has no key for this folder: .* another machine/),
@@ -409,7 +415,7 @@ describe("a file that does not open", () => {
     const { home, open } = await filled();
     const before = kept(home);
     const saving = open({ keychain: fakeKeychain(OTHER_KEY_TEXT) }).saveClient(madeClient({ clientId: "new" }), FORM);
-    expect(await heldError(saving)).toMatchObject({ class: "auth" });
+    expect(await pendingError(saving)).toMatchObject({ class: "auth" });
     expect(kept(home)).toEqual(before);
   });
 });

@@ -6,8 +6,8 @@ import { AgentAuthError } from "../../../src/errors.js";
 import type { Lease } from "../../../src/oauth/model/lease.js";
 import { LockFiles } from "../../../src/store/leases/lock-files.js";
 import { bootClock, type LockRecord, thisProcess } from "../../../src/store/leases/lock-owner.js";
+import { pendingError } from "../../helpers/captured.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
-import { heldError } from "../../helpers/told.js";
 import { onSystem } from "../../platform/support.js";
 import { folder } from "../stores.js";
 import { leaseFilesOf, leasesOf, lockFileOf, NAME, pause } from "./support.js";
@@ -33,7 +33,7 @@ describe("a holder that another one has taken over from", () => {
         const theirs: LockRecord = { ...must(lockFiles.latest(key)?.record), id: "0".repeat(12) };
         expect(lockFiles.take({ name: key, number: 2, id: theirs.id }, theirs, lockFiles.latest(key))).toBe(true);
         expect(lease.left()).toBeGreaterThan(0);
-        expect(await heldError(lease.commit())).toMatchObject({ code: "lease_lost" });
+        expect(await pendingError(lease.commit())).toMatchObject({ code: "lease_lost" });
       },
       { durationMs: 60_000 },
     );
@@ -147,7 +147,7 @@ describe("the trace of a lease", () => {
       },
       { durationMs: 60_000 },
     );
-    expect(await heldError(withdrawn)).toMatchObject({ code: "two" });
+    expect(await pendingError(withdrawn)).toMatchObject({ code: "two" });
     const before = await leases.run(NAME, async (lease) => lease.previous, { durationMs: 60_000 });
     expect(before).toMatchObject({ ended: "released", failure: { code: "one" } });
   });
@@ -257,7 +257,7 @@ onUnix("a folder of lock files that cannot be trusted or used", () => {
   it("is refused where others can read it", async () => {
     const home = folder();
     mkdirSync(join(home, "claims"), { mode: 0o755 });
-    expect(await heldError(take(home))).toMatchObject({ class: "store", hint: `chmod 700 ${join(home, "claims")}` });
+    expect(await pendingError(take(home))).toMatchObject({ class: "store", hint: `chmod 700 ${join(home, "claims")}` });
     expect(leaseFilesOf(home)).toEqual([]);
   });
 
@@ -266,7 +266,7 @@ onUnix("a folder of lock files that cannot be trusted or used", () => {
     await take(home);
     renameSync(join(home, "claims"), join(home, "elsewhere"));
     symlinkSync(join(home, "elsewhere"), join(home, "claims"));
-    expect(await heldError(take(home))).toMatchObject({
+    expect(await pendingError(take(home))).toMatchObject({
       class: "store",
       message: expect.stringContaining("symbolic link"),
     });
@@ -275,7 +275,7 @@ onUnix("a folder of lock files that cannot be trusted or used", () => {
   it("is refused where it is a file", async () => {
     const home = folder();
     writeFileSync(join(home, "claims"), "");
-    expect(await heldError(take(home))).toMatchObject({ class: "store" });
+    expect(await pendingError(take(home))).toMatchObject({ class: "store" });
   });
 });
 
@@ -289,7 +289,7 @@ describe("the time that is left", () => {
         expect(lease.left()).toBeGreaterThan(0);
         vi.setSystemTime(Date.now() + 60_001);
         expect(lease.left()).toBe(0);
-        expect(await heldError(lease.commit())).toMatchObject({ code: "lease_lost", class: "unavailable" });
+        expect(await pendingError(lease.commit())).toMatchObject({ code: "lease_lost", class: "unavailable" });
       },
       { durationMs: 60_000 },
     );
@@ -337,7 +337,7 @@ describe("a lock file of a process that may have sent a refresh, on a system wit
     ["the system does not tell", undefined],
   ])("is waited for where %s, and the system is asked once", async (_what, answer) => {
     const { take, requested } = overdue(answer);
-    expect(await heldError(take())).toMatchObject({ code: "lease_busy" });
+    expect(await pendingError(take())).toMatchObject({ code: "lease_busy" });
     expect(requested).toHaveBeenCalledTimes(1);
   });
 });
@@ -351,7 +351,7 @@ describe("a lock file that never reads back as it was written", () => {
       isElsewhereAlive = true;
     });
     const work = leasesOf(folder()).run(NAME, async () => undefined, { durationMs: 1000, patienceMs: 100 });
-    expect(await heldError(work)).toMatchObject({ code: "lease_busy" });
+    expect(await pendingError(work)).toMatchObject({ code: "lease_busy" });
     expect(isElsewhereAlive).toBe(true);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
+import { pendingError } from "../../helpers/captured.js";
 import { until } from "../../helpers/server.js";
-import { heldError } from "../../helpers/told.js";
 import { stores } from "../stores.js";
 
 const BRIEF = { durationMs: 5000 };
@@ -88,7 +88,7 @@ describe.each(stores)("a lease of %s", (name, open) => {
       BRIEF,
     );
     controller.abort();
-    expect(await heldError(leaving)).toMatchObject({ code: "aborted" });
+    expect(await pendingError(leaving)).toMatchObject({ code: "aborted" });
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(stayed).toBe(false);
     end();
@@ -107,7 +107,7 @@ describe.each(stores)("a lease of %s", (name, open) => {
       },
       { ...BRIEF, signal: AbortSignal.abort() },
     );
-    expect(await heldError(leaving)).toMatchObject({ code: "aborted" });
+    expect(await pendingError(leaving)).toMatchObject({ code: "aborted" });
     expect(worked).toBe(false);
   });
 
@@ -124,7 +124,7 @@ describe.each(stores)("a lease of %s", (name, open) => {
       },
       BRIEF,
     );
-    expect(await heldError(failing)).toMatchObject({ code: "timeout" });
+    expect(await pendingError(failing)).toMatchObject({ code: "timeout" });
     const before = await store.lease("x", async (lease) => lease.previous, BRIEF);
     expect(before).toMatchObject({
       ended: "released",
@@ -193,7 +193,7 @@ describe.each(stores)("a lease of %s", (name, open) => {
     // The waiting caller has requested the lease.
     await new Promise((resolve) => setImmediate(resolve));
     end();
-    expect(await heldError(held)).toMatchObject({ code: "new" });
+    expect(await pendingError(held)).toMatchObject({ code: "new" });
     expect(await waiting).toEqual({ waited: false, code: "old" });
   });
 

@@ -1,6 +1,6 @@
 import { postgresDriver } from "../../../src/store/postgres/postgres-driver.js";
-import type { DriverJob } from "../driver-contract/bench.js";
 import { runJob } from "../driver-contract/process-cases.js";
+import type { DriverJob } from "../driver-contract/store-under-test.js";
 import { CLIENTS } from "./clients.js";
 import type { PostgresServer } from "./postgres-server.js";
 

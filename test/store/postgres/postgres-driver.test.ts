@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Version } from "../../../src/store/driver/driver.js";
 import type { PostgresAccess } from "../../../src/store/postgres/client.js";
 import { type PostgresDriverOptions, postgresDriver } from "../../../src/store/postgres/postgres-driver.js";
-import { heldError } from "../../helpers/told.js";
+import { pendingError } from "../../helpers/captured.js";
 
 const KEY = { kind: "grant", partition: "p", id: "i" } as const;
 
@@ -56,7 +56,7 @@ describe("a client by its shape", () => {
 
   it.each([undefined, null, 1, { rows: 1 }])("that resolves to %o is refused", async (result) => {
     const driver = postgresDriver({ query: async () => result });
-    expect(await heldError(driver.get(KEY))).toMatchObject({
+    expect(await pendingError(driver.get(KEY))).toMatchObject({
       code: "usage",
       message: expect.stringContaining("no rows"),
     });
@@ -152,7 +152,7 @@ describe("waiting for the engine", () => {
 
   it("ends after the time limit", async () => {
     const driver = postgresDriver({ query: silent }, { timeoutMs: 5 });
-    expect(await heldError(driver.get(KEY))).toMatchObject({
+    expect(await pendingError(driver.get(KEY))).toMatchObject({
       code: "store_unavailable",
       retryable: true,
       message: "PostgreSQL table agentauth_record did not answer in 0.005 s",
@@ -163,13 +163,13 @@ describe("waiting for the engine", () => {
     const controller = new AbortController();
     const waiting = postgresDriver({ query: silent }).get(KEY, { signal: controller.signal });
     controller.abort();
-    expect(await heldError(waiting)).toMatchObject({ code: "aborted", class: "aborted" });
+    expect(await pendingError(waiting)).toMatchObject({ code: "aborted", class: "aborted" });
   });
 
   it("does not begin with a signal that has fired", async () => {
     const { requested, query } = recorder();
     const driver = postgresDriver({ query });
-    expect(await heldError(driver.get(KEY, { signal: AbortSignal.abort() }))).toMatchObject({ code: "aborted" });
+    expect(await pendingError(driver.get(KEY, { signal: AbortSignal.abort() }))).toMatchObject({ code: "aborted" });
     expect(requested).toEqual([]);
   });
 
@@ -185,7 +185,7 @@ describe("waiting for the engine", () => {
     };
     const waiting = postgresDriver({ query }).get(KEY, { signal: controller.signal });
     controller.abort();
-    expect(await heldError(waiting)).toMatchObject({ code: "aborted" });
+    expect(await pendingError(waiting)).toMatchObject({ code: "aborted" });
     fail(Object.assign(new Error("conflict"), { code: "40001" }));
     await new Promise((resolve) => setImmediate(resolve));
     expect(requested).toBe(1);
@@ -194,7 +194,7 @@ describe("waiting for the engine", () => {
   it("for a lease ends after twenty claims that were not answered", async () => {
     const { requested, query } = recorder();
     const claim = { owner: "o", ttlMs: 1, note: "" };
-    expect(await heldError(postgresDriver({ query }).claim(KEY, claim))).toMatchObject({
+    expect(await pendingError(postgresDriver({ query }).claim(KEY, claim))).toMatchObject({
       code: "store_unavailable",
       message: "PostgreSQL table agentauth_record: the lease changed during each of 20 attempts to claim it",
     });

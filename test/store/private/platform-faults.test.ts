@@ -6,9 +6,9 @@ import { STORE_CHECKS } from "../../../src/cli/commands/doctor/store-checks.js";
 import type { Lease } from "../../../src/oauth/model/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { discardFile } from "../../../src/store/private/private-file.js";
+import { pendingError } from "../../helpers/captured.js";
 import { madeClient, madeGrant } from "../../helpers/grant.js";
 import { grantFiles } from "../../helpers/grant-files.js";
-import { heldError } from "../../helpers/told.js";
 import { onSystem } from "../../platform/support.js";
 import { KEY, storeWithGrant } from "../file/support.js";
 import { folder } from "../stores.js";
@@ -76,7 +76,7 @@ describe("Windows, where a virus scanner opens every new file", () => {
     onSystem({ name: "win32" });
     const { store } = await storeWithGrant();
     const blocked = (name: string) => (name === "linkSync" ? "EPERM" : undefined);
-    expect(await heldError(withFaults(blocked, () => store.save(madeGrant({ generation: 2 }), 1)))).toMatchObject({
+    expect(await pendingError(withFaults(blocked, () => store.save(madeGrant({ generation: 2 }), 1)))).toMatchObject({
       code: "store_failed",
       hint: expect.stringContaining("virus scanner"),
     });
@@ -166,7 +166,7 @@ it("a short-lived record that cannot be renamed is not taken, and stays", async 
   await shortLived?.put("a", "text", { now: 0, expiresAt: Date.now() + 60_000 });
   const blocked = (name: string) => (name === "renameSync" ? "EIO" : undefined);
   const taken = withFaults(blocked, async () => shortLived?.take("a"));
-  expect(await heldError(taken)).toMatchObject({ code: "store_failed", class: "store" });
+  expect(await pendingError(taken)).toMatchObject({ code: "store_failed", class: "store" });
   expect(await shortLived?.take("a")).toBe("text");
 });
 
@@ -251,7 +251,7 @@ describe("a file system without hard links", () => {
     const faults = (name: string, [, to]: readonly unknown[]) =>
       name === "renameSync" && String(to).endsWith("2.json") ? code : noLinks("EPERM")(name);
     const work = withFaults(faults, () => store.save(madeGrant({ generation: 2 }), 1));
-    if (saved === undefined) expect(await heldError(work)).toMatchObject({ code: "store_failed" });
+    if (saved === undefined) expect(await pendingError(work)).toMatchObject({ code: "store_failed" });
     else expect(await work).toBe(saved);
     expect((await store.read(KEY))?.generation).toBe(1);
   });

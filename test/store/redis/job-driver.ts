@@ -1,6 +1,6 @@
 import { redisDriver } from "../../../src/store/redis/redis-driver.js";
-import type { DriverJob } from "../driver-contract/bench.js";
 import { runJob } from "../driver-contract/process-cases.js";
+import type { DriverJob } from "../driver-contract/store-under-test.js";
 import { CLIENTS } from "./clients.js";
 
 /** A job of the contract for a separate process. */

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { type RedisDriverOptions, redisDriver } from "../../../src/store/redis/redis-driver.js";
-import { heldError } from "../../helpers/told.js";
+import { pendingError } from "../../helpers/captured.js";
 
 const KEY = { kind: "grant", partition: "p", id: "one" } as const;
 const CLAIM = { owner: "a", ttlMs: 1000, note: "" };
@@ -29,8 +29,8 @@ describe("the Redis driver", () => {
       };
       const late = { code: "store_unavailable", message: "the Redis server did not answer in 2 s" };
       const claiming = redisDriver({ send: answering(["1", "7", "1000", "0"]) });
-      expect(await heldError(claiming.claim(KEY, CLAIM))).toMatchObject(late);
-      expect(await heldError(redisDriver({ send: answering(1) }).extend(KEY, CLAIM))).toMatchObject(late);
+      expect(await pendingError(claiming.claim(KEY, CLAIM))).toMatchObject(late);
+      expect(await pendingError(redisDriver({ send: answering(1) }).extend(KEY, CLAIM))).toMatchObject(late);
       const reading = redisDriver({ send: answering(["7", "text"]) });
       expect(await reading.get(KEY)).toMatchObject({ version: "7", value: "text" });
     } finally {
@@ -48,7 +48,7 @@ describe("the Redis driver", () => {
       });
     };
     const driver = redisDriver({ send }, { timeoutMs: 20 });
-    expect(await heldError(driver.get(KEY))).toMatchObject({ code: "store_unavailable" });
+    expect(await pendingError(driver.get(KEY))).toMatchObject({ code: "store_unavailable" });
     answer(new Error("NOSCRIPT No matching script. Please use EVAL."));
     await new Promise((resolve) => setImmediate(resolve));
     expect(commands).toEqual(["EVALSHA"]);
@@ -64,7 +64,7 @@ describe("the Redis driver", () => {
     const read = redisDriver({ send }).get(KEY, { signal: abort.signal });
     await vi.waitFor(() => expect(signals).toHaveLength(1));
     abort.abort();
-    expect(await heldError(read)).toMatchObject({ code: "aborted" });
+    expect(await pendingError(read)).toMatchObject({ code: "aborted" });
     expect(signals[0]?.aborted).toBe(true);
   });
 

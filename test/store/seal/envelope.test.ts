@@ -4,9 +4,9 @@ import { grantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { recordLocation } from "../../../src/store/driver/tenant-records.js";
 import { envelope, openEnvelope } from "../../../src/store/seal/envelope.js";
+import { pendingError } from "../../helpers/captured.js";
 import { FakeClock } from "../../helpers/clock.js";
 import { madeGrant } from "../../helpers/grant.js";
-import { heldError } from "../../helpers/told.js";
 import { NAME_KEY, testEnvelope } from "./support.js";
 
 const KEY = { profile: "default", server: "https://mcp.example/mcp" };
@@ -75,7 +75,7 @@ describe("an envelope", () => {
   it("reports a key management service that fails as one that may answer later", async () => {
     const failing = () => Promise.reject(new Error("kms: \u001b[31mthrottled"));
     const store = grantStore(memoryDriver(), { seal: envelope({ wrap: failing, unwrap: failing, nameKey: NAME_KEY }) });
-    expect(await heldError(store.save(madeGrant(), undefined))).toMatchObject({
+    expect(await pendingError(store.save(madeGrant(), undefined))).toMatchObject({
       code: "store_unavailable",
       class: "unavailable",
       message: expect.stringContaining("could not wrap the key of a tenant: kms: \\e[31mthrottled"),
@@ -97,7 +97,7 @@ describe("an envelope", () => {
     const unwrap = (bytes: Uint8Array) => (unwrapped++ === 0 ? Promise.reject(new Error("throttled")) : turn(bytes));
     const store = grantStore(driver, { seal: envelope({ wrap: turn, unwrap, nameKey: NAME_KEY }) });
     // A list that leaves them out would say that nobody is logged in.
-    expect(await heldError(store.list())).toMatchObject({ message: expect.stringContaining("could not unwrap") });
+    expect(await pendingError(store.list())).toMatchObject({ message: expect.stringContaining("could not unwrap") });
     expect(await store.read(KEY)).toMatchObject({ generation: 1 });
     expect(await store.read(KEY)).toMatchObject({ generation: 1 });
     expect(unwrapped).toBe(2);
@@ -153,7 +153,7 @@ describe("an envelope", () => {
       const unwrap = async () => new Uint8Array(length);
       const store = grantStore(driver, { seal: envelope({ wrap, unwrap, nameKey: NAME_KEY }) });
       const message = `unwrap returned ${length} bytes, not 32`;
-      expect(await heldError(store.read(KEY))).toMatchObject({
+      expect(await pendingError(store.read(KEY))).toMatchObject({
         class: "store",
         message: expect.stringContaining(message),
       });

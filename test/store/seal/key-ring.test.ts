@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { aesGcm } from "../../../src/store/file/cipher.js";
 import { keyRing } from "../../../src/store/seal/key-ring.js";
-import { heldError } from "../../helpers/told.js";
+import { pendingError } from "../../helpers/captured.js";
 import { key, NAME_KEY, testRing } from "./support.js";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
@@ -57,7 +57,7 @@ describe("a key ring", () => {
       "its data is cut",
     ],
   ])("opens nothing else: %s", async (text, message) => {
-    expect(await heldError(testRing().open(text, "n"))).toMatchObject({ name: "CipherError" });
+    expect(await pendingError(testRing().open(text, "n"))).toMatchObject({ name: "CipherError" });
     await expect(testRing().open(text, "n")).rejects.toThrow(message);
   });
 

@@ -6,16 +6,16 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { collect, startProcess, until } from "../../../helpers/cli.js";
 import { ON_WINDOWS } from "../../../helpers/systems.js";
-import { deskTest } from "../desk.js";
+import { harnessTest } from "../harness.js";
 
-const it = deskTest();
+const it = harnessTest();
 
 it.skipIf(ON_WINDOWS)(
   "at SIGTERM broker takes no new request, and ends what is under way",
-  async ({ desk, me, faults }) => {
+  async ({ harness, me, faults }) => {
     faults.add({ kind: "slow-body", bytes: 20, ms: 50 });
     const socketPath = join(mkdtempSync(join(tmpdir(), "b-")), "run", "a.sock");
-    const broker = startProcess(["broker", "--listen", `unix:${socketPath}`, "--grant", `mcp=${desk.url}`], {
+    const broker = startProcess(["broker", "--listen", `unix:${socketPath}`, "--grant", `mcp=${harness.url}`], {
       env: { AGENTAUTH_HOME: me.home },
     });
     const [stderr, ended] = [collect(broker.stderr), once(broker, "close")];

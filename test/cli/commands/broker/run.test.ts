@@ -7,9 +7,9 @@ import { describe, expect, onTestFinished } from "vitest";
 import { collect, type Started, temporaryFolder, until } from "../../../helpers/cli.js";
 import { fixedText } from "../../../helpers/fixed-text.js";
 import { ON_WINDOWS } from "../../../helpers/systems.js";
-import { deskTest } from "../desk.js";
+import { harnessTest } from "../harness.js";
 
-const it = deskTest();
+const it = harnessTest();
 
 const LIST = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
 const HEADERS = { "content-type": "application/json", accept: "application/json, text/event-stream" };
@@ -42,9 +42,9 @@ async function ready(child: Started) {
 }
 
 describe("broker", () => {
-  it.skipIf(ON_WINDOWS)("passes requests on until SIGTERM, and logs them with -v", async ({ desk, me }) => {
+  it.skipIf(ON_WINDOWS)("passes requests on until SIGTERM, and logs them with -v", async ({ harness, me }) => {
     const path = socketPath();
-    const child = me.start(["broker", "-v", "--listen", `unix:${path}`, "--grant", `mcp=${desk.url},tools=who*`]);
+    const child = me.start(["broker", "-v", "--listen", `unix:${path}`, "--grant", `mcp=${harness.url},tools=who*`]);
     const { stderr, ended } = await ready(child);
     const { status, text } = await send({ socketPath: path }, "mcp");
     expect(status).toBe(200);
@@ -57,76 +57,95 @@ describe("broker", () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it("on TCP writes its address into a private file alone", async ({ desk, me }) => {
+  it("on TCP writes its address into a private file alone", async ({ harness, me }) => {
     const file = join(temporaryFolder(), "ready.json");
-    const child = me.start(["broker", "--listen", "127.0.0.1:0", "--grant", `mcp=${desk.url}`, "--ready-file", file]);
+    const child = me.start([
+      "broker",
+      "--listen",
+      "127.0.0.1:0",
+      "--grant",
+      `mcp=${harness.url}`,
+      "--ready-file",
+      file,
+    ]);
     const { stderr } = await ready(child);
     const [{ url }] = JSON.parse(readFileSync(file, "utf8")).listeners;
     if (!ON_WINDOWS) expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(await send({ url }, "mcp")).toMatchObject({ status: 200 });
     expect(stderr()).not.toContain(new URL(url).pathname);
-    expect(await me.run(["broker", "--listen", "127.0.0.1:0", "--grant", `mcp=${desk.url}`])).toMatchObject({
+    expect(await me.run(["broker", "--listen", "127.0.0.1:0", "--grant", `mcp=${harness.url}`])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("hint: add --ready-file <file>"),
     });
   });
 
-  it.skipIf(ON_WINDOWS)("names the login that is needed, once", async ({ desk, user }) => {
+  it.skipIf(ON_WINDOWS)("names the login that is needed, once", async ({ harness, user }) => {
     const path = socketPath();
-    const child = user.start(["broker", "--listen", `unix:${path}`, "--grant", `mcp=${desk.url}`]);
+    const child = user.start(["broker", "--listen", `unix:${path}`, "--grant", `mcp=${harness.url}`]);
     const { stderr } = await ready(child);
     expect(await send({ socketPath: path }, "mcp")).toMatchObject({ status: 503 });
     expect(await send({ socketPath: path }, "mcp")).toMatchObject({ status: 503 });
     expect(stderr().match(/needs a login/g)).toHaveLength(1);
-    expect(stderr()).toContain(`warning: mcp needs a login: agentauth login ${desk.url}\n`);
+    expect(stderr()).toContain(`warning: mcp needs a login: agentauth login ${harness.url}\n`);
     await user.logIn();
     expect(await send({ socketPath: path }, "mcp")).toMatchObject({ status: 200 });
   });
 
-  it.skipIf(ON_WINDOWS)("names the login for a scope that is missing, and runs a command", async ({ desk, faults }) => {
-    const user = desk.user();
-    await user.logIn();
-    faults.add({ kind: "step-up", scope: "reports:read" });
-    const call = () =>
-      send({ socketPath: path }, "mcp", LIST.replace("list", "call").replace("}", ',"params":{"name":"echo"}}'));
-    const [path, file] = [socketPath(), join(temporaryFolder(), "run")];
-    const command = `echo "$AGENTAUTH_BROKER_NAME $AGENTAUTH_BROKER_SERVER $AGENTAUTH_BROKER_LOGIN" > ${file}`;
-    const args = ["broker", "--listen", `unix:${path}`, "--grant", `mcp=${desk.url}`, "--on-login-required", command];
-    const { stderr } = await ready(user.start(args));
-    const { status, text } = await call();
-    expect([status, JSON.parse(text)]).toMatchObject([503, { id: 1, error: { data: { code: "login_required" } } }]);
-    const login = `agentauth login ${desk.url} --scope 'mcp reports:read'`;
-    expect(stderr()).toContain(`warning: mcp needs a login: ${login}\n`);
-    await until(() => existsSync(file) && readFileSync(file, "utf8") !== "");
-    expect(readFileSync(file, "utf8")).toBe(`mcp ${desk.url} ${login}\n`);
-    await user.logIn("mcp reports:read");
-    expect((await call()).status).toBe(200);
-  });
+  it.skipIf(ON_WINDOWS)(
+    "names the login for a scope that is missing, and runs a command",
+    async ({ harness, faults }) => {
+      const user = harness.user();
+      await user.logIn();
+      faults.add({ kind: "step-up", scope: "reports:read" });
+      const call = () =>
+        send({ socketPath: path }, "mcp", LIST.replace("list", "call").replace("}", ',"params":{"name":"echo"}}'));
+      const [path, file] = [socketPath(), join(temporaryFolder(), "run")];
+      const command = `echo "$AGENTAUTH_BROKER_NAME $AGENTAUTH_BROKER_SERVER $AGENTAUTH_BROKER_LOGIN" > ${file}`;
+      const args = [
+        "broker",
+        "--listen",
+        `unix:${path}`,
+        "--grant",
+        `mcp=${harness.url}`,
+        "--on-login-required",
+        command,
+      ];
+      const { stderr } = await ready(user.start(args));
+      const { status, text } = await call();
+      expect([status, JSON.parse(text)]).toMatchObject([503, { id: 1, error: { data: { code: "login_required" } } }]);
+      const login = `agentauth login ${harness.url} --scope 'mcp reports:read'`;
+      expect(stderr()).toContain(`warning: mcp needs a login: ${login}\n`);
+      await until(() => existsSync(file) && readFileSync(file, "utf8") !== "");
+      expect(readFileSync(file, "utf8")).toBe(`mcp ${harness.url} ${login}\n`);
+      await user.logIn("mcp reports:read");
+      expect((await call()).status).toBe(200);
+    },
+  );
 
   it.skipIf(ON_WINDOWS)(
     "reads its file again at SIGHUP, and keeps the old policy after a mistake",
-    async ({ desk, me }) => {
+    async ({ harness, me }) => {
       const [path, file] = [socketPath(), join(temporaryFolder(), "broker.json")];
       const write = (grants: object) =>
         writeFileSync(file, JSON.stringify({ grants, clients: { job: { listen: `unix:${path}` } } }), { mode: 0o600 });
-      write({ mcp: { server: desk.url } });
+      write({ mcp: { server: harness.url } });
       const child = me.start(["broker", "--config", file]);
       const { stderr } = await ready(child);
-      write({ mcp: { server: desk.url, tool: ["x"] } });
+      write({ mcp: { server: harness.url, tool: ["x"] } });
       child.kill("SIGHUP");
       expect(stderr()).toContain("the old policy stays in force: the file ");
       expect(stderr()).toContain('grants.mcp has the unknown field "tool"; its fields are server, ');
       expect(await send({ socketPath: path }, "mcp")).toMatchObject({ status: 200 });
-      write({ mcp: { server: desk.url, methods: ["GET"] } });
+      write({ mcp: { server: harness.url, methods: ["GET"] } });
       child.kill("SIGHUP");
       expect(await send({ socketPath: path }, "mcp")).toMatchObject({ status: 403 });
     },
   );
 
-  it.skipIf(ON_WINDOWS)("loses no request while it reads its file again", async ({ desk, me }) => {
+  it.skipIf(ON_WINDOWS)("loses no request while it reads its file again", async ({ harness, me }) => {
     const [path, file] = [socketPath(), join(temporaryFolder(), "broker.json")];
     const write = (rpm: number) => {
-      const grants = { mcp: { server: desk.url, tools: ["who*"], requestsPerMinute: rpm } };
+      const grants = { mcp: { server: harness.url, tools: ["who*"], requestsPerMinute: rpm } };
       writeFileSync(file, JSON.stringify({ grants, clients: { job: { listen: `unix:${path}` } } }), { mode: 0o600 });
     };
     write(1000);

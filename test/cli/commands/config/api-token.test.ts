@@ -11,7 +11,7 @@ import { configTest, modeOf } from "./support.js";
 
 const TOKEN = "tok_0123456789abcdef";
 const it = configTest();
-it.beforeEach(({ bench, set }) => set("base_url", bench.sandbox.baseUrl));
+it.beforeEach(({ testbed, set }) => set("base_url", testbed.sandbox.baseUrl));
 
 /** The reference to the token of the default profile in the settings file. */
 function reference(home: string): string | undefined {
@@ -60,8 +60,8 @@ describe("an API token", () => {
     },
   );
 
-  it("from a file, from a variable and from stdin all reach the service", async ({ bench, home, run, set }) => {
-    const { apiToken, ids } = bench.sandbox;
+  it("from a file, from a variable and from stdin all reach the service", async ({ testbed, home, run, set }) => {
+    const { apiToken, ids } = testbed.sandbox;
     const list = ["devices", "list", "--pool", ids.pool, "-o", "id"];
     await run(["config", "set", "api_token", "-"], { stdin: `${apiToken}\n` });
     expect((await run(list)).code).toBe(0);
@@ -120,7 +120,7 @@ describe("an API token", () => {
   });
 
   it("stays with the service that it was stored for when base_url changes to another origin, with a warning", async ({
-    bench,
+    testbed,
     home,
     run,
     set,
@@ -134,13 +134,13 @@ describe("an API token", () => {
         response.writeHead(401).end();
       },
       async (url) => {
-        await set("base_url", bench.sandbox.baseUrl);
+        await set("base_url", testbed.sandbox.baseUrl);
         expect(reference(home)).toBe(`file:${file}`);
         const { code, stderr } = await run(["config", "set", "base_url", url]);
         expect([code, reference(home)]).toEqual([0, undefined]);
         expect(stderr).toBe(
           "base_url is set in profile default\n" +
-            `warning: api_token is no longer set in profile default: its token was stored for ${bench.sandbox.baseUrl}\n` +
+            `warning: api_token is no longer set in profile default: its token was stored for ${testbed.sandbox.baseUrl}\n` +
             "hint: store another token with agentauth config set api_token -; " +
             `to use the same token: agentauth config set api_token file:${file}\n`,
         );
@@ -153,10 +153,10 @@ describe("an API token", () => {
     );
   });
 
-  it("does not move to another origin when base_url is unset first", async ({ bench, home, run, set }) => {
+  it("does not move to another origin when base_url is unset first", async ({ testbed, home, run, set }) => {
     await set("api_token", "env:MY_TOKEN");
     const { stderr } = await run(["config", "unset", "base_url"]);
-    expect(stderr).toContain(`its token was stored for ${bench.sandbox.baseUrl}`);
+    expect(stderr).toContain(`its token was stored for ${testbed.sandbox.baseUrl}`);
     expect(reference(home)).toBeUndefined();
     await set("api_token", "env:MY_TOKEN");
     await set("base_url", "https://other.example");
@@ -174,7 +174,7 @@ describe("an API token", () => {
     [`'${TOKEN}'\n`, "is in quotes"],
     [`Bearer ${TOKEN}`, 'begins with "Bearer "'],
     [`${TOKEN}\u200b`, "not ASCII"],
-  ] as const)("that is %j is refused, and what is odd is named", async ([text, why], { bench, home, run }) => {
+  ] as const)("that is %j is refused, and what is odd is named", async ([text, why], { testbed, home, run }) => {
     const set = await run(["config", "set", "api_token", "-"], { stdin: text });
     expect([set.code, set.stderr]).toEqual([2, expect.stringContaining("the API token (from stdin) ")]);
     expect(set.stderr).toContain(why);
@@ -185,7 +185,7 @@ describe("an API token", () => {
       [text, "AGENTAUTH_API_TOKEN"],
       ["env:MY_TOKEN", "AGENTAUTH_API_TOKEN, MY_TOKEN"],
     ] as const) {
-      const { code, stderr } = await run(["devices", "list", "--pool", bench.sandbox.ids.pool], {
+      const { code, stderr } = await run(["devices", "list", "--pool", testbed.sandbox.ids.pool], {
         env: { ...env, AGENTAUTH_API_TOKEN: value },
       });
       expect([code, stderr]).toEqual([2, expect.stringContaining(`the API token (${source}) `)]);
@@ -203,8 +203,8 @@ describe("an API token", () => {
     ]);
   });
 
-  it.for(["\n", "\r\n", "\n\n"])("is used without its end of line %j", async (end, { bench, run }) => {
-    const { apiToken, ids } = bench.sandbox;
+  it.for(["\n", "\r\n", "\n\n"])("is used without its end of line %j", async (end, { testbed, run }) => {
+    const { apiToken, ids } = testbed.sandbox;
     for (const value of [`${apiToken}${end}`, `env:MY_TOKEN${end}`]) {
       const env = { AGENTAUTH_API_TOKEN: value, MY_TOKEN: `${apiToken}${end}` };
       expect((await run(["devices", "list", "--pool", ids.pool, "-o", "id"], { env })).code).toBe(0);
@@ -213,16 +213,16 @@ describe("an API token", () => {
 
   it.skipIf(ON_WINDOWS)(
     "in a file that others can read is refused with the command that repairs it",
-    async ({ bench, run, set }) => {
+    async ({ testbed, run, set }) => {
       const file = join(temporaryFolder(), "it's loose");
-      writeFileSync(file, bench.sandbox.apiToken);
+      writeFileSync(file, testbed.sandbox.apiToken);
       chmodSync(file, 0o644);
       await set("api_token", `file:${file}`);
-      const list = ["devices", "list", "--pool", bench.sandbox.ids.pool, "-o", "id"];
-      const before = bench.deviceRequests();
+      const list = ["devices", "list", "--pool", testbed.sandbox.ids.pool, "-o", "id"];
+      const before = testbed.deviceRequests();
       const { code, stdout, stderr } = await run(list);
       expect({ code, stdout }).toEqual({ code: 8, stdout: "" });
-      expect(bench.deviceRequests()).toBe(before);
+      expect(testbed.deviceRequests()).toBe(before);
       expect(stderr).toContain(`error: the file ${file} can be read by others`);
       const repair = /^hint: (chmod 600 .*)$/m.exec(stderr)?.[1] ?? "";
       execFileSync("sh", ["-c", repair]);
@@ -230,9 +230,9 @@ describe("an API token", () => {
     },
   );
 
-  it.skipIf(ON_WINDOWS)("in a file that is a link is refused", async ({ bench, run, set }) => {
+  it.skipIf(ON_WINDOWS)("in a file that is a link is refused", async ({ testbed, run, set }) => {
     const folder = temporaryFolder();
-    writeFileSync(join(folder, "real"), bench.sandbox.apiToken, { mode: 0o600 });
+    writeFileSync(join(folder, "real"), testbed.sandbox.apiToken, { mode: 0o600 });
     symlinkSync(join(folder, "real"), join(folder, "link"));
     await set("api_token", `file:${join(folder, "link")}`);
     const { code, stderr } = await run(["devices", "list", "--pool", "p"]);

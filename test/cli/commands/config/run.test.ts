@@ -46,22 +46,25 @@ describe("settings", () => {
     ["a profile and the environment", [], { AGENTAUTH_BASE_URL: "https://env.example", AGENTAUTH_STORE: "memory" }],
     ["a token of the environment", [], { AGENTAUTH_API_TOKEN: "tok_0123456789" }],
     ["the running sandbox", ["--profile", "sandbox"], {}],
-  ])("are read one by one as config list shows them: of %s", async ([_what, flags, env], { bench, home, run, set }) => {
-    const { baseUrl, mcpUrl, ids } = bench.sandbox;
-    await set("base_url", "https://profile.example");
-    await run(["config", "set", "api_token", "-"], { stdin: "tok_0123456789\n" });
-    writeSandboxState(home, {
-      ...{ pid: process.pid, base_url: baseUrl, api_token: "sandbox_token", control_token: "c", mcp_url: mcpUrl },
-      ...{ account_id: ids.account, domain_id: ids.domain, pool_id: ids.pool },
-    });
-    const { stdout } = await run(["config", "list", "--json", ...flags], { env });
-    const rows = JSON.parse(stdout) as { key: string; value?: string }[];
-    expect(rows.find(({ key }) => key === "base_url")?.value).toMatch(/^http/);
-    for (const { key, value } of rows.filter((row) => row.key !== "output")) {
-      const got = await run(["config", "get", key, ...flags], { env });
-      expect([key, got.code, got.stdout]).toEqual([key, value === undefined ? 2 : 0, value ? `${value}\n` : ""]);
-    }
-  });
+  ])(
+    "are read one by one as config list shows them: of %s",
+    async ([_what, flags, env], { testbed, home, run, set }) => {
+      const { baseUrl, mcpUrl, ids } = testbed.sandbox;
+      await set("base_url", "https://profile.example");
+      await run(["config", "set", "api_token", "-"], { stdin: "tok_0123456789\n" });
+      writeSandboxState(home, {
+        ...{ pid: process.pid, base_url: baseUrl, api_token: "sandbox_token", control_token: "c", mcp_url: mcpUrl },
+        ...{ account_id: ids.account, domain_id: ids.domain, pool_id: ids.pool },
+      });
+      const { stdout } = await run(["config", "list", "--json", ...flags], { env });
+      const rows = JSON.parse(stdout) as { key: string; value?: string }[];
+      expect(rows.find(({ key }) => key === "base_url")?.value).toMatch(/^http/);
+      for (const { key, value } of rows.filter((row) => row.key !== "output")) {
+        const got = await run(["config", "get", key, ...flags], { env });
+        expect([key, got.code, got.stdout]).toEqual([key, value === undefined ? 2 : 0, value ? `${value}\n` : ""]);
+      }
+    },
+  );
 
   it("are found with config path", async ({ home, run }) => {
     expect((await run(["config", "path"])).stdout).toBe(`${join(home, "config.json")}\n`);
@@ -230,11 +233,11 @@ describe("what comes first", () => {
     expect(await sourceOf([], {}, "output")).toEqual(["json", "--output"]);
   });
 
-  it("the profile's format, unless a flag names one", async ({ bench, run, set }) => {
-    await set("base_url", bench.sandbox.baseUrl);
-    await set("pool", bench.sandbox.ids.pool);
+  it("the profile's format, unless a flag names one", async ({ testbed, run, set }) => {
+    await set("base_url", testbed.sandbox.baseUrl);
+    await set("pool", testbed.sandbox.ids.pool);
     await set("output", "ndjson");
-    const env = { AGENTAUTH_API_TOKEN: bench.sandbox.apiToken };
+    const env = { AGENTAUTH_API_TOKEN: testbed.sandbox.apiToken };
     const first = await run(["devices", "list", "--limit", "1", "-q"], { env });
     expect(JSON.parse(first.stdout)).toMatchObject({ type: "device" });
     expect((await run(["devices", "list", "-o", "id"], { env })).stdout.split("\n")).toHaveLength(6);

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "vitest";
-import { type CliResult, type RunOptions, runCli, startBench, temporaryFolder } from "../../../helpers/cli.js";
+import { type CliResult, type RunOptions, runCli, startTestbed, temporaryFolder } from "../../../helpers/cli.js";
 
 /**
  * `it` with a sandbox for the file, and for each case a home folder that does not exist yet, the program there (in this
@@ -10,10 +10,10 @@ import { type CliResult, type RunOptions, runCli, startBench, temporaryFolder } 
 export const configTest = (start: (args: readonly string[], options: RunOptions) => Promise<CliResult> = runCli) =>
   test
     // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
-    .extend("bench", { scope: "file" }, async ({}, { onCleanup }) => {
-      const bench = await startBench({ devices: 5 });
-      onCleanup(() => bench.sandbox.close());
-      return bench;
+    .extend("testbed", { scope: "file" }, async ({}, { onCleanup }) => {
+      const testbed = await startTestbed({ devices: 5 });
+      onCleanup(() => testbed.sandbox.close());
+      return testbed;
     })
     .extend("home", () => join(temporaryFolder(), "below", "home"))
     .extend("run", ({ home }) => {

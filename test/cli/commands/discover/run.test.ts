@@ -4,17 +4,17 @@ import { fixedText } from "../../../helpers/fixed-text.js";
 import { startScene } from "../../../helpers/issuer.js";
 import { sendJson, startServer } from "../../../helpers/server.js";
 import { startRun } from "../../run-support.js";
-import { deskTest, startDesk } from "../desk.js";
+import { harnessTest, startHarness } from "../harness.js";
 
 const METADATA = "/.well-known/oauth-authorization-server";
 
-const it = deskTest({ scopesSupported: ["mcp", "reports:read"] });
+const it = harnessTest({ scopesSupported: ["mcp", "reports:read"] });
 
-it("prints every step, and what it found", async ({ desk, user }) => {
-  const { code, stdout } = await user.run(["discover", desk.url]);
-  const issuer = desk.sandbox.authUrl(desk.sandbox.ids.pool);
+it("prints every step, and what it found", async ({ harness, user }) => {
+  const { code, stdout } = await user.run(["discover", harness.url]);
+  const issuer = harness.sandbox.authUrl(harness.sandbox.ids.pool);
   expect(code).toBe(0);
-  const { pool } = desk.sandbox.ids;
+  const { pool } = harness.sandbox.ids;
   expect(fixedText(stdout).replaceAll(pool, "<pool_id>")).toMatchSnapshot();
   expect(stdout).toMatch(/^[+-] challenge: (?:GET|POST) http/);
   expect(stdout).toContain(`\nissuer         ${issuer}\n`);
@@ -26,7 +26,7 @@ it.each([
   ["rfc8414", "404: no document here", false],
   ["both", "200: another document takes precedence", true],
 ] as const)("finds metadata that is published at: %s, the appended form first", async (metadata, unused, appended) => {
-  const other = await startDesk({ metadata });
+  const other = await startHarness({ metadata });
   try {
     const { code, stdout } = await other.user().run(["discover", other.url]);
     const { pool } = other.sandbox.ids;
@@ -40,16 +40,16 @@ it.each([
   }
 });
 
-it("prints the same as JSON", async ({ desk, user }) => {
-  const { code, stdout } = await user.run(["discover", desk.url, "--json"]);
-  const issuer = expect.objectContaining({ issuer: desk.sandbox.authUrl(desk.sandbox.ids.pool) });
-  expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ server: desk.url, issuer })]);
+it("prints the same as JSON", async ({ harness, user }) => {
+  const { code, stdout } = await user.run(["discover", harness.url, "--json"]);
+  const issuer = expect.objectContaining({ issuer: harness.sandbox.authUrl(harness.sandbox.ids.pool) });
+  expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ server: harness.url, issuer })]);
 });
 
-it("exits with 3 where no issuer is found, and prints the steps until then", async ({ desk, faults }) => {
+it("exits with 3 where no issuer is found, and prints the steps until then", async ({ harness, faults }) => {
   faults.add({ kind: "status", status: 404, path: "metadata", times: 0 });
-  const text = await desk.user().run(["discover", desk.url]);
-  const json = await desk.user().run(["discover", desk.url, "--json"]);
+  const text = await harness.user().run(["discover", harness.url]);
+  const json = await harness.user().run(["discover", harness.url, "--json"]);
   expect([text.code, text.stdout]).toEqual([3, expect.stringContaining("+ resource metadata: ")]);
   expect(text.stderr).toContain("publishes no metadata (RFC 8414)");
   expect([fixedText(text.stdout), JSON.parse(fixedText(json.stdout)).error]).toMatchSnapshot();
@@ -102,11 +102,11 @@ it("names a resource that is a parent of the server", async () => {
   expect(await facts()).toContain(`\nresource       ${mcp.origin}\n               ${note}\nissuer `);
 });
 
-it("ends with the command that logs in, with the flags that were given", async ({ desk }) => {
-  const plain = await desk.user().run(["discover", desk.url]);
-  expect(plain.stdout).toMatch(new RegExp(`\nlog in with: agentauth login ${desk.url}\n$`));
+it("ends with the command that logs in, with the flags that were given", async ({ harness }) => {
+  const plain = await harness.user().run(["discover", harness.url]);
+  expect(plain.stdout).toMatch(new RegExp(`\nlog in with: agentauth login ${harness.url}\n$`));
   const flags = ["--legacy-discovery", "--accept-token-type", "user", "--resource", "none"];
-  const given = await desk.user().run(["discover", desk.url, ...flags]);
+  const given = await harness.user().run(["discover", harness.url, ...flags]);
   expect([given.code, given.stdout]).toEqual([0, expect.stringContaining("log in with: agentauth login ")]);
   for (const flag of ["--legacy-discovery", "--accept-token-type user", "--resource none"])
     expect(given.stdout).toContain(` ${flag}`);
@@ -129,17 +129,17 @@ it("leaves it to the user to let the code be sent to another origin", async ({ u
   expect(JSON.parse((await run("--json")).stdout)).not.toHaveProperty("warning");
 });
 
-it("ends with the login that accepts a resource, if only a challenge names its metadata", async ({ desk }) => {
+it("ends with the login that accepts a resource, if only a challenge names its metadata", async ({ harness }) => {
   const { mcp } = await startScene({ mcpPath: "/api/mcp" });
   mcp.challenge = `Bearer resource_metadata="${mcp.origin}/api/prm"`;
   mcp.routes["/api/prm"] = () => ({ json: { ...mcp.metadata, resource: mcp.origin } });
   delete mcp.routes[mcp.wellKnown];
-  const { code, stderr } = await desk.user().run(["discover", mcp.url]);
+  const { code, stderr } = await harness.user().run(["discover", mcp.url]);
   expect([code, stderr]).toEqual([
     3,
     expect.stringContaining(`: agentauth login ${mcp.url} --resource ${mcp.origin}\n`),
   ]);
-  const flagged = await desk.user().run(["discover", mcp.url, "--resource", mcp.origin]);
+  const flagged = await harness.user().run(["discover", mcp.url, "--resource", mcp.origin]);
   expect(flagged).toMatchObject({ code: 0, stdout: expect.stringContaining(`\nresource       ${mcp.origin}\n`) });
 });
 

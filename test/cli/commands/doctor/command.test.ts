@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { beforeEach, describe, expect } from "vitest";
 import type { DoctorReport } from "../../../../src/cli/commands/doctor/run.js";
 import { FORMATS } from "../../../../src/profile/settings.js";
-import { benchTest } from "../../../helpers/bench-test.js";
 import { type RunOptions, runCli, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
 import { fixedText } from "../../../helpers/fixed-text.js";
 import { writeGrantFile } from "../../../helpers/grant-files.js";
 import { ON_LINUX, ON_WINDOWS } from "../../../helpers/systems.js";
+import { testbedTest } from "../../../helpers/testbed-test.js";
 
-const it = benchTest({ devices: 3 });
+const it = testbedTest({ devices: 3 });
 let home: string;
 beforeEach(() => {
   home = join(temporaryFolder(), "below", "home");
@@ -205,15 +205,15 @@ describe("what doctor prints is for everyone to see", () => {
 });
 
 describe("doctor at a service", () => {
-  it("reaches it when asked to, and ends with 5 when it does not", async ({ bench }) => {
-    const up = await report(["--online"], bench.env);
+  it("reaches it when asked to, and ends with 5 when it does not", async ({ testbed }) => {
+    const up = await report(["--online"], testbed.env);
     expect([up.code, up.check("service")?.state, up.check("clock")?.state]).toEqual([0, "ok", "ok"]);
-    const denied = await report(["--online"], { ...bench.env, AGENTAUTH_API_TOKEN: "planted-token" });
+    const denied = await report(["--online"], { ...testbed.env, AGENTAUTH_API_TOKEN: "planted-token" });
     expect([denied.code, denied.check("service")?.state]).toEqual([5, "failed"]);
   });
 
-  it("compares the clock with that of an MCP server", async ({ bench }) => {
-    const { code, check } = await report([bench.sandbox.mcpUrl], bench.env);
+  it("compares the clock with that of an MCP server", async ({ testbed }) => {
+    const { code, check } = await report([testbed.sandbox.mcpUrl], testbed.env);
     expect([code, check("clock")?.state]).toEqual([0, "ok"]);
   });
 });

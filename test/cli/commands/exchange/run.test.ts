@@ -6,15 +6,15 @@ import { AgentClient } from "../../../../src/oauth/agent.js";
 import { fileStore } from "../../../../src/store/file/file.js";
 import { runCli, temporaryFolder } from "../../../helpers/cli.js";
 import { startScene } from "../../../helpers/issuer.js";
-import { deskTest } from "../desk.js";
+import { harnessTest } from "../harness.js";
 
 const API = "https://api.example";
 const TYPE = "urn:ietf:params:oauth:token-type:";
-const it = deskTest({ machineGrants: true, exchangeAudiences: [API] }, "a b").extend(
+const it = harnessTest({ machineGrants: true, exchangeAudiences: [API] }, "a b").extend(
   "exchange",
-  ({ desk, me }) =>
+  ({ harness, me }) =>
     (...flags: string[]) =>
-      me.run(["exchange", desk.url, ...flags]),
+      me.run(["exchange", harness.url, ...flags]),
 );
 
 it("prints the new token and nothing else", async ({ exchange }) => {
@@ -38,9 +38,9 @@ it.for([
 
 it.for(["access_token", `${TYPE}access_token`])(
   "takes the subject token from a file, of type %s",
-  async (type, { desk, me, exchange }) => {
+  async (type, { harness, me, exchange }) => {
     const file = join(temporaryFolder(), "subject");
-    const { stdout: token } = await me.run(["token", desk.url]);
+    const { stdout: token } = await me.run(["token", harness.url]);
     writeFileSync(file, token, { mode: 0o600 });
     const { code, stdout } = await exchange(
       "--audience",
@@ -72,9 +72,9 @@ it.for<[string, string[], number, RegExp]>([
   expect(stderr.replace(/127\.0\.0\.1:\d+/g, "<server>")).toMatchSnapshot();
 });
 
-it("exits with 4 without a login or a client", async ({ desk }) => {
+it("exits with 4 without a login or a client", async ({ harness }) => {
   const env = { AGENTAUTH_SUBJECT_TOKEN: "some-subject-token" };
-  const { code, stdout, stderr } = await desk.user().run(["exchange", desk.url, "--audience", API], { env });
+  const { code, stdout, stderr } = await harness.user().run(["exchange", harness.url, "--audience", API], { env });
   expect([code, stdout, stderr]).toEqual([4, "", expect.stringContaining("--client-id")]);
 });
 
@@ -107,7 +107,7 @@ it("puts a token that is no access token in no header", async () => {
   expect((await run("env")).stdout).toMatch(/^AGENTAUTH_TOKEN=access-as-\d+\n$/);
 });
 
-it("refuses the type of a subject token where none is given, without a login", async ({ desk }) => {
-  const args = ["exchange", desk.url, "--audience", API, "--subject-token-type", "jwt", "--client-id", "x"];
-  expect(await desk.user().run(args)).toMatchObject({ code: 2, stdout: "" });
+it("refuses the type of a subject token where none is given, without a login", async ({ harness }) => {
+  const args = ["exchange", harness.url, "--audience", API, "--subject-token-type", "jwt", "--client-id", "x"];
+  expect(await harness.user().run(args)).toMatchObject({ code: 2, stdout: "" });
 });

@@ -4,9 +4,9 @@ import { dirname } from "node:path";
 import { expect } from "vitest";
 import { collect, startProcess, until } from "../../../helpers/cli.js";
 import { ON_LINUX, ON_WINDOWS } from "../../../helpers/systems.js";
-import { deskTest } from "../desk.js";
+import { harnessTest } from "../harness.js";
 
-const it = deskTest();
+const it = harnessTest();
 
 /** Calls a tool through the broker, prints what it received, and ends with 42 on SIGTERM. */
 const CLIENT = `
@@ -23,8 +23,8 @@ const CLIENT = `
 
 it.skipIf(ON_WINDOWS)(
   "exec --broker ends with the command that a signal ends, and shows it no token",
-  async ({ desk, me }) => {
-    const args = ["exec", "--broker", `mcp=${desk.url}`, "--", process.execPath, "-e", CLIENT];
+  async ({ harness, me }) => {
+    const args = ["exec", "--broker", `mcp=${harness.url}`, "--", process.execPath, "-e", CLIENT];
     const child = startProcess(args, { env: { AGENTAUTH_HOME: me.home } });
     const [out, err] = [collect(child.stdout), collect(child.stderr)];
     await until(() => out().endsWith("\n") || child.exitCode !== null);

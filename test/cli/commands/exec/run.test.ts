@@ -13,22 +13,22 @@ import { collect, linesOf, runCli, temporaryFolder, until } from "../../../helpe
 import { fixedText } from "../../../helpers/fixed-text.js";
 import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { startRun } from "../../run-support.js";
-import { deskTest, startDesk, type User } from "../desk.js";
+import { harnessTest, startHarness, type User } from "../harness.js";
 
-const it = deskTest().extend(
+const it = harnessTest().extend(
   "exec",
-  ({ desk, me }) =>
+  ({ harness, me }) =>
     (...words: string[]) =>
-      me.run(["exec", desk.url, ...words]),
+      me.run(["exec", harness.url, ...words]),
 );
 
 const shell = (script: string) => ["--", "sh", "-c", script];
 
-it("runs the command with the token in its environment, and masks the token in its output", async ({ desk, me }) => {
+it("runs the command with the token in its environment, and masks the token in its output", async ({ harness, me }) => {
   const script =
     'test -n "$AGENTAUTH_TOKEN" && test -z "$AGENTAUTH_API_TOKEN" && echo "it is $AGENTAUTH_TOKEN"; exit 7';
   const env = { AGENTAUTH_API_TOKEN: "tok_0123456789abcdef" };
-  const { code, stdout, stderr } = await me.run(["exec", desk.url, ...shell(script)], { env });
+  const { code, stdout, stderr } = await me.run(["exec", harness.url, ...shell(script)], { env });
   expect([code, stdout, stderr]).toEqual([7, "it is ********\n", ""]);
 });
 
@@ -37,14 +37,14 @@ it("masks both outputs", async ({ exec }) => {
   expect(await exec(...shell(script))).toMatchObject({ code: 0, stdout: "********\n", stderr: "********\n" });
 });
 
-it("passes on its standard input", async ({ desk, me }) => {
-  expect((await me.run(["exec", desk.url, "--", "cat"], { stdin: "typed\n" })).stdout).toBe("typed\n");
+it("passes on its standard input", async ({ harness, me }) => {
+  expect((await me.run(["exec", harness.url, "--", "cat"], { stdin: "typed\n" })).stdout).toBe("typed\n");
 });
 
-it("passes a signal on to the command, and exits as the command does", async ({ desk, me }) => {
+it("passes a signal on to the command, and exits as the command does", async ({ harness, me }) => {
   const run = me.start([
     "exec",
-    desk.url,
+    harness.url,
     ...shell("trap 'echo got it; exit 42' TERM; echo ready; while :; do sleep 0.05; done"),
   ]);
   const closed = once(run, "close");
@@ -55,7 +55,7 @@ it("passes a signal on to the command, and exits as the command does", async ({ 
 });
 
 it("exits only after a save, where its reader has stopped reading and a signal has ended the command", async ({
-  desk,
+  harness,
   me,
 }) => {
   const exits: number[] = [];
@@ -69,7 +69,7 @@ it("exits only after a save, where its reader has stopped reading and a signal h
   };
   const signals = processSignals(new EventEmitter());
   const pendingSaves = createPendingSaves();
-  const argv = ["exec", desk.url, "--", "yes"];
+  const argv = ["exec", harness.url, "--", "yes"];
   const { context } = startRun(
     { env: { AGENTAUTH_HOME: me.home } },
     {},
@@ -87,7 +87,7 @@ it("exits only after a save, where its reader has stopped reading and a signal h
     },
     { durationMs: 60_000 },
   );
-  const run = runExec({ url: desk.url, command: ["yes"] }, context);
+  const run = runExec({ url: harness.url, command: ["yes"] }, context);
   await until(() => own.stdout.writableLength > 0);
   signals.raise("SIGTERM");
   expect(await Promise.race([run, new Promise((resolve) => setTimeout(resolve, 3000, "waits"))])).toBe("waits");
@@ -119,14 +119,14 @@ it.for<[string, string, number, string]>([
   ["is not found", "no-such-program", 127, "is not found (ENOENT)"],
   ["cannot be run", script, 126, "cannot be run (EACCES)"],
   ["cannot be started", looped, 125, "cannot be started (ELOOP)"],
-])("reports a command that %s, as text and as JSON", async ([_what, command, exit, words], { desk, me, exec }) => {
+])("reports a command that %s, as text and as JSON", async ([_what, command, exit, words], { harness, me, exec }) => {
   const { code, stdout, stderr } = await exec("--", command);
   expect([code, stdout, stderr]).toEqual([
     exit,
     "",
     expect.stringContaining(`error: the command "${command}" ${words}\n`),
   ]);
-  const json = await me.run(["exec", desk.url, "--", command], { env: { AGENTAUTH_ERRORS: "json" } });
+  const json = await me.run(["exec", harness.url, "--", command], { env: { AGENTAUTH_ERRORS: "json" } });
   expect([json.code, JSON.parse(json.stderr)]).toMatchObject([exit, { error: { class: "usage", exit_code: exit } }]);
 });
 
@@ -148,14 +148,14 @@ it.for<[string, string[], RegExp]>([
 });
 
 it("starts nothing without a login, for an address that is none, and for a token that only we can use", async ({
-  desk,
+  harness,
   me,
 }) => {
   const file = join(temporaryFolder(), "started");
-  const none = await desk.user().run(["exec", desk.url, "--", "touch", file]);
-  expect([none.code, none.stderr]).toEqual([4, expect.stringContaining(`hint: agentauth login ${desk.url}\n`)]);
+  const none = await harness.user().run(["exec", harness.url, "--", "touch", file]);
+  expect([none.code, none.stderr]).toEqual([4, expect.stringContaining(`hint: agentauth login ${harness.url}\n`)]);
   expect((await me.run(["exec", "nowhere", "--", "touch", file])).code).toBe(2);
-  const bound = await startDesk({ dpop: "required" });
+  const bound = await startHarness({ dpop: "required" });
   const owner = bound.user();
   await owner.logIn();
   const refused = await owner.run(["exec", bound.url, "--", "touch", file]);
@@ -254,8 +254,8 @@ async function startWith({ start }: User, ...words: string[]) {
 }
 
 describe.skipIf(ON_WINDOWS)("exec --broker", () => {
-  it("gives the command a socket of its own, and no token", async ({ desk, me }) => {
-    const { environment, call, end, err } = await startWith(me, "-v", "--broker", `mcp=${desk.url},tools=who*`);
+  it("gives the command a socket of its own, and no token", async ({ harness, me }) => {
+    const { environment, call, end, err } = await startWith(me, "-v", "--broker", `mcp=${harness.url},tools=who*`);
     const { AGENTAUTH_BROKER_SOCKET: socket = "", ...others } = environment;
     const folder = dirname(socket);
     expect([folder, socket].map((path) => (statSync(path).mode & 0o777).toString(8))).toEqual(["700", "600"]);
@@ -269,8 +269,8 @@ describe.skipIf(ON_WINDOWS)("exec --broker", () => {
     expect(existsSync(folder)).toBe(false);
   });
 
-  it("gives it the URL of a broker on TCP", async ({ desk, me }) => {
-    const { environment, call, end } = await startWith(me, "--listen", "127.0.0.1:0", "--broker", `mcp=${desk.url}`);
+  it("gives it the URL of a broker on TCP", async ({ harness, me }) => {
+    const { environment, call, end } = await startWith(me, "--listen", "127.0.0.1:0", "--broker", `mcp=${harness.url}`);
     expect(environment).not.toHaveProperty("AGENTAUTH_BROKER_SOCKET");
     expect(environment["AGENTAUTH_BROKER_URL"]).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[\da-f]{32}$/);
     expect((await call()).status).toBe(200);
@@ -278,19 +278,21 @@ describe.skipIf(ON_WINDOWS)("exec --broker", () => {
     await expect(call()).rejects.toThrow("ECONNREFUSED");
   });
 
-  it("starts the command without a login, and names the one that is needed", async ({ desk, user }) => {
+  it("starts the command without a login, and names the one that is needed", async ({ harness, user }) => {
     const socket = join(mkdtempSync(join(tmpdir(), "b-")), "run", "a.sock");
-    const started = await startWith(user, "--listen", `unix:${socket}`, "--broker", `mcp=${desk.url}`);
+    const started = await startWith(user, "--listen", `unix:${socket}`, "--broker", `mcp=${harness.url}`);
     expect(started.environment["AGENTAUTH_BROKER_SOCKET"]).toBe(socket);
     expect((await started.call()).status).toBe(503);
     await user.logIn();
     expect((await started.call()).status).toBe(200);
     expect([await started.end(), existsSync(socket)]).toEqual([7, false]);
-    expect(started.err()).toBe(`warning: mcp needs a login: agentauth login ${desk.url}\n`);
+    expect(started.err()).toBe(`warning: mcp needs a login: agentauth login ${harness.url}\n`);
   });
 
-  it("ends with a command that is not found", async ({ desk, me }) => {
-    expect(await me.run(["exec", "--broker", `mcp=${desk.url}`, "--", "no-such-program"])).toMatchObject({ code: 127 });
+  it("ends with a command that is not found", async ({ harness, me }) => {
+    expect(await me.run(["exec", "--broker", `mcp=${harness.url}`, "--", "no-such-program"])).toMatchObject({
+      code: 127,
+    });
   });
 
   const grant = ["--broker", "mcp=https://mcp.example/mcp"];

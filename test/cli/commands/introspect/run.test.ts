@@ -4,20 +4,20 @@ import { fileStore } from "../../../../src/store/file/file.js";
 import { runCli, temporaryFolder } from "../../../helpers/cli.js";
 import { startScene } from "../../../helpers/issuer.js";
 import { TestLogin } from "../../../helpers/login.js";
-import { deskTest } from "../desk.js";
+import { harnessTest } from "../harness.js";
 
-const it = deskTest();
+const it = harnessTest();
 
-it("prints what the issuer says of the stored token", async ({ desk, user }) => {
+it("prints what the issuer says of the stored token", async ({ harness, user }) => {
   await user.logIn();
-  const { code, stdout } = await user.run(["introspect", desk.url, "--json"]);
-  expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ active: true, aud: desk.url })]);
-  expect((await user.run(["introspect", desk.url, "--jq", ".active"])).stdout).toBe("true\n");
+  const { code, stdout } = await user.run(["introspect", harness.url, "--json"]);
+  expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ active: true, aud: harness.url })]);
+  expect((await user.run(["introspect", harness.url, "--jq", ".active"])).stdout).toBe("true\n");
 });
 
-it("exits with 4 where no login is stored", async ({ desk, user }) => {
-  const { code, stdout, stderr } = await user.run(["introspect", desk.url]);
-  expect([code, stdout, stderr]).toEqual([4, "", expect.stringContaining(`hint: agentauth login ${desk.url}\n`)]);
+it("exits with 4 where no login is stored", async ({ harness, user }) => {
+  const { code, stdout, stderr } = await user.run(["introspect", harness.url]);
+  expect([code, stdout, stderr]).toEqual([4, "", expect.stringContaining(`hint: agentauth login ${harness.url}\n`)]);
 });
 
 it("exits with 6 where the issuer has no endpoint for it", async () => {
@@ -29,10 +29,10 @@ it("exits with 6 where the issuer has no endpoint for it", async () => {
   expect([code, stdout, stderr]).toEqual([6, "", expect.stringContaining("has no introspection_endpoint")]);
 });
 
-it("exits with 5 where the issuer cannot be reached", async ({ desk, faults, user }) => {
+it("exits with 5 where the issuer cannot be reached", async ({ harness, faults, user }) => {
   await user.logIn();
   faults.add({ kind: "status", status: 503, path: "introspect", times: 0 });
-  const { code, stdout } = await user.run(["introspect", desk.url, "--retries", "0"]);
+  const { code, stdout } = await user.run(["introspect", harness.url, "--retries", "0"]);
   expect([code, stdout]).toEqual([5, ""]);
 });
 

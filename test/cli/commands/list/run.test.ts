@@ -1,10 +1,10 @@
 import { describe, expect } from "vitest";
 import type { Fault } from "../../../../src/sandbox/index.js";
-import { benchTest } from "../../../helpers/bench-test.js";
 import { allIds, linesOf, runCli, temporaryFolder } from "../../../helpers/cli.js";
 import { SampleService } from "../../../helpers/service.js";
+import { testbedTest } from "../../../helpers/testbed-test.js";
 
-const it = benchTest();
+const it = testbedTest();
 
 const READERS: Record<string, (text: string) => unknown[]> = {
   json: (text) => (JSON.parse(text) as { id: string }[]).map(({ id }) => id),
@@ -28,31 +28,31 @@ const READERS: Record<string, (text: string) => unknown[]> = {
 };
 
 describe("a list holds what the library gives, in its order", () => {
-  it.for(Object.keys(READERS))("devices as %s", async (format, { bench }) => {
-    const { code, stdout, stderr } = await bench.run([...bench.devices, "-o", format, "--page-size", "7"]);
+  it.for(Object.keys(READERS))("devices as %s", async (format, { testbed }) => {
+    const { code, stdout, stderr } = await testbed.run([...testbed.devices, "-o", format, "--page-size", "7"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(READERS[format]?.(stdout)).toEqual(allIds(bench.sandbox));
+    expect(READERS[format]?.(stdout)).toEqual(allIds(testbed.sandbox));
   });
 
-  it("pools and domains, whole objects", async ({ bench }) => {
-    const { account, domain } = bench.sandbox.ids;
-    const pools = await bench.run([...bench.pools, "--json"]);
-    expect(JSON.parse(pools.stdout)).toEqual(await bench.service.pools.list({ domain_id: domain }).toArray());
-    const domains = await bench.run([...bench.domains, "--json"]);
-    expect(JSON.parse(domains.stdout)).toEqual(await bench.service.domains.list({ account_id: account }).toArray());
+  it("pools and domains, whole objects", async ({ testbed }) => {
+    const { account, domain } = testbed.sandbox.ids;
+    const pools = await testbed.run([...testbed.pools, "--json"]);
+    expect(JSON.parse(pools.stdout)).toEqual(await testbed.service.pools.list({ domain_id: domain }).toArray());
+    const domains = await testbed.run([...testbed.domains, "--json"]);
+    expect(JSON.parse(domains.stdout)).toEqual(await testbed.service.domains.list({ account_id: account }).toArray());
   });
 
-  it("sorted by the service", async ({ bench }) => {
-    const { pool } = bench.sandbox.ids;
+  it("sorted by the service", async ({ testbed }) => {
+    const { pool } = testbed.sandbox.ids;
     const sort = { field: "last_seen", direction: "desc" } as const;
-    const expected = await bench.service.devices.list({ pool_id: pool }, { sort }).toArray();
-    const { stdout } = await bench.run([...bench.devices, "--sort", "last_seen:desc", "-o", "id"]);
+    const expected = await testbed.service.devices.list({ pool_id: pool }, { sort }).toArray();
+    const { stdout } = await testbed.run([...testbed.devices, "--sort", "last_seen:desc", "-o", "id"]);
     expect(linesOf(stdout)).toEqual(expected.map(({ id }) => id));
   });
 
-  it("in a pipe as plain lines, without anything on stderr", async ({ bench }) => {
-    const { stdout, stderr } = await bench.run(bench.devices);
-    const first = bench.sandbox.data.device(bench.sandbox.ids.pool, 0);
+  it("in a pipe as plain lines, without anything on stderr", async ({ testbed }) => {
+    const { stdout, stderr } = await testbed.run(testbed.devices);
+    const first = testbed.sandbox.data.device(testbed.sandbox.ids.pool, 0);
     expect(stdout.split("\n")[0]?.split("\t").slice(0, 4)).toEqual([
       first?.id,
       first?.title,
@@ -64,25 +64,25 @@ describe("a list holds what the library gives, in its order", () => {
 });
 
 describe("how much of a list", () => {
-  it("--limit, and the command that continues", async ({ bench }) => {
-    const { code, stdout, stderr } = await bench.run([...bench.devices, "--limit", "5", "-o", "id"]);
+  it("--limit, and the command that continues", async ({ testbed }) => {
+    const { code, stdout, stderr } = await testbed.run([...testbed.devices, "--limit", "5", "-o", "id"]);
     expect(code).toBe(0);
-    expect(linesOf(stdout)).toEqual(allIds(bench.sandbox).slice(0, 5));
-    const { pool } = bench.sandbox.ids;
+    expect(linesOf(stdout)).toEqual(allIds(testbed.sandbox).slice(0, 5));
+    const { pool } = testbed.sandbox.ids;
     expect(stderr).toBe(
       `shown 5 of 60; continue with: agentauth devices list --pool ${pool} -o id --offset 5 --limit 5\n`,
     );
   });
 
-  it("--offset, reported as a range of the whole list", async ({ bench }) => {
-    const { stdout, stderr } = await bench.run([...bench.devices, "--offset", "10", "--limit", "5", "-o", "id"]);
-    expect(linesOf(stdout)).toEqual(allIds(bench.sandbox).slice(10, 15));
+  it("--offset, reported as a range of the whole list", async ({ testbed }) => {
+    const { stdout, stderr } = await testbed.run([...testbed.devices, "--offset", "10", "--limit", "5", "-o", "id"]);
+    expect(linesOf(stdout)).toEqual(allIds(testbed.sandbox).slice(10, 15));
     expect(stderr).toMatch(/^shown 11 to 15 of 60; continue with: .* --offset 15 --limit 5\n$/);
   });
 
-  it("no word about going on where the list has ended, or with --quiet", async ({ bench }) => {
-    const last = await bench.run([...bench.devices, "--offset", "55", "--limit", "5", "-o", "id"]);
-    const quiet = await bench.run([...bench.devices, "--limit", "5", "-q", "-o", "id"]);
+  it("no word about going on where the list has ended, or with --quiet", async ({ testbed }) => {
+    const last = await testbed.run([...testbed.devices, "--offset", "55", "--limit", "5", "-o", "id"]);
+    const quiet = await testbed.run([...testbed.devices, "--limit", "5", "-q", "-o", "id"]);
     expect([linesOf(last.stdout).length, last.stderr, linesOf(quiet.stdout).length, quiet.stderr]).toEqual([
       5,
       "",
@@ -91,33 +91,42 @@ describe("how much of a list", () => {
     ]);
   });
 
-  it("nothing at all: exit 0 and an empty array", async ({ bench }) => {
-    const { code, stdout, stderr } = await bench.run([...bench.devices, "--offset", "60", "-o", "json"]);
+  it("nothing at all: exit 0 and an empty array", async ({ testbed }) => {
+    const { code, stdout, stderr } = await testbed.run([...testbed.devices, "--offset", "60", "-o", "json"]);
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "[]\n", stderr: "" });
   });
 
-  it("--page-size is asked for, and a page is asked for once", async ({ bench }) => {
-    const before = bench.sandbox.requests.length;
-    await bench.run([...bench.devices, "--page-size", "25", "--concurrency", "3", "-o", "id"]);
-    const queries = bench.sandbox.requests.slice(before).map(({ query }) => query);
+  it("--page-size is asked for, and a page is asked for once", async ({ testbed }) => {
+    const before = testbed.sandbox.requests.length;
+    await testbed.run([...testbed.devices, "--page-size", "25", "--concurrency", "3", "-o", "id"]);
+    const queries = testbed.sandbox.requests.slice(before).map(({ query }) => query);
     expect(queries.map((query) => query["pagination[page_size]"])).toEqual(["25", "25", "25"]);
     expect(new Set(queries.map((query) => query["pagination[offset]"] ?? "0")).size).toBe(3);
   });
 
-  it("--concurrency 1 never has two requests on the way", async ({ bench }) => {
-    bench.sandbox.faults.add({ kind: "slow-headers", ms: 60, times: 0 });
-    const { stderr } = await bench.run([...bench.devices, "--page-size", "20", "--concurrency", "1", "-o", "id", "-v"]);
+  it("--concurrency 1 never has two requests on the way", async ({ testbed }) => {
+    testbed.sandbox.faults.add({ kind: "slow-headers", ms: 60, times: 0 });
+    const { stderr } = await testbed.run([
+      ...testbed.devices,
+      "--page-size",
+      "20",
+      "--concurrency",
+      "1",
+      "-o",
+      "id",
+      "-v",
+    ]);
     const marks = linesOf(stderr).flatMap((line) => (/^[<>] /.test(line) ? [line[0]] : []));
     expect(marks).toEqual([">", "<", ">", "<", ">", "<", ">", "<"]);
   });
 });
 
 describe("choosing", () => {
-  it("--status, --session-type and --title, and reports what was left out", async ({ bench }) => {
-    const all = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
+  it("--status, --session-type and --title, and reports what was left out", async ({ testbed }) => {
+    const all = await testbed.service.devices.list({ pool_id: testbed.sandbox.ids.pool }).toArray();
     const chosen = all.filter(({ status, session_type }) => status === "active" && session_type === "mcp");
-    const { stdout, stderr } = await bench.run([
-      ...bench.devices,
+    const { stdout, stderr } = await testbed.run([
+      ...testbed.devices,
       "--status",
       "active",
       "--session-type",
@@ -128,30 +137,30 @@ describe("choosing", () => {
     expect(linesOf(stdout)).toEqual(chosen.map(({ id }) => id));
     expect(stderr).toBe(`${chosen.length} of 60 match (--status, --session-type: filtered here, after reading)\n`);
     const letter = (all[0]?.title ?? "x").slice(0, 1);
-    const titled = await bench.run([...bench.devices, "--title", `${letter}*`, "-o", "id"]);
+    const titled = await testbed.run([...testbed.devices, "--title", `${letter}*`, "-o", "id"]);
     expect(linesOf(titled.stdout)).toContain(all[0]?.id);
   });
 
-  it("--limit counts what matches, and stops reading there", async ({ bench }) => {
-    const all = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
+  it("--limit counts what matches, and stops reading there", async ({ testbed }) => {
+    const all = await testbed.service.devices.list({ pool_id: testbed.sandbox.ids.pool }).toArray();
     const active = all.filter(({ status }) => status === "active");
-    const before = bench.deviceRequests();
+    const before = testbed.deviceRequests();
     const args = ["--status", "active", "--limit", "3", "--page-size", "10", "--concurrency", "1", "-o", "id"];
-    const { stdout, stderr } = await bench.run([...bench.devices, ...args]);
+    const { stdout, stderr } = await testbed.run([...testbed.devices, ...args]);
     expect(linesOf(stdout)).toEqual(active.slice(0, 3).map(({ id }) => id));
     expect(stderr).toMatch(
       /^the first 3 match \(--status: filtered here, after reading\); continue with: .* --limit 3\n$/,
     );
-    expect(bench.deviceRequests() - before).toBeLessThan(6);
+    expect(testbed.deviceRequests() - before).toBeLessThan(6);
   });
 
-  it("--limit on what matches continues exactly behind the last item that was shown", async ({ bench }) => {
-    const all = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
+  it("--limit on what matches continues exactly behind the last item that was shown", async ({ testbed }) => {
+    const all = await testbed.service.devices.list({ pool_id: testbed.sandbox.ids.pool }).toArray();
     const expected = all.filter(({ session_type }) => session_type === "mcp").map(({ id }) => id);
     const found: (string | undefined)[] = [];
-    let args: readonly string[] = [...bench.devices, "--session-type", "mcp", "--limit", "7", "-o", "id"];
+    let args: readonly string[] = [...testbed.devices, "--session-type", "mcp", "--limit", "7", "-o", "id"];
     for (let parts = 0; parts <= expected.length / 7; parts++) {
-      const { stdout, stderr } = await bench.run(args);
+      const { stdout, stderr } = await testbed.run(args);
       found.push(...linesOf(stdout));
       const next = /; continue with: agentauth (.*)\n$/.exec(stderr)?.[1];
       if (next === undefined) break;
@@ -160,39 +169,39 @@ describe("choosing", () => {
     expect(found).toEqual(expected);
   });
 
-  it("where the limit ends with the list, nothing is left to continue with", async ({ bench }) => {
-    const all = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
+  it("where the limit ends with the list, nothing is left to continue with", async ({ testbed }) => {
+    const all = await testbed.service.devices.list({ pool_id: testbed.sandbox.ids.pool }).toArray();
     const last = all.at(-1)?.title ?? "";
     const args = ["--title", last.replace(/[^a-z]/gi, "?"), "--offset", "59", "--limit", "1", "-o", "id"];
-    const { stdout, stderr } = await bench.run([...bench.devices, ...args]);
+    const { stdout, stderr } = await testbed.run([...testbed.devices, ...args]);
     expect([linesOf(stdout), stderr]).toEqual([[all.at(-1)?.id], expect.stringMatching(/^1 of 1 match \([^;]*\)\n$/)]);
   });
 
-  it("warns about a value that no item has, with a suggestion", async ({ bench }) => {
-    const { code, stdout, stderr } = await bench.run([...bench.devices, "--status", "actve", "-o", "json"]);
+  it("warns about a value that no item has, with a suggestion", async ({ testbed }) => {
+    const { code, stdout, stderr } = await testbed.run([...testbed.devices, "--status", "actve", "-o", "json"]);
     expect([code, stdout]).toEqual([0, "[]\n"]);
     expect(stderr).toContain('warning: --status "actve": nothing has this status; did you mean "active"?');
   });
 
-  it("--columns, --no-header and --jq", async ({ bench }) => {
-    const [first] = allIds(bench.sandbox);
-    const args = [...bench.devices, "--limit", "1", "-q"];
-    const columns = await bench.run([...args, "--columns", "last_seen.country_code,id", "-o", "json"]);
+  it("--columns, --no-header and --jq", async ({ testbed }) => {
+    const [first] = allIds(testbed.sandbox);
+    const args = [...testbed.devices, "--limit", "1", "-q"];
+    const columns = await testbed.run([...args, "--columns", "last_seen.country_code,id", "-o", "json"]);
     expect(JSON.parse(columns.stdout)).toEqual([
       { last_seen: { country_code: expect.stringMatching(/^[A-Z]{2}$/) }, id: first },
     ]);
-    const table = await bench.run([...args, "--columns", "id", "--no-header", "-o", "table"]);
+    const table = await testbed.run([...args, "--columns", "id", "--no-header", "-o", "table"]);
     expect(table.stdout).toBe(`${first}\n`);
-    const jq = await bench.run([...args, "--jq", ".[0].id"]);
+    const jq = await testbed.run([...args, "--jq", ".[0].id"]);
     expect(jq.stdout).toBe(`${first}\n`);
   });
 });
 
 describe("a list that is not what it should be", () => {
-  it("warns about a list that changes; with --strict it is an error", async ({ bench }) => {
-    bench.sandbox.faults.add({ kind: "insert", count: 1, times: 1 });
-    const args = [...bench.devices, "--page-size", "20", "--concurrency", "1", "-o", "id"];
-    const lenient = await bench.run(args);
+  it("warns about a list that changes; with --strict it is an error", async ({ testbed }) => {
+    testbed.sandbox.faults.add({ kind: "insert", count: 1, times: 1 });
+    const args = [...testbed.devices, "--page-size", "20", "--concurrency", "1", "-o", "id"];
+    const lenient = await testbed.run(args);
     expect([lenient.code, linesOf(lenient.stderr)]).toEqual([
       7,
       [
@@ -201,60 +210,60 @@ describe("a list that is not what it should be", () => {
         expect.stringContaining("hint: list again"),
       ],
     ]);
-    bench.sandbox.faults.clear();
-    bench.sandbox.faults.add({ kind: "insert", count: 1, times: 1 });
-    const strict = await bench.run([...args, "--strict"]);
+    testbed.sandbox.faults.clear();
+    testbed.sandbox.faults.add({ kind: "insert", count: 1, times: 1 });
+    const strict = await testbed.run([...args, "--strict"]);
     expect([strict.code, strict.stderr]).toEqual([7, expect.stringContaining("the list changed while it was read")]);
   });
 
-  it("unknown values pass, missing fields are blank; with --strict they are errors", async ({ bench }) => {
-    bench.sandbox.faults.add([
+  it("unknown values pass, missing fields are blank; with --strict they are errors", async ({ testbed }) => {
+    testbed.sandbox.faults.add([
       { kind: "unknown-enum", times: 0 },
       { kind: "missing-fields", fields: ["title"], times: 0 },
     ]);
-    const { code, stdout } = await bench.run([...bench.devices, "--limit", "1", "-q"]);
+    const { code, stdout } = await testbed.run([...testbed.devices, "--limit", "1", "-q"]);
     expect([code, stdout.split("\t").slice(1, 4)]).toEqual([0, ["", "paused", "quantum"]]);
-    const strict = await bench.run([...bench.devices, "--strict"]);
+    const strict = await testbed.run([...testbed.devices, "--strict"]);
     expect([strict.code, strict.stdout]).toEqual([3, ""]);
     expect(strict.stderr).toMatch(/^error: .*summaries\[0\]\.\w+/);
   });
 
   it("new members and nulls pass, with --strict too; --strict=all refuses them, and names the address", async ({
-    bench,
+    testbed,
   }) => {
-    const args = [...bench.devices, "-o", "id"];
+    const args = [...testbed.devices, "-o", "id"];
     const faults: Fault[] = [{ kind: "extra-fields" }, { kind: "missing-fields", fields: ["title"] }];
     for (const fault of faults) {
-      bench.sandbox.faults.add({ ...fault, times: 0 });
+      testbed.sandbox.faults.add({ ...fault, times: 0 });
       for (const flags of [[], ["--strict"]]) {
-        const lenient = await bench.run([...args, ...flags]);
-        expect([lenient.code, linesOf(lenient.stdout)]).toEqual([0, allIds(bench.sandbox)]);
+        const lenient = await testbed.run([...args, ...flags]);
+        expect([lenient.code, linesOf(lenient.stdout)]).toEqual([0, allIds(testbed.sandbox)]);
       }
-      const { code, stderr } = await bench.run([...args, "--strict=all"]);
+      const { code, stderr } = await testbed.run([...args, "--strict=all"]);
       const what = /^error: http:.*\/api\/v1\/device: .*(?:is not documented|title is missing)/;
       expect([code, stderr]).toEqual([3, expect.stringMatching(what)]);
-      bench.sandbox.faults.clear();
+      testbed.sandbox.faults.clear();
     }
-    expect((await bench.run([...args, "--strict=al"])).stderr).toContain('--strict "al" must be one of all');
+    expect((await testbed.run([...args, "--strict=al"])).stderr).toContain('--strict "al" must be one of all');
   });
 
   it("warns of an order that the service ignored, before the first item; with --strict it is an error", async ({
-    bench,
+    testbed,
   }) => {
     const env = { AGENTAUTH_HOME: temporaryFolder() };
-    await bench.run(["config", "set", "sorting", "json"], { env });
-    const args = [...bench.devices, "--sort", "title:desc", "-o", "id"];
-    const lenient = await bench.run(args, { env });
-    expect([lenient.code, linesOf(lenient.stdout)]).toEqual([0, allIds(bench.sandbox)]);
+    await testbed.run(["config", "set", "sorting", "json"], { env });
+    const args = [...testbed.devices, "--sort", "title:desc", "-o", "id"];
+    const lenient = await testbed.run(args, { env });
+    expect([lenient.code, linesOf(lenient.stdout)]).toEqual([0, allIds(testbed.sandbox)]);
     expect(lenient.stderr).toMatch(
       /^warning: the service ignored --sort: the order "title:desc" was requested, and its answer names the order "id:asc"; agentauth config set sorting /,
     );
-    const strict = await bench.run([...args, "--strict"], { env });
+    const strict = await testbed.run([...args, "--strict"], { env });
     expect([strict.code, strict.stdout]).toEqual([3, ""]);
     expect(strict.stderr).toMatch(/names the order "id:asc".*\nhint: agentauth config set sorting/);
-    const applied = await bench.run([...args, "--strict"]);
+    const applied = await testbed.run([...args, "--strict"]);
     expect([applied.code, applied.stderr]).toEqual([0, ""]);
-    expect(linesOf(applied.stdout)).not.toEqual(allIds(bench.sandbox));
+    expect(linesOf(applied.stdout)).not.toEqual(allIds(testbed.sandbox));
   });
 
   it.for(["id", "json", "ndjson", "csv"])(
@@ -273,7 +282,7 @@ describe("a list that is not what it should be", () => {
   );
 
   it("says where a list with such items continues that ended at --limit, and ends at once with --strict", async ({
-    bench,
+    testbed,
   }) => {
     const { env } = await withoutIds();
     const list = ["devices", "list", "--pool", "p", "--limit", "25", "-o", "json"];
@@ -282,9 +291,9 @@ describe("a list that is not what it should be", () => {
     const { error } = JSON.parse(limited.stderr);
     expect(error).toMatchObject({ code: "unusable_items", resume: 45, unusable: { count: 20 } });
     expect(error.hint).toContain("--offset 45 --limit 25");
-    bench.sandbox.faults.add({ kind: "missing-fields", fields: ["id"], offset: 20, times: 0 });
-    const args = [...bench.devices, "--page-size", "20", "--concurrency", "1", "--strict", "-o", "id"];
-    const strict = await bench.run(args);
+    testbed.sandbox.faults.add({ kind: "missing-fields", fields: ["id"], offset: 20, times: 0 });
+    const args = [...testbed.devices, "--page-size", "20", "--concurrency", "1", "--strict", "-o", "id"];
+    const strict = await testbed.run(args);
     expect([strict.code, linesOf(strict.stdout).length]).toEqual([7, 20]);
     expect(strict.stderr).toContain("summaries[0].id is missing");
   });
@@ -300,12 +309,12 @@ async function withoutIds() {
 
 describe("devices get on a list that breaks off", () => {
   it("ends as a single request does: unavailable, without a command that continues a list that was not printed", async ({
-    bench,
+    testbed,
   }) => {
-    const last = allIds(bench.sandbox).at(-1) ?? "";
-    bench.sandbox.faults.add({ kind: "status", status: 503, path: "device", after: 1, times: 0 });
-    const args = ["devices", "get", last, "--pool", bench.sandbox.ids.pool, "--retries", "0", "-o", "json"];
-    const { code, stdout, stderr } = await bench.run(args);
+    const last = allIds(testbed.sandbox).at(-1) ?? "";
+    testbed.sandbox.faults.add({ kind: "status", status: 503, path: "device", after: 1, times: 0 });
+    const args = ["devices", "get", last, "--pool", testbed.sandbox.ids.pool, "--retries", "0", "-o", "json"];
+    const { code, stdout, stderr } = await testbed.run(args);
     expect([code, stdout]).toEqual([5, ""]);
     const { error } = JSON.parse(stderr) as { error: Record<string, unknown> };
     expect(error).toMatchObject({ class: "unavailable", exit_code: 5, status: 503, retryable: true });
@@ -315,26 +324,26 @@ describe("devices get on a list that breaks off", () => {
 });
 
 describe("devices get", () => {
-  it("names the pool where it has no such device", async ({ bench }) => {
-    const { pool } = bench.sandbox.ids;
-    const { code, stderr } = await bench.run(["devices", "get", "dev_none", "--pool", pool, "--profile", "default"]);
+  it("names the pool where it has no such device", async ({ testbed }) => {
+    const { pool } = testbed.sandbox.ids;
+    const { code, stderr } = await testbed.run(["devices", "get", "dev_none", "--pool", pool, "--profile", "default"]);
     const list = `agentauth devices list --pool ${pool} --profile default -o id`;
     expect([code, linesOf(stderr)[1]]).toEqual([6, `hint: the device must be one of that pool: ${list}`]);
   });
 
   it.for(["pools", "domains"] as const)(
     "has a counterpart in %s get, which says where there is no such item",
-    async (noun, { bench }) => {
-      const { account, domain, pool } = bench.sandbox.ids;
+    async (noun, { testbed }) => {
+      const { account, domain, pool } = testbed.sandbox.ids;
       const [id, scope] = noun === "pools" ? [pool, ["--domain", domain]] : [domain, ["--account", account]];
       const item =
         noun === "pools"
-          ? await bench.service.pools.get({ domain_id: domain, id })
-          : await bench.service.domains.get({ account_id: account, id });
-      const { code, stdout, stderr } = await bench.run([noun, "get", id, ...scope, "-o", "json"]);
+          ? await testbed.service.pools.get({ domain_id: domain, id })
+          : await testbed.service.domains.get({ account_id: account, id });
+      const { code, stdout, stderr } = await testbed.run([noun, "get", id, ...scope, "-o", "json"]);
       expect({ code, stderr, item: JSON.parse(stdout) }).toEqual({ code: 0, stderr: "", item });
-      expect((await bench.run([noun, "get", id, ...scope])).stdout).toMatch(new RegExp(`^id\\t${id}$`, "m"));
-      const missing = await bench.run([noun, "get", "none", ...scope]);
+      expect((await testbed.run([noun, "get", id, ...scope])).stdout).toMatch(new RegExp(`^id\\t${id}$`, "m"));
+      const missing = await testbed.run([noun, "get", "none", ...scope]);
       const list = `agentauth ${noun} list ${scope.join(" ")} -o id`;
       const of = `the ${noun.slice(0, -1)} must be one of that ${scope[0]?.slice(2)}`;
       expect([missing.code, linesOf(missing.stderr)[1]]).toEqual([6, `hint: ${of}: ${list}`]);
@@ -344,31 +353,31 @@ describe("devices get", () => {
   it.for<[string, string]>([
     ["", "error: the device id is empty\n"],
     ["a\nb", "error: the device id has a control character or broken UTF-8 in it\n"],
-  ])("refuses the id %j, and sends nothing", async ([id, message], { bench }) => {
-    const before = bench.sandbox.requests.length;
-    const { code, stdout, stderr } = await bench.run(["devices", "get", id, "--pool", bench.sandbox.ids.pool]);
-    expect([code, stdout, bench.sandbox.requests.length]).toEqual([2, "", before]);
+  ])("refuses the id %j, and sends nothing", async ([id, message], { testbed }) => {
+    const before = testbed.sandbox.requests.length;
+    const { code, stdout, stderr } = await testbed.run(["devices", "get", id, "--pool", testbed.sandbox.ids.pool]);
+    expect([code, stdout, testbed.sandbox.requests.length]).toEqual([2, "", before]);
     expect(stderr).toContain(message);
   });
 
-  it("says what to name where no pool is named", async ({ bench }) => {
-    const { code, stderr } = await bench.run(["devices", "get", "dev 1"]);
+  it("says what to name where no pool is named", async ({ testbed }) => {
+    const { code, stderr } = await testbed.run(["devices", "get", "dev 1"]);
     expect([code, linesOf(stderr)]).toEqual([
       2,
       ["error: no pool is named", expect.stringMatching(/^hint: agentauth devices get 'dev 1' --pool <pool_id>/)],
     ]);
   });
 
-  it("gives the whole device", async ({ bench }) => {
-    const { data, ids } = bench.sandbox;
+  it("gives the whole device", async ({ testbed }) => {
+    const { data, ids } = testbed.sandbox;
     const id = data.device(ids.pool, 7)?.id ?? "";
-    const { code, stdout, stderr } = await bench.run(["devices", "get", id, "--pool", ids.pool, "-o", "json"]);
+    const { code, stdout, stderr } = await testbed.run(["devices", "get", id, "--pool", ids.pool, "-o", "json"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(JSON.parse(stdout)).toEqual(
-      JSON.parse(JSON.stringify(await bench.service.devices.get({ pool_id: ids.pool, id }))),
+      JSON.parse(JSON.stringify(await testbed.service.devices.get({ pool_id: ids.pool, id }))),
     );
-    const plain = await bench.run(["devices", "get", id, "--pool", ids.pool]);
+    const plain = await testbed.run(["devices", "get", id, "--pool", ids.pool]);
     expect(plain.stdout).toMatch(new RegExp(`^id\\t${id}$`, "m"));
-    expect((await bench.run(["devices", "get", id, "--pool", ids.pool, "-o", "id"])).stdout).toBe(`${id}\n`);
+    expect((await testbed.run(["devices", "get", id, "--pool", ids.pool, "-o", "id"])).stdout).toBe(`${id}\n`);
   });
 });

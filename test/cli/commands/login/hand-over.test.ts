@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import type { McpOAuthCredential } from "../../../../src/oauth/hand-over.js";
 import { collect, type RunOptions, temporaryFolder, until } from "../../../helpers/cli.js";
-import { deskTest, type User } from "../desk.js";
+import { harnessTest, type User } from "../harness.js";
 
-const it = deskTest({ revocation: true, deviceFlow: true });
+const it = harnessTest({ revocation: true, deviceFlow: true });
 
 /** Runs a login whose user opens an address, by default the last one that it prints. */
 async function login(user: User, args: readonly string[], open?: string) {
@@ -31,15 +31,15 @@ const FLOWS = [
   ["another device", ["--flow", "device"]],
 ] as const;
 
-it.for(FLOWS)("prints a login with %s, and stores nothing of it", async ([_flow, flags], { desk, user }) => {
-  const { code, stdout, stderr } = await login(user, [desk.url, "--hand-over", ...flags]);
-  expect([code, stderr]).toEqual([0, expect.stringContaining(`handed over a login at ${desk.url} (issuer `)]);
+it.for(FLOWS)("prints a login with %s, and stores nothing of it", async ([_flow, flags], { harness, user }) => {
+  const { code, stdout, stderr } = await login(user, [harness.url, "--hand-over", ...flags]);
+  expect([code, stderr]).toEqual([0, expect.stringContaining(`handed over a login at ${harness.url} (issuer `)]);
   const made = parse(stdout);
   expect(await use(made)).not.toBe(401);
   expect(await user.store.list()).toEqual([]);
   expect(stderr).not.toContain(made.access_token);
   const logout = await user.run(["logout", "--hand-over", "-", "--json"], { stdin: stdout });
-  expect([logout.code, JSON.parse(logout.stdout)]).toMatchObject([0, [{ server: desk.url, revoked: true }]]);
+  expect([logout.code, JSON.parse(logout.stdout)]).toMatchObject([0, [{ server: harness.url, revoked: true }]]);
   const refresh = { refresh_token: made.refresh?.refresh_token ?? "", grant_type: "refresh_token" };
   const { client_id = "", token_endpoint = "", token_endpoint_auth } = made.refresh ?? {};
   const secret = token_endpoint_auth?.type === "none" ? "" : (token_endpoint_auth?.client_secret ?? "");
@@ -49,40 +49,43 @@ it.for(FLOWS)("prints a login with %s, and stores nothing of it", async ([_flow,
 });
 
 it("writes it into a new file of the user alone, in the form of a vendor, which logout reads", async ({
-  desk,
+  harness,
   user,
 }) => {
   const file = join(temporaryFolder(), "credential.json");
   const flags = ["--hand-over-format", "anthropic", "--browser", "none"];
-  const { code, stdout } = await login(user, [desk.url, `--hand-over=${file}`, ...flags]);
+  const { code, stdout } = await login(user, [harness.url, `--hand-over=${file}`, ...flags]);
   expect([code, stdout, lstatSync(file).mode & 0o777]).toEqual([0, "", 0o600]);
-  expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ display_name: desk.url, auth: { type: "mcp_oauth" } });
+  expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({
+    display_name: harness.url,
+    auth: { type: "mcp_oauth" },
+  });
   expect(await user.run(["logout", "--hand-over", file])).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining(`logged out of ${desk.url}\n`),
+    stderr: expect.stringContaining(`logged out of ${harness.url}\n`),
   });
 });
 
-it("takes the server after --hand-over, which has no value then", async ({ desk, user }) => {
-  const { code, stdout } = await login(user, ["--hand-over", desk.url, "--browser", "none"]);
-  expect([code, parse(stdout).mcp_server_url]).toEqual([0, desk.url]);
+it("takes the server after --hand-over, which has no value then", async ({ harness, user }) => {
+  const { code, stdout } = await login(user, ["--hand-over", harness.url, "--browser", "none"]);
+  expect([code, parse(stdout).mcp_server_url]).toEqual([0, harness.url]);
 });
 
-it("hands over in two steps what was begun so, and nothing else", async ({ desk, user }) => {
+it("hands over in two steps what was begun so, and nothing else", async ({ harness, user }) => {
   const file = join(temporaryFolder(), "credential.json");
   const begin = async (...flags: string[]) =>
-    JSON.parse((await user.run(["login", desk.url, "--no-wait", "--json", ...flags])).stdout);
+    JSON.parse((await user.run(["login", harness.url, "--no-wait", "--json", ...flags])).stdout);
   const begun = await begin(`--hand-over=${file}`, "--hand-over-format", "openai");
   expect(begun.finish).toBe(
-    `agentauth login ${desk.url} --wait ${begun.login_id} --hand-over=${file} --hand-over-format openai`,
+    `agentauth login ${harness.url} --wait ${begun.login_id} --hand-over=${file} --hand-over-format openai`,
   );
-  const plain = await user.run(["login", desk.url, "--wait", begun.login_id]);
+  const plain = await user.run(["login", harness.url, "--wait", begun.login_id]);
   expect(plain).toMatchObject({ code: 2, stderr: expect.stringContaining(begun.finish) });
   expect(await login(user, begun.finish.split(" ").slice(2), begun.url)).toMatchObject({ code: 0, stdout: "" });
-  expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ name: desk.url });
+  expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ name: harness.url });
   expect(await user.store.list()).toEqual([]);
   const { login_id } = await begin();
-  const other = await user.run(["login", desk.url, "--wait", login_id, "--hand-over"]);
+  const other = await user.run(["login", harness.url, "--wait", login_id, "--hand-over"]);
   expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining("is to be stored") });
 });
 
@@ -92,11 +95,11 @@ it.for<[string, string[], RunOptions, string]>([
   ["a folder that is missing", ["--hand-over=/nonexistent/file"], {}, "has no folder"],
   ["a machine grant", ["--hand-over", "--grant", "client-credentials"], {}, "--grant do not go together"],
   ["a format without it", ["--hand-over-format", "openai"], {}, "add --hand-over"],
-])("refuses %s before a request", async ([_what, flags, options, says], { desk, user }) => {
-  const before = desk.sandbox.requests.length;
-  const { code, stdout, stderr } = await user.run(["login", desk.url, ...flags], options);
+])("refuses %s before a request", async ([_what, flags, options, says], { harness, user }) => {
+  const before = harness.sandbox.requests.length;
+  const { code, stdout, stderr } = await user.run(["login", harness.url, ...flags], options);
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining(says)]);
-  expect(desk.sandbox.requests.length).toBe(before);
+  expect(harness.sandbox.requests.length).toBe(before);
 });
 
 it.for<[string, string]>([

@@ -4,77 +4,77 @@ import { AgentAuthError } from "../../../../src/errors.js";
 import type { AgentClient } from "../../../../src/oauth/agent.js";
 import { fixedText } from "../../../helpers/fixed-text.js";
 import { writeGrantFile } from "../../../helpers/grant-files.js";
-import { deskTest } from "../desk.js";
+import { harnessTest } from "../harness.js";
 import { failureOf, memoryContext } from "../request/support.js";
 
-const it = deskTest();
+const it = harnessTest();
 
 const ROW = { profile: "default", account: null, removed: true, revoked: null, session_ended: null, error: null };
 
 it("deletes the login, and names the time until which the token stays valid that the service cannot revoke", async ({
-  desk,
+  harness,
   user,
 }) => {
   const { value, expiresAt } = await user.logIn();
-  const requests = () => desk.sandbox.requests.length;
+  const requests = () => harness.sandbox.requests.length;
   const before = requests();
-  const expected = `logged out of ${desk.url}; its issuer has no revocation endpoint: the access token stays valid until ${expiresAt?.toISOString()}\n`;
-  expect(await user.run(["logout", desk.url])).toMatchObject({ code: 0, stdout: "", stderr: expected });
+  const expected = `logged out of ${harness.url}; its issuer has no revocation endpoint: the access token stays valid until ${expiresAt?.toISOString()}\n`;
+  expect(await user.run(["logout", harness.url])).toMatchObject({ code: 0, stdout: "", stderr: expected });
   expect(requests()).toBe(before);
   expect(await user.store.list()).toEqual([]);
   const headers = { authorization: `Bearer ${value}`, "content-type": "application/json", accept: "*/*" };
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
-  expect((await fetch(desk.url, { method: "POST", headers, body })).status).not.toBe(401);
-  const again = await user.run(["logout", desk.url, "--json"]);
-  const row = { ...ROW, server: desk.url, removed: false, expires_at: null };
+  expect((await fetch(harness.url, { method: "POST", headers, body })).status).not.toBe(401);
+  const again = await user.run(["logout", harness.url, "--json"]);
+  const row = { ...ROW, server: harness.url, removed: false, expires_at: null };
   expect([again.code, JSON.parse(again.stdout)]).toEqual([0, [row]]);
-  expect(again.stderr).toBe(`not logged in at ${desk.url}\n`);
+  expect(again.stderr).toBe(`not logged in at ${harness.url}\n`);
 });
 
-it("has the session of an ID token ended, which it reports apart", async ({ desk, user }) => {
+it("has the session of an ID token ended, which it reports apart", async ({ harness, user }) => {
   const { expiresAt } = await user.logIn("openid");
-  const { stdout, stderr } = await user.run(["logout", desk.url, "--json"]);
-  const row = { ...ROW, server: desk.url, session_ended: true, expires_at: expiresAt?.toISOString() };
+  const { stdout, stderr } = await user.run(["logout", harness.url, "--json"]);
+  const row = { ...ROW, server: harness.url, session_ended: true, expires_at: expiresAt?.toISOString() };
   expect(JSON.parse(stdout)).toEqual([row]);
   expect(stderr).toBe(
-    `logged out of ${desk.url}; its issuer accepted the request to end the session, but has no revocation endpoint: the access token stays valid until ${expiresAt?.toISOString()}\n`,
+    `logged out of ${harness.url}; its issuer accepted the request to end the session, but has no revocation endpoint: the access token stays valid until ${expiresAt?.toISOString()}\n`,
   );
 });
 
-it("--all logs out of every server", async ({ desk, user }) => {
+it("--all logs out of every server", async ({ harness, user }) => {
   const { expiresAt } = await user.logIn();
   const { code, stdout } = await user.run(["logout", "--all", "--json"]);
-  const row = { ...ROW, server: desk.url, expires_at: expiresAt?.toISOString() };
+  const row = { ...ROW, server: harness.url, expires_at: expiresAt?.toISOString() };
   expect([code, JSON.parse(stdout)]).toEqual([0, [row]]);
   expect(await user.run(["logout", "--all"])).toMatchObject({ code: 0, stderr: "not logged in\n" });
 });
 
-it("prints a row of columns on request", async ({ desk, user }) => {
+it("prints a row of columns on request", async ({ harness, user }) => {
   const { expiresAt } = await user.logIn("openid");
-  const { stdout } = await user.run(["logout", desk.url, "-o", "csv"]);
+  const { stdout } = await user.run(["logout", harness.url, "-o", "csv"]);
   expect(stdout.split(/\r?\n/)).toEqual([
     "server,removed,revoked,error,session_ended,expires_at,account,profile",
-    `${desk.url},true,,,true,${expiresAt?.toISOString()},,default`,
+    `${harness.url},true,,,true,${expiresAt?.toISOString()},,default`,
     "",
   ]);
 });
 
-it("prints a table of what matters, and a wide one of the rest", async ({ desk, user }) => {
+it("prints a table of what matters, and a wide one of the rest", async ({ harness, user }) => {
   const tableOf = async (format: string) => {
     const { expiresAt } = await user.logIn();
-    const { stdout } = await user.run(["logout", desk.url, "-o", format]);
+    const { stdout } = await user.run(["logout", harness.url, "-o", format]);
     return stdout
-      .replace(desk.url, "<server>")
+      .replace(harness.url, "<server>")
       .replace(expiresAt?.toISOString() ?? "", "<time>")
       .replace(/ +/g, " ");
   };
   expect([await tableOf("table"), await tableOf("wide")]).toMatchSnapshot();
 });
 
-it("exits with 0 where the session is not ended, and warns of it", async ({ desk, faults, user }) => {
+it("exits with 0 where the session is not ended, and warns of it", async ({ harness, faults, user }) => {
   await user.logIn("openid");
   faults.add({ kind: "status", status: 503, path: "end_session", times: 0 });
-  const { code, stderr } = await user.run(["logout", desk.url]);
+  const { code, stderr } = await user.run(["logout", harness.url]);
   expect([code, await user.store.list()]).toEqual([0, []]);
   expect(stderr).toMatch(/^warning: logged out of \S+ locally, but its session was not ended \(.+\)/m);
 });
@@ -84,9 +84,9 @@ it.for<[string, string[], RegExp]>([
   ["both", ["URL", "--all"], /give one MCP server, --idp, --hand-over, or --all/],
   ["one account of all", ["--all", "--account-hint", "bob"], /--all covers every account/],
   ["an address that is none", ["nowhere"], /nowhere/],
-])("refuses %s", async ([_what, args, words], { desk, user }) => {
+])("refuses %s", async ([_what, args, words], { harness, user }) => {
   await user.logIn();
-  const { code, stdout, stderr } = await user.run(["logout", ...args.map((one) => one.replace("URL", desk.url))]);
+  const { code, stdout, stderr } = await user.run(["logout", ...args.map((one) => one.replace("URL", harness.url))]);
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
   expect(fixedText(stderr)).toMatchSnapshot();
   expect(await user.store.list()).toHaveLength(1);

@@ -11,7 +11,7 @@ import {
   sendResult,
   startPlainServer,
 } from "../../../mcp/plain-server.js";
-import { deskTest, type User } from "../desk.js";
+import { harnessTest, type User } from "../harness.js";
 
 const INITIALIZE = {
   jsonrpc: "2.0",
@@ -20,13 +20,13 @@ const INITIALIZE = {
   params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "host", version: "1" } },
 };
 
-const it = deskTest()
-  .extend("call", ({ desk, me }) => {
-    return (args: string[], more: RunOptions = {}) => me.run(["mcp", "call", desk.url, ...args], more);
+const it = harnessTest()
+  .extend("call", ({ harness, me }) => {
+    return (args: string[], more: RunOptions = {}) => me.run(["mcp", "call", harness.url, ...args], more);
   })
   /** Sends one message as a host does, and closes standard input after the answer. */
-  .extend("host", ({ desk }) => async (of: User, ...flags: string[]) => {
-    const run = of.start(["mcp", "proxy", desk.url, ...flags]);
+  .extend("host", ({ harness }) => async (of: User, ...flags: string[]) => {
+    const run = of.start(["mcp", "proxy", harness.url, ...flags]);
     const closed = once(run, "close");
     const [out, err] = [collect(run.stdout), collect(run.stderr)];
     run.stdin?.write(`${JSON.stringify(INITIALIZE)}\n`);
@@ -66,17 +66,17 @@ it("keeps numbers in arguments and results as they are written", async () => {
 });
 
 describe("mcp tools", () => {
-  it("lists the tools", async ({ desk, me }) => {
-    const ids = await me.run(["mcp", "tools", desk.url, "-o", "id"]);
+  it("lists the tools", async ({ harness, me }) => {
+    const ids = await me.run(["mcp", "tools", harness.url, "-o", "id"]);
     expect([ids.code, linesOf(ids.stdout)]).toEqual([0, ["whoami", "echo", "admin_report"]]);
-    const table = await me.run(["mcp", "tools", desk.url, "-o", "table"]);
+    const table = await me.run(["mcp", "tools", harness.url, "-o", "table"]);
     expect(linesOf(table.stdout)[0]).toMatch(/^TOOL +ABOUT$/);
-    const json = await me.run(["mcp", "tools", desk.url, "--json"]);
+    const json = await me.run(["mcp", "tools", harness.url, "--json"]);
     expect(JSON.parse(json.stdout)[1]).toMatchObject({ name: "echo", inputSchema: { required: ["text"] } });
   });
 
-  it("exits with 4 without a login, and with 2 for an address that is none", async ({ desk, me }) => {
-    expect(await desk.user().run(["mcp", "tools", desk.url])).toMatchObject({ code: 4, stdout: "" });
+  it("exits with 4 without a login, and with 2 for an address that is none", async ({ harness, me }) => {
+    expect(await harness.user().run(["mcp", "tools", harness.url])).toMatchObject({ code: 4, stdout: "" });
     expect(await me.run(["mcp", "tools", "nowhere"])).toMatchObject({ code: 2, stdout: "" });
   });
 });
@@ -229,14 +229,14 @@ describe("mcp proxy", () => {
     },
   );
 
-  it("reports the login command to the host, and exits with 4", async ({ desk, host }) => {
-    const { code, messages, stderr } = await host(desk.user());
-    expect([code, stderr]).toEqual([4, expect.stringContaining(`agentauth login ${desk.url}`)]);
+  it("reports the login command to the host, and exits with 4", async ({ harness, host }) => {
+    const { code, messages, stderr } = await host(harness.user());
+    expect([code, stderr]).toEqual([4, expect.stringContaining(`agentauth login ${harness.url}`)]);
     expect(JSON.stringify(messages)).toContain("agentauth login");
   });
 
-  it("asks nobody to log in, on a terminal either", async ({ desk }) => {
-    const run = desk.user().start(["mcp", "proxy", desk.url], { tty: true });
+  it("asks nobody to log in, on a terminal either", async ({ harness }) => {
+    const run = harness.user().start(["mcp", "proxy", harness.url], { tty: true });
     const [closed, err] = [once(run, "close"), collect(run.stderr)];
     run.stdin?.write(`${JSON.stringify(INITIALIZE)}\n`);
     await until(() => run.exitCode !== null || err().includes("/authorize?"));
@@ -264,8 +264,8 @@ describe("mcp proxy", () => {
       ["--client-id", "x", "--client-secret-file", "-"],
       /--client-secret-file - reads standard input/,
     ],
-  ])("refuses %s", async ([_what, flags, words], { desk, me }) => {
-    const { code, stdout, stderr } = await me.run(["mcp", "proxy", desk.url, ...flags]);
+  ])("refuses %s", async ([_what, flags, words], { harness, me }) => {
+    const { code, stdout, stderr } = await me.run(["mcp", "proxy", harness.url, ...flags]);
     expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
     expect(fixedText(stderr)).toMatchSnapshot();
   });

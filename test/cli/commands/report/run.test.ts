@@ -2,16 +2,16 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
 import type { Report } from "../../../../src/cli/commands/report/model.js";
-import { benchTest } from "../../../helpers/bench-test.js";
 import { linesOf, runCli, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
 import { sendJson, startServer } from "../../../helpers/server.js";
 import { SampleService } from "../../../helpers/service.js";
+import { testbedTest } from "../../../helpers/testbed-test.js";
 import { pasteHint } from "../../paste-hint.js";
 
-const it = benchTest({ devices: 500 })
-  .extend("report", ({ bench }) => ["devices", "report", "--pool", bench.sandbox.ids.pool])
-  .extend("numbers", ({ bench, report }) => async (...flags: string[]): Promise<Report> => {
-    const { code, stdout, stderr } = await bench.run([...report, "-o", "json", ...flags]);
+const it = testbedTest({ devices: 500 })
+  .extend("report", ({ testbed }) => ["devices", "report", "--pool", testbed.sandbox.ids.pool])
+  .extend("numbers", ({ testbed, report }) => async (...flags: string[]): Promise<Report> => {
+    const { code, stdout, stderr } = await testbed.run([...report, "-o", "json", ...flags]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     return JSON.parse(stdout) as Report;
   });
@@ -20,8 +20,8 @@ const broken = { kind: "status", status: 503, path: "device", times: 0 } as cons
 const untilBroken = ["--page-size", "30", "--retries", "0", "--concurrency", "1"];
 
 describe("agentauth devices report", () => {
-  it("counts what a list of the same devices holds", async ({ bench, numbers }) => {
-    const devices = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
+  it("counts what a list of the same devices holds", async ({ testbed, numbers }) => {
+    const devices = await testbed.service.devices.list({ pool_id: testbed.sandbox.ids.pool }).toArray();
     const count = (test: (device: (typeof devices)[number]) => boolean) => devices.filter(test).length;
     const { status, session_type, countries, devices: reported, complete } = await numbers();
     expect([complete, reported.counted, reported.read, reported.total]).toEqual([true, 500, 500, 500]);
@@ -36,20 +36,20 @@ describe("agentauth devices report", () => {
   });
 
   it("prints a text that fits, without an escape code in a pipe and with colours where they are forced", async ({
-    bench,
+    testbed,
     report,
   }) => {
-    const plain = await bench.run(report, { env: { COLUMNS: "100" } });
+    const plain = await testbed.run(report, { env: { COLUMNS: "100" } });
     expect([plain.code, plain.stderr]).toEqual([0, ""]);
     expect(plain.stdout).not.toContain("\u001b");
     expect(plain.stdout).toMatch(/^STATUS$/m);
     expect(plain.stdout).toMatch(/^FINDINGS$/m);
-    const forced = await bench.run(report, { env: { COLUMNS: "100", FORCE_COLOR: "1" } });
+    const forced = await testbed.run(report, { env: { COLUMNS: "100", FORCE_COLOR: "1" } });
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the colours
     const bare = forced.stdout.replace(/\u001b\[\d+m/g, "");
     expect(bare.replace(/read \S+ \S+/, "")).toBe(plain.stdout.replace(/read \S+ \S+/, ""));
     expect(forced.stdout.length).toBeGreaterThan(bare.length);
-    const ascii = await bench.run(report, { env: { LANG: "C" } });
+    const ascii = await testbed.run(report, { env: { LANG: "C" } });
     expect(ascii.stdout).toMatch(/^active +\d+ +\d+%$/m);
   });
 
@@ -71,20 +71,20 @@ describe("agentauth devices report", () => {
     expect(both.notes).toContain("ended at --limit 5: the pool has more devices");
   });
 
-  it("sends the order that is asked for, and warns of no value that a device has", async ({ bench, report }) => {
-    const sorted = await bench.run([...report, "--sort", "last_seen:desc", "--limit", "5"]);
+  it("sends the order that is asked for, and warns of no value that a device has", async ({ testbed, report }) => {
+    const sorted = await testbed.run([...report, "--sort", "last_seen:desc", "--limit", "5"]);
     expect([sorted.code, sorted.stderr]).toEqual([0, ""]);
-    expect(JSON.stringify(bench.sandbox.requests.findLast(({ path }) => path === "/api/v1/device")?.query)).toMatch(
+    expect(JSON.stringify(testbed.sandbox.requests.findLast(({ path }) => path === "/api/v1/device")?.query)).toMatch(
       /last_seen.*desc/,
     );
-    const nothing = await bench.run([...report, "--offset", "500"]);
+    const nothing = await testbed.run([...report, "--offset", "500"]);
     expect([nothing.code, nothing.stderr, /^0 devices /m.test(nothing.stdout)]).toEqual([0, "", true]);
-    bench.sandbox.faults.add({ kind: "unknown-enum", times: 0 });
-    const unusual = await bench.run([...report, "--status", "paused", "--limit", "3"]);
+    testbed.sandbox.faults.add({ kind: "unknown-enum", times: 0 });
+    const unusual = await testbed.run([...report, "--status", "paused", "--limit", "3"]);
     expect([unusual.stderr, /^3 devices /m.test(unusual.stdout)]).toEqual(["", true]);
   });
 
-  it("takes the format of the profile, unless that is one for rows", async ({ bench, report }) => {
+  it("takes the format of the profile, unless that is one for rows", async ({ testbed, report }) => {
     const env = { AGENTAUTH_HOME: temporaryFolder() };
     for (const [format, start] of [
       ["json", /^\{"type":"device_report",/],
@@ -92,46 +92,46 @@ describe("agentauth devices report", () => {
       ["plain", /^Devices of pool /],
     ] as const) {
       await runCli(["config", "set", "output", format], { env });
-      expect((await bench.run([...report, "--limit", "3"], { env })).stdout).toMatch(start);
+      expect((await testbed.run([...report, "--limit", "3"], { env })).stdout).toMatch(start);
     }
-    const named = await bench.run([...report, "--limit", "3", "-o", "plain"]);
+    const named = await testbed.run([...report, "--limit", "3", "-o", "plain"]);
     expect(named.stdout).toMatch(/^Devices of pool /);
-    const filtered = await bench.run([...report, "--limit", "3", "-o", "table", "--jq", ".devices.counted"]);
+    const filtered = await testbed.run([...report, "--limit", "3", "-o", "table", "--jq", ".devices.counted"]);
     expect([filtered.code, filtered.stdout, filtered.stderr]).toEqual([0, "3\n", ""]);
   });
 
-  it("gives its numbers to jq", async ({ bench, report }) => {
-    const counted = await bench.run([...report, "--jq", ".devices.counted"]);
+  it("gives its numbers to jq", async ({ testbed, report }) => {
+    const counted = await testbed.run([...report, "--jq", ".devices.counted"]);
     expect([counted.code, counted.stdout]).toEqual([0, "500\n"]);
   });
 
-  it("holds no secret, whatever it prints", async ({ bench, report }) => {
+  it("holds no secret, whatever it prints", async ({ testbed, report }) => {
     const path = join(temporaryFolder(), "out.html");
     for (const flags of [[], ["-o", "json"], ["--html", path]]) {
-      const { stdout } = await bench.run([...report, ...flags]);
+      const { stdout } = await testbed.run([...report, ...flags]);
       expect(stdout).not.toMatch(/client_secret|CLIENT_SECRET|\*{4}/);
     }
     expect(readFileSync(path, "utf8")).not.toMatch(/client_secret|CLIENT_SECRET|\*{4}/);
   });
 
-  it("complains of what it does not know, and offers what was meant", async ({ bench, report }) => {
-    const wrong = await bench.run([...report, "-o", "csv"]);
+  it("complains of what it does not know, and offers what was meant", async ({ testbed, report }) => {
+    const wrong = await testbed.run([...report, "-o", "csv"]);
     expect([wrong.code, wrong.stdout]).toEqual([2, ""]);
     expect(wrong.stderr).toMatch(/^error: --output "csv" must be one of table, plain, json, ndjson/m);
-    const none = await bench.run([...report, "--status", "actve"]);
+    const none = await testbed.run([...report, "--status", "actve"]);
     expect(none.stdout.replace(/\s+/g, " ")).toContain('did you mean "active"?');
-    const asJson = await bench.run([...report, "--status", "actve", "--json"]);
+    const asJson = await testbed.run([...report, "--status", "actve", "--json"]);
     expect(asJson.stderr).toContain('did you mean "active"?');
-    const lost = await bench.run(["devices", "report"]);
+    const lost = await testbed.run(["devices", "report"]);
     expect(lost.stderr).toContain("hint: agentauth devices report --pool <pool_id>");
   });
 });
 
 describe("agentauth devices report --html", () => {
-  it("writes one page, says where, and prints nothing else", async ({ bench, report }) => {
+  it("writes one page, says where, and prints nothing else", async ({ testbed, report }) => {
     const folder = temporaryFolder();
     const path = join(folder, "out.html");
-    const { code, stdout, stderr } = await bench.run([...report, "--html", path]);
+    const { code, stdout, stderr } = await testbed.run([...report, "--html", path]);
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: `wrote "${path}": 500 devices\n` });
     expect(readdirSync(folder)).toEqual(["out.html"]);
     const page = readFileSync(path, "utf8");
@@ -140,51 +140,51 @@ describe("agentauth devices report --html", () => {
     expect(unsafeIn(page)).toEqual([]);
   });
 
-  it("leaves a file that is there alone, before it asks for anything", async ({ bench, report }) => {
+  it("leaves a file that is there alone, before it asks for anything", async ({ testbed, report }) => {
     const path = join(temporaryFolder(), "out.html");
     writeFileSync(path, "mine");
-    const before = bench.deviceRequests();
-    const { code, stderr } = await bench.run([...report, "--html", path]);
+    const before = testbed.deviceRequests();
+    const { code, stderr } = await testbed.run([...report, "--html", path]);
     expect(code).toBe(2);
     expect(stderr).toBe(`error: --html "${path}" already exists\nhint: give another file, or remove it: rm ${path}\n`);
-    expect([bench.deviceRequests(), readFileSync(path, "utf8")]).toEqual([before, "mine"]);
+    expect([testbed.deviceRequests(), readFileSync(path, "utf8")]).toEqual([before, "mine"]);
   });
 
   it("refuses a place that no file can be in, and prints the numbers beside the file where they are asked for", async ({
-    bench,
+    testbed,
     report,
   }) => {
     const path = join(temporaryFolder(), "gone", "out.html");
-    const lost = await bench.run([...report, "--html", path]);
+    const lost = await testbed.run([...report, "--html", path]);
     expect([lost.code, lost.stderr]).toEqual([
       2,
       `error: --html "${path}" cannot be written (ENOENT)\nhint: give another file\n`,
     ]);
     const folder = temporaryFolder();
-    const both = await bench.run([...report, "--html", join(folder, "out.html"), "--json"]);
+    const both = await testbed.run([...report, "--html", join(folder, "out.html"), "--json"]);
     expect([JSON.parse(both.stdout).devices.counted, readdirSync(folder)]).toEqual([500, ["out.html"]]);
   });
 });
 
 describe("a report on a pool that could not be read to its end: exit 7", () => {
-  it("says so on its face, and names the command that reports on the rest", async ({ bench, report }) => {
-    bench.sandbox.faults.add({ ...broken, after: 3 });
-    const { code, stdout, stderr } = await bench.run([...report, ...untilBroken]);
+  it("says so on its face, and names the command that reports on the rest", async ({ testbed, report }) => {
+    testbed.sandbox.faults.add({ ...broken, after: 3 });
+    const { code, stdout, stderr } = await testbed.run([...report, ...untilBroken]);
     expect(code).toBe(7);
     expect(stdout).toMatch(/^INCOMPLETE: not all of the devices are in these numbers$/m);
     expect(stdout).toMatch(/^88 devices /m);
     expect(stdout).toMatch(/^note: the list ended early: 88 devices of the 500 of the pool could be read$/m);
     expect(stdout).not.toContain("ended at --limit");
-    bench.sandbox.faults.clear();
+    testbed.sandbox.faults.clear();
     expect(stderr).toContain(`continue with: agentauth devices report --pool ${report.at(-1)} --page-size`);
-    const rest = await pasteHint(stderr, bench.env);
+    const rest = await pasteHint(stderr, testbed.env);
     expect(rest.code).toBe(0);
     expect(rest.stdout).toMatch(/^412 devices /m);
   });
 
-  it("names how many are left of a limit", async ({ bench, report }) => {
-    bench.sandbox.faults.add({ ...broken, after: 3 });
-    const { code, stderr } = await bench.run([...report, ...untilBroken, "--limit", "200"]);
+  it("names how many are left of a limit", async ({ testbed, report }) => {
+    testbed.sandbox.faults.add({ ...broken, after: 3 });
+    const { code, stderr } = await testbed.run([...report, ...untilBroken, "--limit", "200"]);
     expect([code, stderr]).toEqual([7, expect.stringMatching(/ --offset 88 --limit 112\n$/)]);
   });
 
@@ -201,11 +201,11 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
     expect(stderr).toContain(`${command} prints them`);
   });
 
-  it("as JSON and as a page as well, and the rest goes into another file", async ({ bench, report }) => {
+  it("as JSON and as a page as well, and the rest goes into another file", async ({ testbed, report }) => {
     const cwd = temporaryFolder();
     const path = join(cwd, "out.html");
-    bench.sandbox.faults.add({ ...broken, after: 3 });
-    const { code, stdout, stderr } = await bench.run([...report, ...untilBroken, "-o", "json", "--html", path]);
+    testbed.sandbox.faults.add({ ...broken, after: 3 });
+    const { code, stdout, stderr } = await testbed.run([...report, ...untilBroken, "-o", "json", "--html", path]);
     expect(code).toBe(7);
     expect(JSON.parse(stdout)).toMatchObject({ complete: false, devices: { counted: 88, total: 500 } });
     expect(readFileSync(path, "utf8")).toContain("Incomplete: not all of the devices are in these numbers.");
@@ -214,26 +214,26 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
       exit_code: 7,
       resume: 88,
     });
-    bench.sandbox.faults.clear();
+    testbed.sandbox.faults.clear();
     const hint = linesOf(stderr).find((line) => line.startsWith("{")) ?? "";
-    expect((await pasteHint(hint, bench.env)).code).toBe(0);
+    expect((await pasteHint(hint, testbed.env)).code).toBe(0);
     expect(readFileSync(join(cwd, "out.html.from-88.html"), "utf8")).toContain("412 devices");
     expect(readFileSync(path, "utf8")).toContain("88 devices");
   });
 
-  it("makes nothing where nothing could be read", async ({ bench, report }) => {
-    bench.sandbox.faults.add(broken);
+  it("makes nothing where nothing could be read", async ({ testbed, report }) => {
+    testbed.sandbox.faults.add(broken);
     const path = join(temporaryFolder(), "out.html");
-    const { code, stdout } = await bench.run([...report, "--retries", "0", "--html", path]);
+    const { code, stdout } = await testbed.run([...report, "--retries", "0", "--html", path]);
     expect({ code, stdout, made: existsSync(path) }).toEqual({ code: 5, stdout: "", made: false });
   });
 
-  it("makes nothing where it was interrupted", async ({ bench, report }) => {
-    bench.sandbox.faults.add({ kind: "slow-headers", ms: 600_000, path: "device", times: 0 });
+  it("makes nothing where it was interrupted", async ({ testbed, report }) => {
+    testbed.sandbox.faults.add({ kind: "slow-headers", ms: 600_000, path: "device", times: 0 });
     const path = join(temporaryFolder(), "out.html");
-    const child = bench.start([...report, "--html", path]);
-    const before = bench.deviceRequests();
-    await expect.poll(() => bench.deviceRequests(), { timeout: 20_000 }).toBeGreaterThan(before);
+    const child = testbed.start([...report, "--html", path]);
+    const before = testbed.deviceRequests();
+    await expect.poll(() => testbed.deviceRequests(), { timeout: 20_000 }).toBeGreaterThan(before);
     const ended = new Promise((resolve) => child.once("close", resolve));
     child.kill("SIGINT");
     expect([await ended, existsSync(path)]).toEqual([130, false]);
@@ -243,9 +243,9 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
 describe("a report on a pool whose list changes or repeats itself", () => {
   const oneByOne = ["--page-size", "30", "--concurrency", "1"];
 
-  it("says so in the report and in a warning", async ({ bench, report }) => {
-    bench.sandbox.faults.add({ kind: "insert", count: 1, times: 1 });
-    const { code, stdout, stderr } = await bench.run([...report, ...oneByOne]);
+  it("says so in the report and in a warning", async ({ testbed, report }) => {
+    testbed.sandbox.faults.add({ kind: "insert", count: 1, times: 1 });
+    const { code, stdout, stderr } = await testbed.run([...report, ...oneByOne]);
     expect(code).toBe(7);
     expect(stderr).toMatch(
       /^warning: the list changed while it was read; the report says so\nerror: 1 item may be missing\n/,
@@ -256,10 +256,10 @@ describe("a report on a pool whose list changes or repeats itself", () => {
     );
   });
 
-  it("goes into a file of the same name for the rest, also with --html=<file>", async ({ bench, report }) => {
+  it("goes into a file of the same name for the rest, also with --html=<file>", async ({ testbed, report }) => {
     const folder = temporaryFolder();
-    bench.sandbox.faults.add({ ...broken, after: 3 });
-    const { code, stderr } = await bench.run([...report, ...untilBroken, `--html=${join(folder, "out.html")}`]);
+    testbed.sandbox.faults.add({ ...broken, after: 3 });
+    const { code, stderr } = await testbed.run([...report, ...untilBroken, `--html=${join(folder, "out.html")}`]);
     expect(code).toBe(7);
     expect(stderr).toContain(`--html=${join(folder, "out.html.from-88.html")}`);
   });

@@ -6,13 +6,13 @@ import { madeGrant } from "../../../helpers/grant.js";
 import { createMemoryIo } from "../../../helpers/memory-io.js";
 import { CLOSED_PORT } from "../../../helpers/port.js";
 import { fc } from "../../../helpers/properties.js";
-import { deskTest } from "../desk.js";
+import { harnessTest } from "../harness.js";
 
-const it = deskTest().extend(
+const it = harnessTest().extend(
   "request",
-  ({ desk, me }) =>
+  ({ harness, me }) =>
     (...flags: string[]) =>
-      me.run(["request", desk.url, ...flags]),
+      me.run(["request", harness.url, ...flags]),
 );
 
 const CALL = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
@@ -22,14 +22,14 @@ it("sends a request with the token, and prints the response and nothing else", a
   expect([code, stdout, stderr]).toEqual([0, expect.stringContaining('"whoami"'), ""]);
 });
 
-it("takes the body from standard input", async ({ desk, me }) => {
-  const { code, stdout } = await me.run(["request", desk.url, "--data", "-"], { stdin: CALL });
+it("takes the body from standard input", async ({ harness, me }) => {
+  const { code, stdout } = await me.run(["request", harness.url, "--data", "-"], { stdin: CALL });
   expect([code, stdout]).toEqual([0, expect.stringContaining('"whoami"')]);
 });
 
-it("exits with 4 without a login, and where the server rejects the token", async ({ desk, faults, request }) => {
-  const none = await desk.user().run(["request", desk.url]);
-  expect([none.code, none.stderr]).toEqual([4, expect.stringContaining(`hint: agentauth login ${desk.url}\n`)]);
+it("exits with 4 without a login, and where the server rejects the token", async ({ harness, faults, request }) => {
+  const none = await harness.user().run(["request", harness.url]);
+  expect([none.code, none.stderr]).toEqual([4, expect.stringContaining(`hint: agentauth login ${harness.url}\n`)]);
   faults.add({ kind: "status", status: 401, path: "mcp", times: 0 });
   expect((await request("--data", CALL)).code).toBe(4);
 });
@@ -51,19 +51,19 @@ it("exits with 5 where the response does not start in time", async ({ faults, re
   expect([code, stdout, stderr]).toEqual([5, "", expect.stringContaining("no response started in 1 s")]);
 });
 
-it("exits with 130 at SIGINT while it waits", async ({ desk, faults, me }) => {
+it("exits with 130 at SIGINT while it waits", async ({ harness, faults, me }) => {
   faults.add({ kind: "slow-headers", ms: 60_000, path: "mcp" });
-  const before = desk.sandbox.requests.length;
+  const before = harness.sandbox.requests.length;
   const controller = new AbortController();
-  const run = me.run(["request", desk.url, "--data", CALL], { signal: controller.signal });
-  while (desk.sandbox.requests.length === before) await new Promise((resolve) => setTimeout(resolve, 5));
+  const run = me.run(["request", harness.url, "--data", CALL], { signal: controller.signal });
+  while (harness.sandbox.requests.length === before) await new Promise((resolve) => setTimeout(resolve, 5));
   controller.abort();
   expect((await run).code).toBe(130);
 });
 
-it("exits with 5 where the server cannot be reached", async ({ desk }) => {
+it("exits with 5 where the server cannot be reached", async ({ harness }) => {
   const url = `http://127.0.0.1:${CLOSED_PORT}/mcp`;
-  const other = desk.user();
+  const other = harness.user();
   const grant = madeGrant({ server: url, resource: url });
   const expiresAt = Date.now() + 3_600_000;
   await other.store.save({ ...grant, tokens: { ...grant.tokens, expiresAt, obtainedAt: Date.now() } }, undefined);
@@ -82,19 +82,19 @@ it.for<[string, string[], RegExp]>([
   ["a header of its own", ["-H", "Authorization: x"], /is reserved for the server's token/],
   ["a line break in a header", ["-H", "a: b\nc"], /a character that is not allowed in a header value/],
   ["a body in a file that is absent", ["--data", "@/nowhere"], /cannot be read \(ENOENT\)/],
-])("refuses %s, and sends nothing", async ([_what, flags, words], { desk, request }) => {
-  const before = desk.sandbox.requests.length;
+])("refuses %s, and sends nothing", async ([_what, flags, words], { harness, request }) => {
+  const before = harness.sandbox.requests.length;
   const { code, stdout, stderr } = await request(...flags);
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
   expect(fixedText(stderr)).toMatchSnapshot();
-  expect(desk.sandbox.requests.length).toBe(before);
+  expect(harness.sandbox.requests.length).toBe(before);
 });
 
-it("refuses an address with a fragment, and one that is none", async ({ desk, me }) => {
-  const fragment = await me.run(["request", `${desk.url}#x`]);
+it("refuses an address with a fragment, and one that is none", async ({ harness, me }) => {
+  const fragment = await me.run(["request", `${harness.url}#x`]);
   expect([fragment.code, fragment.stderr]).toEqual([
     2,
-    `error: the URL of the MCP server "${desk.url}#x" must not contain a fragment\nhint: leave out the "#"\n`,
+    `error: the URL of the MCP server "${harness.url}#x" must not contain a fragment\nhint: leave out the "#"\n`,
   ]);
   expect(await me.run(["request", "nowhere"])).toMatchObject({ code: 2, stdout: "" });
 });

@@ -8,16 +8,16 @@ import { linesOf, runCli, temporaryFolder } from "../../../helpers/cli.js";
 import { madeGrant } from "../../../helpers/grant.js";
 import { writeGrantFile } from "../../../helpers/grant-files.js";
 import { startRun } from "../../run-support.js";
-import { deskTest } from "../desk.js";
+import { harnessTest } from "../harness.js";
 
-const it = deskTest();
+const it = harnessTest();
 
-it("lists the stored logins, and exits with 0 where one can be used", async ({ desk, user }) => {
+it("lists the stored logins, and exits with 0 where one can be used", async ({ harness, user }) => {
   await user.logIn();
   const { code, stdout, stderr } = await user.run(["status", "--json"]);
-  expect([code, JSON.parse(stdout)]).toEqual([0, [expect.objectContaining({ server: desk.url, state: "valid" })]]);
+  expect([code, JSON.parse(stdout)]).toEqual([0, [expect.objectContaining({ server: harness.url, state: "valid" })]]);
   expect(stderr).toMatch(/^profile default \(default\), store file \(default\): \S+, readable by you alone\n$/);
-  expect((await user.run(["status", desk.url, "-o", "table"])).stdout).toContain(desk.url);
+  expect((await user.run(["status", harness.url, "-o", "table"])).stdout).toContain(harness.url);
 });
 
 it("has a column for each field, as it was approved", async ({ user }) => {
@@ -37,25 +37,25 @@ it("has a column for each field, as it was approved", async ({ user }) => {
   await show("--all", "-o", "table", "--account-hint", "ann");
 });
 
-it("cuts nothing that is copied, however narrow the terminal is", async ({ desk, user }) => {
+it("cuts nothing that is copied, however narrow the terminal is", async ({ harness, user }) => {
   await user.store.save(madeGrant({ account: "ann@customer.example" }), undefined);
-  const begun = await user.run(["login", desk.url, "--no-wait", "--flow", "paste", "--json"]);
+  const begun = await user.run(["login", harness.url, "--no-wait", "--flow", "paste", "--json"]);
   const { login_id: id } = JSON.parse(begun.stdout);
   for (const columns of [40, 60, 80, 100, 140, 200]) {
     const { stdout } = await user.run(["status", "--all"], { tty: true, columns });
-    for (const url of ["https://mcp.example/mcp", desk.url]) expect(stdout).toContain(url);
+    for (const url of ["https://mcp.example/mcp", harness.url]) expect(stdout).toContain(url);
     if (columns >= 80) for (const name of ["ann@customer.example", id]) expect(stdout).toContain(name);
     expect(stdout).not.toContain("…");
   }
 });
 
 it("names a login that was started, for the server, the account and the profile that it is for", async ({
-  desk,
+  harness,
   user,
 }) => {
   const started = await user.run([
     "login",
-    desk.url,
+    harness.url,
     "--no-wait",
     "--flow",
     "paste",
@@ -68,12 +68,12 @@ it("names a login that was started, for the server, the account and the profile 
     const { code, stdout, stderr } = await user.run(["status", ...args, "--json"]);
     const ids = (JSON.parse(stdout) as { login_id: string }[]).map(({ login_id }) => login_id);
     const said = stderr.match(/^a login with the flow paste is pending until [-\dT:.]+Z: (.*)$/m)?.[1];
-    expect(said).toBe(ids.length === 0 ? undefined : `agentauth login ${desk.url} --wait ${id} --account-hint ann`);
+    expect(said).toBe(ids.length === 0 ? undefined : `agentauth login ${harness.url} --wait ${id} --account-hint ann`);
     return [code, ...ids];
   };
   expect(await shown()).toEqual([4, id]);
-  expect(await shown(desk.url, "--account-hint", "ann")).toEqual([4, id]);
-  expect(await shown(desk.url, "--account-hint", "bob")).toEqual([4]);
+  expect(await shown(harness.url, "--account-hint", "ann")).toEqual([4, id]);
+  expect(await shown(harness.url, "--account-hint", "bob")).toEqual([4]);
   expect(await shown("https://other.example/mcp")).toEqual([4]);
   await user.run(["config", "set", "pool", "p", "--profile", "work"]);
   expect(await shown("--profile", "work")).toEqual([4]);

@@ -6,15 +6,15 @@ import { expect } from "vitest";
 import type { SandboxMachine } from "../../../../src/sandbox/index.js";
 import { type RunOptions, temporaryFolder } from "../../../helpers/cli.js";
 import { fixedText } from "../../../helpers/fixed-text.js";
-import { machineTest, startDesk } from "../desk.js";
+import { machineTest, startHarness } from "../harness.js";
 
-const it = machineTest().extend("token", ({ desk, me }) => {
-  return (flags: readonly string[] = [], more: RunOptions = {}) => me.run(["token", desk.url, ...flags], more);
+const it = machineTest().extend("token", ({ harness, me }) => {
+  return (flags: readonly string[] = [], more: RunOptions = {}) => me.run(["token", harness.url, ...flags], more);
 });
 
-it("prints the stored token and nothing else", async ({ desk, token }) => {
+it("prints the stored token and nothing else", async ({ harness, token }) => {
   const { code, stdout, stderr } = await token();
-  expect([code, stderr, decodeJwt(stdout.trim()).aud]).toEqual([0, "", desk.url]);
+  expect([code, stderr, decodeJwt(stdout.trim()).aud]).toEqual([0, "", harness.url]);
 });
 
 it.for<[string, RegExp]>([
@@ -35,21 +35,21 @@ it("gets a new one with --force-refresh, and exits with 5 where the issuer is do
   expect(await token(["--force-refresh", "--retries", "0"])).toMatchObject({ code: 5, stdout: "" });
 });
 
-it("exits with 4 where no login is stored", async ({ desk }) => {
-  const { code, stdout, stderr } = await desk.user().run(["token", desk.url]);
-  expect([code, stdout, stderr]).toEqual([4, "", expect.stringContaining(`hint: agentauth login ${desk.url}\n`)]);
+it("exits with 4 where no login is stored", async ({ harness }) => {
+  const { code, stdout, stderr } = await harness.user().run(["token", harness.url]);
+  expect([code, stdout, stderr]).toEqual([4, "", expect.stringContaining(`hint: agentauth login ${harness.url}\n`)]);
 });
 
-it("answers git and bazel for its own server, and no other", async ({ desk, token }) => {
-  const { host, origin } = new URL(desk.url);
+it("answers git and bazel for its own server, and no other", async ({ harness, token }) => {
+  const { host, origin } = new URL(harness.url);
   const request = (name: string) => `protocol=http\nhost=${name}\ncapability[]=authtype\n\n`;
   const git = (stdin: string) => token(["--format", "git", "get"], { stdin });
   expect((await git(request(host))).stdout).toContain("authtype=Bearer\n");
   expect(await git(request("other.example"))).toMatchObject({ code: 0, stdout: "", stderr: "" });
-  const told = await token(["--format", "git", "get", "--verbose"], { stdin: request("other.example") });
-  expect([told.stdout, told.stderr]).toEqual([
+  const verbose = await token(["--format", "git", "get", "--verbose"], { stdin: request("other.example") });
+  expect([verbose.stdout, verbose.stderr]).toEqual([
     "",
-    expect.stringContaining(`git asks for another server than ${desk.url}: nothing is printed\n`),
+    expect.stringContaining(`git asks for another server than ${harness.url}: nothing is printed\n`),
   ]);
   for (const text of [
     "protocol=http\n\n",
@@ -91,15 +91,15 @@ it.for<[string, string[], string, Record<string, string>, RegExp]>([
     /reads standard input, which carries the request of git/,
   ],
   ["an address that is none", [], "", {}, /nowhere/],
-])("refuses %s", async ([what, flags, stdin, env, words], { desk, me }) => {
-  const url = what === "an address that is none" ? "nowhere" : desk.url;
+])("refuses %s", async ([what, flags, stdin, env, words], { harness, me }) => {
+  const url = what === "an address that is none" ? "nowhere" : harness.url;
   const { code, stdout, stderr } = await me.run(["token", url, ...flags], { stdin, env });
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
   expect(fixedText(stderr)).toMatchSnapshot();
 });
 
 it("hands over no token that is bound to a key, but as JSON", async () => {
-  const bound = await startDesk({ dpop: "required" });
+  const bound = await startHarness({ dpop: "required" });
   const owner = bound.user();
   await owner.logIn();
   const raw = await owner.run(["token", bound.url]);
@@ -182,9 +182,9 @@ it.for<[string, (machine: SandboxMachine) => [flags: string[], env: Record<strin
       return [flags, { ...secrets, AGENTAUTH_ID_TOKEN: set }];
     },
   ]),
-])("gets the token of a machine with %s", async ([_what, given], { desk, machine }) => {
+])("gets the token of a machine with %s", async ([_what, given], { harness, machine }) => {
   const [flags, env, stdin = ""] = given(machine);
-  const { code, stdout, stderr } = await desk.user().run(["token", desk.url, ...flags], { env, stdin });
+  const { code, stdout, stderr } = await harness.user().run(["token", harness.url, ...flags], { env, stdin });
   expect([code, stderr]).toEqual([0, ""]);
   expect(stdout.trim().split(".")).toHaveLength(3);
 });
@@ -199,9 +199,9 @@ it.for<[string, () => string[], number, RegExp]>([
     /is larger than 65536 bytes/,
   ],
   ["an assertion file that others can write", () => [file("open", "x", 0o666)], 8, /can be written by others/],
-])("refuses %s", async ([_what, args, exit, words], { desk, machine }) => {
+])("refuses %s", async ([_what, args, exit, words], { harness, machine }) => {
   const flags = grant(machine, "jwt-bearer", machine.workloadClient.clientId, "--assertion", `file:${args()}`);
-  const { code, stdout, stderr } = await desk.user().run(["token", desk.url, ...flags]);
+  const { code, stdout, stderr } = await harness.user().run(["token", harness.url, ...flags]);
   expect([code, stdout, stderr]).toEqual([exit, "", expect.stringMatching(words)]);
   expect(fixedText(stderr)).toMatchSnapshot();
 });

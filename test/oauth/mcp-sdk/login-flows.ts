@@ -40,7 +40,7 @@ export async function connected1(transport: Transport): Promise<Connected> {
 }
 
 /** The ways in which a transport of either SDK gets the tokens of an agent. */
-export const WAYS: readonly [string, Connect][] = [
+export const LOGIN_FLOWS: readonly [string, Connect][] = [
   ["authProvider, SDK 2.x", connect2((url, agent) => ({ authProvider: agent.authProvider(url) }))],
   ["oauthClientProvider, SDK 2.x", connect2((url, agent) => ({ authProvider: agent.oauthClientProvider(url) }))],
   ["fetch, SDK 2.x", connect2((_url, { fetch }) => ({ fetch }))],

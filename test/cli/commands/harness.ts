@@ -4,12 +4,12 @@ import type { Grant } from "../../../src/oauth/model/grant.js";
 import type { SandboxOptions } from "../../../src/sandbox/index.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { plant } from "../../helpers/canaries.js";
-import { type RunOptions, runCli, startBench, startCli, temporaryFolder } from "../../helpers/cli.js";
+import { type RunOptions, runCli, startCli, startTestbed, temporaryFolder } from "../../helpers/cli.js";
 import { TestLogin } from "../../helpers/login.js";
 
 /** A sandbox whose user approves every login, and home folders for the runs against it. */
-export async function startDesk(options: SandboxOptions = {}) {
-  const { sandbox, env: service } = await startBench({ devices: 3, autoApprove: true, ...options });
+export async function startHarness(options: SandboxOptions = {}) {
+  const { sandbox, env: service } = await startTestbed({ devices: 3, autoApprove: true, ...options });
   return {
     sandbox,
     /** The URL of its MCP server. */
@@ -40,41 +40,41 @@ export async function startDesk(options: SandboxOptions = {}) {
   };
 }
 
-/** What {@link startDesk} returns. */
-export type Desk = Awaited<ReturnType<typeof startDesk>>;
-/** A home folder of a {@link Desk}. */
-export type User = ReturnType<Desk["user"]>;
+/** What {@link startHarness} returns. */
+export type Harness = Awaited<ReturnType<typeof startHarness>>;
+/** A home folder of a {@link Harness}. */
+export type User = ReturnType<Harness["user"]>;
 
 /**
- * `it` with a {@link Desk} for the file, its faults (cleared after each case), a home folder without a login for each
+ * `it` with a {@link Harness} for the file, its faults (cleared after each case), a home folder without a login for each
  * case, and one with a login that the cases of the file share.
  *
  * @param scope what that login is for
  */
-export const deskTest = (options: SandboxOptions = {}, scope?: string) =>
+export const harnessTest = (options: SandboxOptions = {}, scope?: string) =>
   test
     // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
-    .extend("desk", { scope: "file" }, async ({}, { onCleanup }) => {
-      const desk = await startDesk(options);
-      onCleanup(() => desk.close());
-      return desk;
+    .extend("harness", { scope: "file" }, async ({}, { onCleanup }) => {
+      const harness = await startHarness(options);
+      onCleanup(() => harness.close());
+      return harness;
     })
-    .extend("faults", ({ desk }, { onCleanup }) => {
-      const { faults } = desk.sandbox;
+    .extend("faults", ({ harness }, { onCleanup }) => {
+      const { faults } = harness.sandbox;
       onCleanup(() => faults.clear());
       return faults;
     })
-    .extend("user", ({ desk }) => desk.user())
-    .extend("me", { scope: "file" }, async ({ desk }) => {
-      const user = desk.user();
+    .extend("user", ({ harness }) => harness.user())
+    .extend("me", { scope: "file" }, async ({ harness }) => {
+      const user = harness.user();
       await user.logIn(scope);
       return user;
     });
 
-/** `it` like {@link deskTest}, and the clients of the sandbox for machine grants. */
+/** `it` like {@link harnessTest}, and the clients of the sandbox for machine grants. */
 export const machineTest = (options: SandboxOptions = {}, scope?: string) =>
-  deskTest({ machineGrants: true, ...options }, scope).extend("machine", { scope: "file" }, ({ desk }) => {
-    const { machine } = desk.sandbox;
+  harnessTest({ machineGrants: true, ...options }, scope).extend("machine", { scope: "file" }, ({ harness }) => {
+    const { machine } = harness.sandbox;
     if (!machine) throw new Error("the sandbox has no machine clients");
     for (const { clientSecret } of [machine.secretClient, machine.idp]) plant("client_secret", clientSecret);
     return machine;

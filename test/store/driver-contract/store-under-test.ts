@@ -12,16 +12,16 @@ import { check, checkEqual, checkPresent } from "./check.js";
 export type Need = "openElsewhere" | "kill" | "restart" | "broken" | "watch" | "health";
 
 /** Cases of the contract, each a test: by its name what it does. */
-export type Cases = Readonly<Record<string, (bench: Bench) => Promise<void>>>;
+export type Cases = Readonly<Record<string, (storeUnderTest: StoreUnderTest) => Promise<void>>>;
 
 /** What a case works with. */
-export interface Bench {
+export interface StoreUnderTest {
   /** A driver of the engine, which is closed after the case, as all that it opens. */
   readonly driver: StoreDriver;
   /** The key of a grant that no other case uses. */
   readonly key: RecordKey;
   /** A lease that no other case uses, under a key of no record. */
-  readonly lease: BenchLease;
+  readonly lease: LeaseUnderTest;
   /** Opens another driver of the engine. */
   open(): Promise<StoreDriver>;
   /** Lets at least this many milliseconds pass on the clock of the engine. */
@@ -49,7 +49,7 @@ export const SOON_MS = 30_000;
 
 /** A name that no other case uses, in this run or another. */
 export function freshName(): string {
-  return `kit-${crypto.randomUUID()}`;
+  return `contract-${crypto.randomUUID()}`;
 }
 
 /** A key that no other case uses. */
@@ -80,7 +80,7 @@ export async function checkStored(rule: string, driver: StoreDriver, key: Record
 }
 
 /** A lease that a case works with. */
-export type BenchLease = ReturnType<typeof leaseOf>;
+export type LeaseUnderTest = ReturnType<typeof leaseOf>;
 
 /** The lease under a key: by default one that no other case uses. */
 export function leaseOf(driver: StoreDriver, key = freshKey("lease")) {

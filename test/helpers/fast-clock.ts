@@ -10,8 +10,8 @@ let restore = () => {};
  * Runs work on a clock that is `factor` times as fast: its timers of a second or more fire `factor` times as early.
  * Shorter timers, and those of other tests at the same time, stay as they are. For limits whose timers take no clock.
  */
-export async function hurried<T>(factor: number, work: () => Promise<T>): Promise<T> {
-  if (running++ === 0) restore = hurryTimers();
+export async function withFastClock<T>(factor: number, work: () => Promise<T>): Promise<T> {
+  if (running++ === 0) restore = speedUpTimers();
   try {
     return await factors.run(factor, work);
   } finally {
@@ -19,11 +19,11 @@ export async function hurried<T>(factor: number, work: () => Promise<T>): Promis
   }
 }
 
-/** The factor of the work that calls; 1 outside of {@link hurried}. */
-export const hurryFactor = () => factors.getStore() ?? 1;
+/** The factor of the work that calls; 1 outside of {@link withFastClock}. */
+export const clockFactor = () => factors.getStore() ?? 1;
 
-/** The clock of the work that calls; undefined outside of {@link hurried}. */
-export function hurriedClock(): Clock | undefined {
+/** The clock of the work that calls; undefined outside of {@link withFastClock}. */
+export function clockOfWork(): Clock | undefined {
   const factor = factors.getStore();
   return factor === undefined ? undefined : fastClock(factor);
 }
@@ -39,11 +39,11 @@ export function fastClock(factor: number): Clock {
   };
 }
 
-function hurryTimers(): () => void {
+function speedUpTimers(): () => void {
   const original = { setTimeout, setInterval };
   const wrap = (set: typeof setTimeout | typeof setInterval) =>
     Object.assign((run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
-      return set(run, ms < 1000 ? ms : ms / hurryFactor(), ...args);
+      return set(run, ms < 1000 ? ms : ms / clockFactor(), ...args);
     }, set);
   Object.assign(globalThis, { setTimeout: wrap(setTimeout), setInterval: wrap(setInterval) });
   return () => void Object.assign(globalThis, original);

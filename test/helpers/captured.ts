@@ -9,13 +9,13 @@ import { ON_LINUX } from "./systems.js";
  * The error that a promise rejects with. A snapshot holds all that it tells, so that no text of an error changes or gets
  * lost unseen.
  */
-export async function heldError(work: unknown): Promise<unknown> {
-  return holdError(await rejection(Promise.resolve(work)));
+export async function pendingError(work: unknown): Promise<unknown> {
+  return captureError(await rejection(Promise.resolve(work)));
 }
 
-/** {@link heldError} of an error that is there, if there is one. */
-export function holdError<T>(error: T): T {
-  if (ON_LINUX && error !== undefined) expect(told(error)).toMatchSnapshot();
+/** {@link pendingError} of an error that is there, if there is one. */
+export function captureError<T>(error: T): T {
+  if (ON_LINUX && error !== undefined) expect(captured(error)).toMatchSnapshot();
   return error;
 }
 
@@ -23,17 +23,17 @@ export function holdError<T>(error: T): T {
  * Holds the reasons why answers of a trace were not used, and the error that the requests ended with, in a snapshot.
  * It leaves out the misses and the answers that were used.
  */
-export function holdTrace(trace: readonly TraceEntry[], error: unknown): void {
+export function captureTrace(trace: readonly TraceEntry[], error: unknown): void {
   const reasons = trace
     .filter(({ step, used, why }) => !(used || step === "challenge" || why === "no document here"))
     .map(({ step, why }) => stable(`${step}: ${why}`));
-  const all = [...reasons, ...(error === undefined ? [] : [told(error)])];
+  const all = [...reasons, ...(error === undefined ? [] : [captured(error)])];
   // Two addresses may be read at once.
   if (ON_LINUX && all.length > 0) expect(all.sort()).toMatchSnapshot();
 }
 
 /** All that an error tells a program, a line each, without what differs from run to run. */
-export const told = (error: unknown) => stable(toldWithPorts(error));
+export const captured = (error: unknown) => stable(capturedWithPorts(error));
 
 /** A text without what differs from run to run, and between versions of Node. */
 export function stable(text: string): string {
@@ -52,7 +52,7 @@ const FOLDER = new RegExp(`${tmpdir()}/[\\w-]+(?:/f-\\w+)?`, "g");
  * The same, with the ports and folders of this run: the code with the class, the status and whether a retry may help, the
  * message, and what else the error says.
  */
-export function toldWithPorts(error: unknown): string {
+export function capturedWithPorts(error: unknown): string {
   if (!isAgentAuthError(error)) return String(error);
   const { code, class: kind, message, retryable, status, url, ...rest } = error.toJSON();
   const kinds = [kind, ...(status === undefined ? [] : [status]), ...(retryable ? ["retryable"] : [])];
