@@ -11,13 +11,7 @@ describe("npm run generate", () => {
   const missing = ["src/api/schema.gen.ts", "src/api/shapes.gen.ts"];
   const stale = ["src/cli/commands/schema/service.gen.json"];
   const others = ["src/cli/commands/schema/outputs.gen.json", "src/cli/commands/all.gen.ts", "docs/lists.md"];
-  const pages = [
-    "docs/man/agentauth.1",
-    "docs/cli.md",
-    "docs/cli-tokens.md",
-    "docs/performance.md",
-    "bench/README.md",
-  ];
+  const pages = ["docs/man/agentauth.1", "docs/cli.md", "docs/cli-tokens.md", "docs/performance.md", "bench/README.md"];
   const generate = (...args: string[]) =>
     spawnSync(process.execPath, [join(copy, "scripts/generate.mjs"), ...args], { encoding: "utf8" });
   let copy: string;
