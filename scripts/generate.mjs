@@ -2,7 +2,7 @@
 // TypeScript types of the outputs their schemas; from the folders of the commands the list of them; from the commands
 // the manual page and docs/cli*.md; from the output formats their table in docs/lists.md; from the events their tables in docs/events.md; from the recorded servers the
 // list of them and docs/servers.md, with the results of the last whole run of lab/foreign; from the results of the benchmarks docs/performance.md and the tables in
-// bench/README.md.
+// lab/bench/README.md.
 // With --check it writes nothing and fails where a file is not what it should be.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
-import { readResults, withClaims, withSections } from "../bench/lib/report.mjs";
+import { readResults, withClaims, withSections } from "../lab/bench/lib/report.mjs";
 import { cliPages } from "./generate/cli-page.mjs";
 import { commandBundlesText, commandListText } from "./generate/command-list.mjs";
 import { withEvents } from "./generate/events.mjs";
@@ -53,9 +53,9 @@ settle(PAGE, withEvents(readFileSync(join(root, PAGE), "utf8"), events), "src/te
 const results = readResults();
 for (const [page, written] of [
   ["docs/performance.md", withClaims],
-  ["bench/README.md", withSections],
+  ["lab/bench/README.md", withSections],
 ]) {
-  settle(page, written(readFileSync(join(root, page), "utf8"), results), "bench/results.json");
+  settle(page, written(readFileSync(join(root, page), "utf8"), results), "lab/bench/results.json");
 }
 
 /** Writes a file, or compares it. */

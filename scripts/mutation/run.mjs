@@ -107,7 +107,7 @@ async function runStryker(mutants) {
       ignorePatterns: [
         "dist",
         "docs/.vitepress",
-        "bench",
+        "lab",
         "coverage",
         "test/clients",
         "test/conformance",

@@ -11,7 +11,13 @@ describe("npm run generate", () => {
   const missing = ["src/api/schema.gen.ts", "src/api/shapes.gen.ts"];
   const stale = ["src/cli/commands/schema/service.gen.json"];
   const others = ["src/cli/commands/schema/outputs.gen.json", "src/cli/commands/all.gen.ts", "docs/lists.md"];
-  const pages = ["docs/man/agentauth.1", "docs/cli.md", "docs/cli-tokens.md", "docs/performance.md", "bench/README.md"];
+  const pages = [
+    "docs/man/agentauth.1",
+    "docs/cli.md",
+    "docs/cli-tokens.md",
+    "docs/performance.md",
+    "lab/bench/README.md",
+  ];
   const generate = (...args: string[]) =>
     spawnSync(process.execPath, [join(copy, "scripts/generate.mjs"), ...args], { encoding: "utf8" });
   let copy: string;
@@ -23,9 +29,9 @@ describe("npm run generate", () => {
       "scripts/generate",
       "src",
       "test/vendors",
-      "bench/lib",
-      "bench/README.md",
-      "bench/results.json",
+      "lab/bench/lib",
+      "lab/bench/README.md",
+      "lab/bench/results.json",
       "docs/conformance.md",
       "docs/events.md",
       "docs/lists.md",

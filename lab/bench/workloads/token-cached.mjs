@@ -1,4 +1,4 @@
-import { startSandbox } from "../../dist/sandbox/index.js";
+import { startSandbox } from "../../../dist/sandbox/index.js";
 import { CLI, missingCli, withHome } from "../lib/cli.mjs";
 import { compare } from "../lib/compare.mjs";
 import { missingShell, starts, startsTable } from "../lib/starts.mjs";

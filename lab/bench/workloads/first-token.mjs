@@ -1,4 +1,4 @@
-import { startSandbox } from "../../dist/sandbox/index.js";
+import { startSandbox } from "../../../dist/sandbox/index.js";
 import { atMost, goalText } from "../lib/claims.mjs";
 import { compare } from "../lib/compare.mjs";
 import { duration } from "../lib/table.mjs";

@@ -1,7 +1,7 @@
 // Sends the same request with fetch and with agent.fetch, in turns: agent-fetch.mjs <mcp_url> <requests>. Prints the CPU of
 // each in µs per request.
-import { AgentClient } from "../../dist/index.js";
-import { memoryStore } from "../../dist/store/index.js";
+import { AgentClient } from "../../../dist/index.js";
+import { memoryStore } from "../../../dist/store/index.js";
 import { login, TOOLS_LIST } from "../lib/login.mjs";
 
 const [mcpUrl, requests] = process.argv.slice(2);

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { fileStore } from "../../dist/node.js";
+import { fileStore } from "../../../dist/node.js";
 import { atMost, goalText } from "../lib/claims.mjs";
 import { CLI, missingCli, withHome } from "../lib/cli.mjs";
 import { compare, median } from "../lib/compare.mjs";

@@ -17,7 +17,7 @@ import {
 
 // Replaceable by another build, to compare the two.
 const { createResourceServer } = await import(
-  process.env.BENCH_RESOURCE_SERVER ?? "../../dist/resource-server/index.js"
+  process.env.BENCH_RESOURCE_SERVER ?? "../../../dist/resource-server/index.js"
 );
 
 const [count] = process.argv.slice(2).map(Number);

@@ -1,7 +1,7 @@
 // The service that every side lists: a separate process on loopback that answers from prepared pages, in the envelopes of
 // the service, stripe and openai. It prints its port as its first line of output.
 //
-// Usage: node bench/server.mjs <items> [latency in ms]
+// Usage: node lab/bench/server.mjs <items> [latency in ms]
 import { createServer } from "node:http";
 import { devicesJson, idOf, indexOf } from "./devices.mjs";
 

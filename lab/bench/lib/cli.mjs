@@ -8,9 +8,9 @@ import { run } from "./process.mjs";
 import { POOL, TOKEN } from "./side.mjs";
 
 /** The path of the command. */
-export const CLI = fileURLToPath(new URL("../../bin/agentauth.cjs", import.meta.url));
+export const CLI = fileURLToPath(new URL("../../../bin/agentauth.cjs", import.meta.url));
 
-const BUNDLE = fileURLToPath(new URL("../../dist/cli/main.cjs", import.meta.url));
+const BUNDLE = fileURLToPath(new URL("../../../dist/cli/main.cjs", import.meta.url));
 
 /** Why the command cannot be measured, or undefined. */
 export function missingCli() {

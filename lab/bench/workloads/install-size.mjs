@@ -13,7 +13,7 @@ export const shows =
 /** The unit of `blocks` (stat(2)). */
 const BLOCK = 512;
 
-const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
 export function measure() {
   const folder = mkdtempSync(join(tmpdir(), "agentauth-bench-"));

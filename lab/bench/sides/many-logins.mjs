@@ -2,9 +2,9 @@
 // the logins are that many copies of the stored one, in memory.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { AgentClient } from "../../dist/index.js";
-import { fileStore } from "../../dist/node.js";
-import { memoryStore } from "../../dist/store/index.js";
+import { AgentClient } from "../../../dist/index.js";
+import { fileStore } from "../../../dist/node.js";
+import { memoryStore } from "../../../dist/store/index.js";
 import { median } from "../lib/compare.mjs";
 
 const [home, server, profile, rounds, count] = process.argv.slice(2);

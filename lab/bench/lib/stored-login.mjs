@@ -1,5 +1,5 @@
-import { AgentClient } from "../../dist/index.js";
-import { fileStore } from "../../dist/node.js";
+import { AgentClient } from "../../../dist/index.js";
+import { fileStore } from "../../../dist/node.js";
 import { login } from "./login.mjs";
 
 /** Stores a login at a sandbox in the files of a home. */

@@ -1,5 +1,5 @@
 // The sandbox as a separate process. It prints its addresses as its first line of output.
-import { startSandbox } from "../dist/sandbox/index.js";
+import { startSandbox } from "../../dist/sandbox/index.js";
 
 const sandbox = await startSandbox({ autoApprove: true, devices: 20 });
 const { baseUrl, mcpUrl, apiToken, ids } = sandbox;

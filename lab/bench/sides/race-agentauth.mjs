@@ -1,5 +1,5 @@
-import { AgentClient } from "../../dist/index.js";
-import { fileStore } from "../../dist/node.js";
+import { AgentClient } from "../../../dist/index.js";
+import { fileStore } from "../../../dist/node.js";
 import { login, TOOLS_LIST } from "../lib/login.mjs";
 import { racer } from "../lib/racer.mjs";
 

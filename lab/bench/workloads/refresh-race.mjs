@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { startSandbox } from "../../dist/sandbox/index.js";
+import { startSandbox } from "../../../dist/sandbox/index.js";
 import { atMost, goalText } from "../lib/claims.mjs";
 import { withHome } from "../lib/cli.mjs";
 import { median, progress } from "../lib/compare.mjs";

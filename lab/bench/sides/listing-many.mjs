@@ -24,8 +24,8 @@ const LISTS = {
 
 async function createClient() {
   const options = { baseUrl: url, token: TOKEN };
-  if (how === "agentauth") return new (await import("../../dist/index.js")).ManagementClient(options);
-  if (how === "agentauth-node") return (await import("../../dist/node.js")).createManagementClient(options);
+  if (how === "agentauth") return new (await import("../../../dist/index.js")).ManagementClient(options);
+  if (how === "agentauth-node") return (await import("../../../dist/node.js")).createManagementClient(options);
   return undefined;
 }
 

@@ -5,9 +5,9 @@ import { mkdtempSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createBroker, listen } from "../../dist/broker/index.js";
-import { AgentClient } from "../../dist/index.js";
-import { memoryStore } from "../../dist/store/index.js";
+import { createBroker, listen } from "../../../dist/broker/index.js";
+import { AgentClient } from "../../../dist/index.js";
+import { memoryStore } from "../../../dist/store/index.js";
 import { median } from "../lib/compare.mjs";
 import { login, TOOLS_LIST } from "../lib/login.mjs";
 

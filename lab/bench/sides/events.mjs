@@ -3,8 +3,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { AgentClient } from "../../dist/index.js";
-import { fileStore } from "../../dist/node.js";
+import { AgentClient } from "../../../dist/index.js";
+import { fileStore } from "../../../dist/node.js";
 import { logIn } from "../lib/stored-login.mjs";
 
 const [mcpUrl, calls, first] = process.argv.slice(2);

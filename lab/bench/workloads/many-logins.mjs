@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { AgentClient } from "../../dist/index.js";
-import { fileStore } from "../../dist/node.js";
-import { startSandbox } from "../../dist/sandbox/index.js";
+import { AgentClient } from "../../../dist/index.js";
+import { fileStore } from "../../../dist/node.js";
+import { startSandbox } from "../../../dist/sandbox/index.js";
 import { atMost, goalText } from "../lib/claims.mjs";
 import { withHome } from "../lib/cli.mjs";
 import { compare, progress } from "../lib/compare.mjs";

@@ -1,4 +1,4 @@
-// Runs the benchmarks: node bench/run.mjs [workload…] [--quick] [--write]
+// Runs the benchmarks: node lab/bench/run.mjs [workload…] [--quick] [--write]
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ if (unknown !== undefined) fail(`no workload ${JSON.stringify(unknown)}; there a
 if (flags.quick && flags.write) fail("a short run is not worth writing down: leave out --quick or --write");
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
-if (!existsSync(`${folder}../dist/index.js`)) fail("there is no dist/: run `npm run build` first");
+if (!existsSync(`${folder}../../dist/index.js`)) fail("there is no dist/: run `npm run build` first");
 installPeers();
 
 const about = describeRun();
@@ -58,7 +58,6 @@ for (const name of positionals.length > 0 ? positionals : WORKLOADS) {
 }
 if (skipped.length > 0) fail(skipped.join("\n"));
 
-/** Installs peers on demand. */
 /** Installs what only the benchmarks need. */
 function installPeers() {
   if (existsSync(join(folder, "node_modules", ".package-lock.json"))) return;

@@ -1,5 +1,5 @@
-import { AgentClient } from "../../dist/index.js";
-import { memoryStore } from "../../dist/store/index.js";
+import { AgentClient } from "../../../dist/index.js";
+import { memoryStore } from "../../../dist/store/index.js";
 import { login, TOOLS_LIST } from "../lib/login.mjs";
 
 /** Our client, with automatic consent. */
