@@ -1,9 +1,9 @@
 // Writes the pages of the site that are output of programs into docs/, where git ignores them: the hostile inputs, from the
-// cases of test/hostile, and the measurements of reliability, from scripts/stress/page.md and the last results that
+// cases of test/hostile, and the measurements of reliability, from lab/stress/page.md and the last results that
 // `npm run soak` and `npm run fleet` wrote. scripts/docs.mjs runs it through tsx.
 import { readFileSync, writeFileSync } from "node:fs";
+import { resultText } from "../lab/stress/results.mjs";
 import { allCases } from "../test/hostile/all.ts";
-import { resultText } from "./stress/results.mjs";
 
 const read = (path) => readFileSync(new URL(path, import.meta.url), "utf8");
 const write = (name, text) => writeFileSync(new URL(`../docs/${name}.md`, import.meta.url), text);
@@ -32,10 +32,10 @@ function cell(text) {
 }
 
 function measurements() {
-  const results = JSON.parse(read("stress/results.json"));
-  return read("stress/page.md").replace(/^<!-- ([\w-]+) -->$/gm, (_mark, name) => {
+  const results = JSON.parse(read("../lab/stress/results.json"));
+  return read("../lab/stress/page.md").replace(/^<!-- ([\w-]+) -->$/gm, (_mark, name) => {
     const { [name]: result } = results;
-    if (result === undefined) throw new Error(`scripts/stress/results.json has no ${name}`);
+    if (result === undefined) throw new Error(`lab/stress/results.json has no ${name}`);
     delete results[name];
     return resultText(result);
   });

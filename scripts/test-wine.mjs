@@ -18,10 +18,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { AgentClient, fileStore, startSandbox } from "./stress/dist.mjs";
-import { Ledger } from "./stress/ledger.mjs";
-import { loginMethod } from "./stress/sessions.mjs";
-import { must } from "./stress/tools.mjs";
+import { AgentClient, fileStore, startSandbox } from "../lab/stress/dist.mjs";
+import { Ledger } from "../lab/stress/ledger.mjs";
+import { loginMethod } from "../lab/stress/sessions.mjs";
+import { must } from "../lab/stress/tools.mjs";
 
 const { values } = parseArgs({
   options: {

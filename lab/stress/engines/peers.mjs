@@ -47,7 +47,7 @@ const TRIES = 3;
 function missing() {
   if (!existsSync(`${FOLDER}/node_modules/.package-lock.json`)) {
     const { status } = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--prefix", FOLDER], { stdio: "inherit" });
-    if (status !== 0) return "npm could not install the packages of scripts/stress/engines/peers";
+    if (status !== 0) return "npm could not install the packages of lab/stress/engines/peers";
   }
   return missingRedis();
 }
