@@ -720,7 +720,7 @@ function messageOf({ stdout, stderr }: CliResult): string {
   return message === undefined ? `${stdout}${stderr}` : (JSON.parse(message) as string);
 }
 
-/** The hints that no situation prints here; scripts/test-wine.mjs and test/store/postgres/server.process.test.ts follow them. */
+/** The hints that no situation prints here; lab/wine/run.mjs and test/store/postgres/server.process.test.ts follow them. */
 const NOT_FOLLOWED: Readonly<Record<string, readonly string[]>> = {
   Windows: [
     "cli/clients/token-formats.ts: use --format raw, or agentauth exec",

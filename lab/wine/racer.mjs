@@ -3,7 +3,7 @@
 // and "reset" where a connection that was idle closed under the request: on a loaded machine the turn of a process takes as
 // long as the server keeps a connection. The store marks that, as a generation without a new token.
 import { setTimeout as sleep } from "node:timers/promises";
-import { AgentClient, fileStore, isAgentAuthError } from "../../lab/stress/dist.mjs";
+import { AgentClient, fileStore, isAgentAuthError } from "../stress/dist.mjs";
 
 const { home, server, until } = JSON.parse(process.argv[2]);
 const store = fileStore(home);

@@ -18,10 +18,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { AgentClient, fileStore, startSandbox } from "../lab/stress/dist.mjs";
-import { Ledger } from "../lab/stress/ledger.mjs";
-import { loginMethod } from "../lab/stress/sessions.mjs";
-import { must } from "../lab/stress/tools.mjs";
+import { AgentClient, fileStore, startSandbox } from "../stress/dist.mjs";
+import { Ledger } from "../stress/ledger.mjs";
+import { loginMethod } from "../stress/sessions.mjs";
+import { must } from "../stress/tools.mjs";
 
 const { values } = parseArgs({
   options: {
@@ -32,7 +32,7 @@ const { values } = parseArgs({
   },
 });
 const RACERS = 6;
-const root = fileURLToPath(new URL("..", import.meta.url));
+const root = fileURLToPath(new URL("../..", import.meta.url));
 const cache = join(root, "node_modules", ".wine", values.node);
 const WINE = ["/usr/lib/wine/wine64", "/usr/bin/wine64", "/usr/bin/wine"].find((path) => existsSync(path));
 const work = mkdtempSync(join(tmpdir(), "agentauth-wine-"));
@@ -42,7 +42,7 @@ const env = {
   WINEDEBUG: "-all",
   // Wine reports an older Windows.
   NODE_SKIP_PLATFORM_CHECK: "1",
-  NODE_OPTIONS: `--require=${windowsPath(join(root, "scripts", "wine", "keepalive.cjs")).replaceAll("\\", "/")}`,
+  NODE_OPTIONS: `--require=${windowsPath(join(root, "lab", "wine", "keepalive.cjs")).replaceAll("\\", "/")}`,
   AGENTAUTH_HOME: windowsPath(join(work, "home")),
   AGENTAUTH_AGENT: "0",
 };
@@ -168,7 +168,7 @@ async function runPrograms({ mcpUrl }) {
 
 /** A program that reaches the server by a broker alone: at a named pipe, and at the URL that is the default here. */
 async function runWithBroker({ mcpUrl }) {
-  const client = windowsPath(join(root, "scripts", "wine", "broker-client.cjs"));
+  const client = windowsPath(join(root, "lab", "wine", "broker-client.cjs"));
   for (const listen of [["--listen", `pipe:agentauth-${process.pid}`], []]) {
     const args = ["exec", "--broker", `mcp=${mcpUrl}`, ...listen, "--", "node.exe", client];
     const { stdout } = await agentauth(args, { env: programs });
@@ -222,7 +222,7 @@ async function race(sandbox, home) {
   const job = JSON.stringify({ home: windowsPath(home), server: sandbox.mcpUrl, until });
   const watched = watch(sandbox, home);
   const timer = setInterval(() => watched.rotations(), 200);
-  const racer = windowsPath(join(root, "scripts", "wine", "racer.mjs"));
+  const racer = windowsPath(join(root, "lab", "wine", "racer.mjs"));
   watched.end(await Promise.all(Array.from({ length: RACERS }, () => node([racer, job]))));
   clearInterval(timer);
   return `${watched.rotations()} generations by ${RACERS} processes`;
