@@ -109,7 +109,6 @@ async function runStryker(mutants) {
         "docs/.vitepress",
         "lab",
         "coverage",
-        "test/clients",
         "test/conformance",
         ".vitest-cache",
       ],

@@ -1,5 +1,5 @@
 // MCP clients of other projects, each in its own processes, log in at the built sandbox, list its tools and call one: once
-// where its MCP servers name no scopes, and once where they do. The browser that they open is test/clients/browser.mjs.
+// where its MCP servers name no scopes, and once where they do. The browser that they open is lab/clients/browser.mjs.
 // Arguments select clients by name. A client that cannot be installed fails like one that cannot log in; those of Python
 // are left out, and named, where Python 3 or pip cannot install them.
 import { spawn, spawnSync } from "node:child_process";
@@ -15,10 +15,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const folder = join(root, "test", "clients");
+const folder = import.meta.dirname;
+const root = dirname(dirname(folder));
 const modules = join(folder, "node_modules");
 const node = join(modules, "node", "bin", "node");
 const python = join(folder, ".python");
