@@ -4,19 +4,12 @@
 // fails where docs/conformance.md quotes other numbers than the last lines of its output.
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 
-import {
-  AUTHORIZATION,
-  judgeAuthorizationServer,
-  judgeServers,
-  report,
-  serverScenarios,
-} from "../test/conformance/servers.mjs";
-import { inParallel, installSuite, runSuite } from "../test/conformance/suite.mjs";
-import { namesNoIssuer } from "../test/conformance/trusted.mjs";
+import { AUTHORIZATION, judgeAuthorizationServer, judgeServers, report, serverScenarios } from "./servers.mjs";
+import { inParallel, installSuite, runSuite } from "./suite.mjs";
+import { namesNoIssuer } from "./trusted.mjs";
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const root = dirname(dirname(import.meta.dirname));
 
 const REQUIRED = [
   "metadata-default",
@@ -134,7 +127,7 @@ function textOf({ passed, all }) {
 }
 
 async function judge(scenario, flags, client = "client.mjs") {
-  const command = `exec "${process.execPath}" "${join(root, "test", "conformance", client)}"`;
+  const command = `exec "${process.execPath}" "${join(import.meta.dirname, client)}"`;
   const args = ["client", "--command", command, "--scenario", `auth/${scenario}`, "--timeout", "60000", ...flags];
   const { status, output } = await runSuite(args);
   const given = namesNoIssuer(`auth/${scenario}`) ? "(--trust-named-issuer: its context names no issuer)" : "";
