@@ -5,9 +5,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const root = dirname(dirname(import.meta.dirname));
 const PACKAGES = ["-p", "node@24", "-p", "@stoplight/prism-cli@5.16.0"];
 const START_MS = 300_000;
 const LISTS = [

@@ -2,10 +2,9 @@
 import { spawnSync } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const root = dirname(dirname(import.meta.dirname));
 const { values, positionals } = parseArgs({
   options: { runs: { type: "string", default: "1000" }, seed: { type: "string" } },
   allowPositionals: true,
