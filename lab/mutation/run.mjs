@@ -1,4 +1,4 @@
-// Chooses mutants, lets StrykerJS run them and prints those that survive: scripts/mutate.mjs starts it.
+// Chooses mutants, lets StrykerJS run them and prints those that survive: mutate.mjs starts it.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -99,12 +99,12 @@ async function runStryker(mutants) {
       reporters: ["listener"],
       coverageAnalysis: "perTest",
       mutate: [...new Set(mutants.map(rangeOf))],
-      vitest: { configFile: "scripts/mutation/vitest.config.mjs", related: false, pool: "forks" },
+      vitest: { configFile: "lab/mutation/vitest.config.mjs", related: false, pool: "forks" },
       concurrency: Math.max(2, availableParallelism()),
       symlinkNodeModules: true,
       tempDirName: ".mutation",
       cleanTempDir: "always",
-      ignorePatterns: ["dist", "docs/.vitepress", "lab", "coverage", ".vitest-cache"],
+      ignorePatterns: ["dist", "docs/.vitepress", "lab/*", "!lab/mutation", "coverage", ".vitest-cache"],
       disableTypeChecks: false,
       // The machine may be busy: only what hangs is a time-out.
       timeoutMS: 120_000,

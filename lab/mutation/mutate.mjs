@@ -7,7 +7,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-const folder = join(import.meta.dirname, "mutation");
+const folder = import.meta.dirname;
 const installed = join(folder, "node_modules", ".package-lock.json");
 if (!existsSync(installed) || statSync(installed).mtimeMs < statSync(join(folder, "package-lock.json")).mtimeMs) {
   // Vitest is a peer of the runner: the project's own is used.
