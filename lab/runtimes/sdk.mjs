@@ -1,5 +1,5 @@
 // What the SDK promises of every runtime, in interfaces that all of them have: it is given a sandbox and tells which
-// checks held. scripts/runtimes.mjs runs it in each of them.
+// checks held. run.mjs runs it in each of them.
 import { AgentClient, isAgentAuthError, ManagementClient } from "agentauth";
 import { createResourceServer } from "agentauth/resource-server";
 import { memoryStore } from "agentauth/store";
