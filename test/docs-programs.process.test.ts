@@ -20,7 +20,11 @@ const [oneLine = "", agentAuth = "", httpx = "", sdk = "", requests = ""] = prog
 const [go = ""] = programs("go");
 
 // `npm run test:clients` installs the MCP SDK for Python there; httpx and requests are those of the system.
-const PYTHONS = [fileURLToPath(new URL("../lab/clients/.python/bin/python", import.meta.url)), "python3", "/usr/bin/python3"];
+const PYTHONS = [
+  fileURLToPath(new URL("../lab/clients/.python/bin/python", import.meta.url)),
+  "python3",
+  "/usr/bin/python3",
+];
 const pythonWith = (modules: string) =>
   PYTHONS.find((python) => spawnSync(python, ["-c", `import ${modules}`]).status === 0);
 const inPython = (what: string, modules: string, install: string, files: readonly string[]) => {
