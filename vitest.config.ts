@@ -33,6 +33,7 @@ export default defineConfig({
     experimental: { fsModuleCache: true, fsModuleCachePath: ".vitest-cache" },
     setupFiles: ["test/helpers/each-file.ts"],
     snapshotEnvironment: "test/helpers/golden.ts",
+    snapshotSerializers: ["test/helpers/compact-snapshot.ts"],
     globalSetup: ["test/helpers/folder-of-run.ts"],
     reporters: ["default", "json", leftOut, watchdog()],
     outputFile: { json: "coverage/test-report.json" },
