@@ -54,7 +54,7 @@ describe("agentauth complete", () => {
     ["a documented value", ["devices", "list", "--session-type", ""], ["browser", "api", "mcp"]],
     ["a setting", ["config", "set", "base"], ["base_url"]],
     ["a profile to use", ["profile", "use", "st"], ["staging"]],
-    ["a server that somebody is signed in at", ["token", ""], [SERVER]],
+    ["a server with a login", ["token", ""], [SERVER]],
     ["the same after a flag", ["token", "--force-refresh", ""], [SERVER]],
     ["a topic of the help", ["help", "exit"], ["exit-codes"]],
     ["of the help no command that is for shells", ["help", "comp"], ["completion"]],
@@ -104,9 +104,9 @@ describe("agentauth complete", () => {
     });
   });
 
-  it("says what each flag of a command is", async () => {
-    const { stdout } = await runCli(["complete", "--", "introspect", "-"], { env });
-    expect(stdout).toMatchSnapshot();
+  it("says what each flag is", async () => {
+    const { stdout } = await runCli(["complete", "--", "introspect", "--account"], { env });
+    expect(stdout).toBe("--account-hint\tAccount to use, if several are logged in at the server\n:4\n");
   });
 
   it("offers what the running sandbox has, and leaves the console as it was", async () => {
@@ -131,18 +131,15 @@ describe("agentauth complete", () => {
   });
 });
 
-it.each(["bash", "zsh", "fish"])("has a script for %s, which asks the program", async (shell) => {
+// The tests in test/e2e run those of bash, zsh and fish.
+it.each(["bash", "zsh", "fish", "powershell"])("has a script for %s, which calls the program", async (shell) => {
   const { code, stdout, stderr } = await runCli(["completion", shell]);
   expect([code, stderr, stdout.endsWith("\n")]).toEqual([0, "", true]);
   expect(stdout).toMatch(/\bagentauth complete -- /);
-  // That of fish is a package's.
-  if (shell !== "fish") expect(stdout).toMatchSnapshot();
 });
 
-it("has a script for PowerShell, and for no shell that it does not know", async () => {
+it("has a script for PowerShell as it was approved, and none for an unknown shell", async () => {
   const { stdout } = await runCli(["completion", "powershell"]);
-  expect(stdout).toContain("Register-ArgumentCompleter -Native -CommandName agentauth");
-  expect(stdout).toContain("& agentauth complete -- @words");
   expect(stdout).toMatchSnapshot();
   // What was typed must not run: the comment names how the user loads the script, and no other line evaluates.
   const lines = stdout.split("\n").filter((line) => !line.trimStart().startsWith("#"));
