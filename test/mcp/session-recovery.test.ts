@@ -1,5 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import type { RpcMessage, RpcResponse } from "../../src/mcp/json-rpc.js";
+import { ServerRequests } from "../../src/mcp/server-session.js";
+import { SessionRecovery } from "../../src/mcp/session-recovery.js";
 import { speedUpTimers } from "../flow/support.js";
 import { sendJson, until } from "../helpers/server.js";
 import { EVENTS, type LossyOptions, sendSession, sessionNotFound, startLossyServer } from "./lossy-server.js";
@@ -587,5 +590,149 @@ describe("the proxy and the revision of the host", () => {
       "2025-11-25",
       "2025-03-26",
     ]);
+  });
+});
+
+const event = (message: object) => `data: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`;
+
+describe("the proxy after a new session that could not begin", () => {
+  it("forwards what the server asks in the lost one, and the response to it", async () => {
+    const { server, host } = await startSession({
+      initialize: (response, call, session) =>
+        session === "session-1" ? sendSession(response, call, session) : response.writeHead(500).end(),
+    });
+    server.restart();
+    expect((await host.ask(1, "ping")).error).toBeDefined();
+    server.streams[0]?.write(event({ id: 9, method: "roots/list" }));
+    await until(() => host.received.some(({ method }) => method === "roots/list"));
+    host.send({ id: 9, result: { roots: [] } });
+    await until(() => server.calls.some((call) => "result" in call));
+    expect(server.calls.find((call) => "result" in call)).toMatchObject({ id: 9, session: "session-1" });
+  });
+
+  it("closes the stream of the new one", async () => {
+    const { server, host } = await startSession({
+      async answer(response, { id, session }) {
+        if (session === "session-1") return sendJson(response, { jsonrpc: "2.0", id, result: {} });
+        await until(() => server.streams.length === 2);
+        return response.writeHead(500).end();
+      },
+    });
+    await host.ask(1, "resources/subscribe", { uri: "a://1" });
+    server.restart();
+    expect((await host.ask(2, "ping")).error).toBeDefined();
+    await until(() => server.streams[1]?.destroyed === true);
+  });
+
+  it("reports a stream that ends before its response", async () => {
+    let stream: ServerResponse | undefined;
+    const { server, host } = await startSession({
+      initialize(response, call, session) {
+        if (session === "session-1") return sendSession(response, call, session);
+        stream = response.writeHead(200, { ...EVENTS, "mcp-session-id": session });
+        return stream.write(event({ method: "notifications/message", params: { level: "info", data: "soon" } }));
+      },
+    });
+    server.restart();
+    const answer = host.ask(1, "ping");
+    await until(() => host.received.some(({ method }) => method === "notifications/message"));
+    stream?.end();
+    expect((await answer).error?.message).toContain('no response to "initialize"');
+  }, 10_000);
+});
+
+it("the proxy closes the stream of a session that begins when the host closes its input", async () => {
+  const { server, host } = await startSession({
+    answer: (response, { id, session }) =>
+      session === "session-1" ? sendJson(response, { jsonrpc: "2.0", id, result: {} }) : undefined,
+  });
+  await host.ask(1, "resources/subscribe", { uri: "a://1" });
+  server.restart();
+  host.send({ id: 2, method: "ping" });
+  await until(() => server.streams.length === 2);
+  host.end();
+  await host.done;
+  await until(() => server.streams[1]?.destroyed === true);
+}, 10_000);
+
+it("the proxy gives a method that failed another chance where the session has only been initialized again", async () => {
+  const { server, host } = await startSession({ answer: (response, call) => sessionNotFound(response, call) });
+  expect((await host.ask(1, "prompts/list")).error).toBeDefined();
+  await host.begin();
+  expect((await host.ask(2, "prompts/list")).error).toBeDefined();
+  expect(server.of("initialize")).toHaveLength(4);
+});
+
+const ping = (id: number): RpcMessage => ({ jsonrpc: "2.0", id, method: "ping" });
+const answer = (id: string | number): RpcResponse => ({ jsonrpc: "2.0", id, result: {} });
+const cancel = (requestId: unknown): RpcMessage => ({
+  jsonrpc: "2.0",
+  method: "notifications/cancelled",
+  params: { requestId, reason: "no need" },
+});
+
+/** Two requests of a lost session, which the new session repeats. */
+function repeated() {
+  const requests = new ServerRequests();
+  for (const id of [1, 2]) requests.toHost(ping(id));
+  expect(requests.lose()).toEqual([1, 2]);
+  expect([1, 2].map((id) => requests.toHost(ping(id)).id)).toEqual(["agentauth-1", "agentauth-2"]);
+  return requests;
+}
+
+describe("the requests of a server that repeats ids", () => {
+  it("get ids of their own, and their responses the ids of the server", () => {
+    const requests = repeated();
+    expect(requests.toServer(answer("agentauth-2"))).toEqual(answer(2));
+    expect(requests.toServer(answer("agentauth-1"))).toEqual(answer(1));
+    expect([1, 2].map((id) => requests.toServer(answer(id)))).toEqual([undefined, undefined]);
+  });
+
+  it("keep their ids again once the late response to the lost one has come", () => {
+    const requests = repeated();
+    expect(requests.toServer(answer(1))).toBeUndefined();
+    expect(requests.toHost(ping(1)).id).toBe(1);
+  });
+
+  it("are lost once: what is answered is not open any more", () => {
+    const requests = repeated();
+    requests.toServer(answer("agentauth-1"));
+    expect(requests.lose()).toEqual(["agentauth-2"]);
+    expect(requests.lose()).toEqual([]);
+  });
+
+  it("are cancelled by the id that the host knows, each by its own", () => {
+    const requests = repeated();
+    requests.toHost(ping(3));
+    expect(requests.toHost(cancel(2))).toEqual(cancel("agentauth-2"));
+    for (const id of [3, 4, undefined]) expect(requests.toHost(cancel(id))).toEqual(cancel(id));
+  });
+
+  it("are named by no other notification", () => {
+    const progress: RpcMessage = { jsonrpc: "2.0", method: "notifications/progress", params: { requestId: 2 } };
+    expect(repeated().toHost(progress)).toEqual(progress);
+  });
+});
+
+describe("what a new session repeats", () => {
+  const recovery = () => new SessionRecovery({ url: "https://mcp.example/mcp", onWarning: () => undefined });
+  const request = (method: string) => ({ jsonrpc: "2.0", id: 1, method }) as const;
+  const response = (result: unknown) => ({ jsonrpc: "2.0", id: 1, result }) as RpcResponse;
+
+  it.each([
+    ["another method", "tools/list", { protocolVersion: "2025-11-25" }],
+    ["an initialize without a revision", "initialize", {}],
+    ["an initialize with a revision that is no text", "initialize", { protocolVersion: 1 }],
+    ["an initialize without a result", "initialize", null],
+  ])("is no agreement of %s", (_what, method, result) => {
+    const one = recovery();
+    expect(one.observe(request(method), response(result))).toBeUndefined();
+    expect(one.isPossible).toBe(false);
+  });
+
+  it("is the agreement of an initialize", () => {
+    const one = recovery();
+    expect(one.observe(request("initialize"), response({ protocolVersion: "2025-11-25" }))).toBe("2025-11-25");
+    expect(one.isPossible).toBe(true);
   });
 });

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { inspect } from "node:util";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { MAX_LOGGED } from "../../src/sandbox/http/request-log.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/index.js";
-import { ask, devices, devicesUrl, raw } from "./support.js";
+import { ask, it as base, devices, devicesUrl, failureOf, raw } from "./support.js";
 
 async function statusOf(sandbox: Sandbox, path: string, headers: Record<string, string>): Promise<number> {
   const lines = Object.entries({ Authorization: `Bearer ${sandbox.apiToken}`, ...headers }).map(
@@ -16,7 +16,7 @@ async function statusOf(sandbox: Sandbox, path: string, headers: Record<string, 
 }
 
 describe("a sandbox", () => {
-  it("listens on loopback under an origin of its own and says how it is", async () => {
+  test("listens on loopback under an origin of its own and says how it is", async () => {
     await using sandbox = await startSandbox();
     expect(sandbox.origin).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(sandbox.baseUrl).toBe(sandbox.origin);
@@ -27,7 +27,7 @@ describe("a sandbox", () => {
     expect(await health.json()).toMatchObject({ status: "ok" });
   });
 
-  it("does not show its tokens when it is printed", async () => {
+  test("does not show its tokens when it is printed", async () => {
     await using sandbox = await startSandbox();
     const printed = inspect(sandbox, { depth: 9 }) + JSON.stringify(sandbox);
     expect(printed).toContain(sandbox.origin);
@@ -35,7 +35,7 @@ describe("a sandbox", () => {
     expect(printed).not.toContain(sandbox.controlToken);
   });
 
-  it("gives the same data for the same seed, over the wire too", async () => {
+  test("gives the same data for the same seed, over the wire too", async () => {
     const now = () => 1_790_000_000_000;
     await using one = await startSandbox({ seed: 5, now });
     await using two = await startSandbox({ seed: 5, now });
@@ -45,7 +45,7 @@ describe("a sandbox", () => {
     expect(one.apiToken).not.toBe(two.apiToken);
   });
 
-  it.each(["0.0.0.0", "::", "192.168.1.5", "example.com"])(
+  test.each(["0.0.0.0", "::", "192.168.1.5", "example.com"])(
     "does not listen on %s unless that is allowed",
     async (host) => {
       await expect(startSandbox({ host })).rejects.toMatchObject({
@@ -57,14 +57,14 @@ describe("a sandbox", () => {
     },
   );
 
-  it("listens on all addresses when that is allowed, and still refuses names", async () => {
+  test("listens on all addresses when that is allowed, and still refuses names", async () => {
     await using sandbox = await startSandbox({ host: "0.0.0.0", allowNonLoopback: true });
     const { port } = new URL(sandbox.origin);
     expect(await statusOf(sandbox, "/health", { Host: `192.168.1.5:${port}` })).toBe(200);
     expect(await statusOf(sandbox, "/health", { Host: `rebound.example:${port}` })).toBe(403);
   });
 
-  it("publishes the public address alone, with cookies for https where it has that", async () => {
+  test("publishes the public address alone, with cookies for https where it has that", async () => {
     const publicUrl = "https://sandbox.example";
     await using sandbox = await startSandbox({ publicUrl });
     expect([sandbox.baseUrl, sandbox.mcpUrl, sandbox.authUrl(sandbox.ids.pool)]).toEqual([
@@ -100,7 +100,7 @@ describe("a sandbox", () => {
     expect(await statusOf(sandbox, "/health", { Host: "sandbox.example", Origin: "http://sandbox.example" })).toBe(403);
   });
 
-  it.each<[string, SandboxOptions]>([
+  test.each<[string, SandboxOptions]>([
     ["publicUrl", { publicUrl: "https://sandbox.example/path" }],
     ["publicUrl", { publicUrl: "ftp://sandbox.example" }],
     ["devices", { devices: 1_000_001 }],
@@ -121,7 +121,7 @@ describe("a sandbox", () => {
     });
   });
 
-  it("says when a port is taken", async () => {
+  test("says when a port is taken", async () => {
     await using sandbox = await startSandbox();
     const port = Number(new URL(sandbox.origin).port);
     await expect(startSandbox({ port })).rejects.toMatchObject({
@@ -130,7 +130,7 @@ describe("a sandbox", () => {
     });
   });
 
-  it("refuses the Host of another site and the Origin of a web page", async () => {
+  test("refuses the Host of another site and the Origin of a web page", async () => {
     await using sandbox = await startSandbox();
     const { host, port } = new URL(sandbox.origin);
     const path = `/api/v1/pool?domain_id=${sandbox.ids.domain}`;
@@ -153,7 +153,7 @@ describe("a sandbox", () => {
     expect(await statusOf(sandbox, `//evil.example${path}`, { Host: host })).toBe(404);
   });
 
-  it("logs what it was asked without credentials and holds the last ten thousand only", async () => {
+  test("logs what it was asked without credentials and holds the last ten thousand only", async () => {
     await using sandbox = await startSandbox({ devices: 10, now: () => 42 });
     await devices(sandbox, { offset: 3 });
     await ask(sandbox, `${sandbox.baseUrl}/api/v1/x?access_token=canary-1234567&code=canary-7654321`);
@@ -175,7 +175,7 @@ describe("a sandbox", () => {
     expect(sandbox.requests.total).toBe(MAX_LOGGED + 8);
   });
 
-  it("closes although connections are open and answers are under way", async () => {
+  test("closes although connections are open and answers are under way", async () => {
     const sandbox = await startSandbox({ faults: [{ kind: "slow-headers", ms: 3_600_000 }] });
     const silent = connect(Number(new URL(sandbox.origin).port), "127.0.0.1");
     await once(silent, "connect");
@@ -193,7 +193,7 @@ describe("a sandbox", () => {
     await expect(fetch(`${sandbox.origin}/health`)).rejects.toThrow();
   });
 
-  it("closes when its signal fires", async () => {
+  test("closes when its signal fires", async () => {
     const controller = new AbortController();
     const sandbox = await startSandbox({ signal: controller.signal });
     controller.abort();
@@ -202,7 +202,7 @@ describe("a sandbox", () => {
     await expect(startSandbox({ signal: controller.signal })).rejects.toMatchObject({ code: "aborted" });
   });
 
-  it("outlives clients that go away at any moment", async () => {
+  test("outlives clients that go away at any moment", async () => {
     await using sandbox = await startSandbox({
       devices: 2000,
       faults: [{ kind: "slow-headers", ms: 5, path: "device", times: 5 }],
@@ -216,5 +216,93 @@ describe("a sandbox", () => {
     expect(await raw(sandbox, "nonsense\r\n\r\n")).toMatch(/^HTTP\/1\.1 400 Bad Request\r\nx-request-id: /);
     expect(await raw(sandbox, `GET / HTTP/1.1\r\nX: ${"x".repeat(70_000)}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 /);
     expect((await devices(sandbox)).summaries).toHaveLength(50);
+  });
+});
+
+const controlOf =
+  ({ origin, controlToken }: Sandbox) =>
+  (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(`${origin}/_sandbox${path}`, {
+      method,
+      headers: { authorization: `Bearer ${controlToken}`, "content-type": "application/json", ...headers },
+      ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+const it = base.extend({ options: { devices: 20 } }).extend<{ control: ReturnType<typeof controlOf> }>({
+  control: async ({ sandbox }, use) => use(controlOf(sandbox)),
+});
+
+describe("control endpoints", () => {
+  it("add, list and clear faults", async ({ sandbox, control }) => {
+    const added = await control("POST", "/faults", { kind: "status", status: 503 });
+    expect(added.status).toBe(201);
+    expect((await control("POST", "/faults", [{ kind: "html" }, { kind: "extra-fields" }])).status).toBe(201);
+    expect((await control("POST", "/faults", JSON.stringify("429:times=2"))).status).toBe(201);
+    expect((await ask(sandbox, devicesUrl(sandbox))).status).toBe(503);
+    const listed = (await (await control("GET", "/faults")).json()) as { faults: { fault: unknown; fired: number }[] };
+    expect(listed.faults.map(({ fault }) => fault)).toEqual(sandbox.faults.list().map(({ fault }) => fault));
+    expect(listed.faults.map(({ fired }) => fired)).toEqual([1, 0, 0, 0]);
+    expect((await control("DELETE", "/faults")).status).toBe(200);
+    expect(sandbox.faults.list()).toEqual([]);
+    expect((await ask(sandbox, devicesUrl(sandbox))).status).toBe(200);
+  });
+
+  it("list the requests", async ({ sandbox, control }) => {
+    await ask(sandbox, devicesUrl(sandbox, { offset: 7 }));
+    const body = await (await control("GET", "/requests")).json();
+    expect(body).toMatchObject({
+      total: 1,
+      requests: [{ path: "/api/v1/device", query: { "pagination[offset]": "7" } }],
+    });
+    expect(sandbox.requests.total).toBe(1);
+  });
+
+  it("shut the sandbox down, after the answer", async ({ sandbox, control }) => {
+    const response = await control("POST", "/shutdown");
+    expect(response.status).toBe(202);
+    expect(await response.json()).toEqual({ status: "success" });
+    await sandbox.closed;
+    await expect(fetch(`${sandbox.origin}/health`)).rejects.toThrow();
+  });
+
+  it.for(["/faults", "/requests", "/shutdown", "/nothing"])(
+    "want the control token at %s",
+    async (path, { sandbox, control }) => {
+      const method = path === "/shutdown" ? "POST" : "GET";
+      const none = await fetch(`${sandbox.origin}/_sandbox${path}`, { method });
+      expect(await failureOf(none)).toEqual([401, "not_authenticated"]);
+      const api = await control(method, path, undefined, { authorization: `Bearer ${sandbox.apiToken}` });
+      expect(await failureOf(api)).toEqual([401, "bad_authtoken"]);
+      expect((await fetch(`${sandbox.origin}/health`)).status).toBe(200);
+    },
+  );
+
+  it("are not the API token's key to the management interface either", async ({ sandbox }) => {
+    const headers = { authorization: `Bearer ${sandbox.controlToken}` };
+    expect(await failureOf(await fetch(devicesUrl(sandbox), { headers }))).toEqual([401, "bad_authtoken"]);
+  });
+
+  it("refuse what a web page could send", async ({ sandbox, control }) => {
+    const origin = await control("POST", "/faults", { kind: "html" }, { origin: "https://evil.example" });
+    expect(origin.status).toBe(403);
+    const form = await control("POST", "/faults", '{"kind":"html"}', { "content-type": "text/plain" });
+    expect(form.status).toBe(415);
+    expect(sandbox.faults.list()).toEqual([]);
+  });
+
+  it("refuse bodies that are too large, no JSON or no fault", async ({ sandbox, control }) => {
+    expect((await control("POST", "/faults", `"${"x".repeat(64 * 1024)}"`)).status).toBe(413);
+    expect((await control("POST", "/faults", "{")).status).toBe(400);
+    const wrong = await control("POST", "/faults", { kind: "page-size", size: 0 });
+    expect(wrong.status).toBe(400);
+    expect(await wrong.json()).toMatchObject({ code: "invalid_value", message: expect.stringMatching(/"size".*"0"/) });
+    expect(sandbox.faults.list()).toEqual([]);
+  });
+
+  it("say which methods and paths there are", async ({ control }) => {
+    const response = await control("PUT", "/faults");
+    expect(response.headers.get("allow")).toBe("GET, POST, DELETE");
+    expect(await failureOf(response)).toEqual([405, "invalid_action"]);
+    expect(await failureOf(await control("GET", "/nothing"))).toEqual([404, "not_found"]);
+    expect(await failureOf(await control("GET", ""))).toEqual([404, "not_found"]);
   });
 });

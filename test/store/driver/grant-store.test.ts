@@ -3,11 +3,13 @@ import type { AgentAuthError } from "../../../src/errors.js";
 import type { ConnectionPage } from "../../../src/oauth/model/connection.js";
 import type { Grant } from "../../../src/oauth/model/grant.js";
 import { Secret } from "../../../src/redact.js";
-import type { DriverHealth, RecordKind, StoreDriver } from "../../../src/store/driver/driver.js";
+import type { DriverHealth, RecordKey, RecordKind, StoreDriver } from "../../../src/store/driver/driver.js";
 import { type GrantStoreOptions, grantStore, openGrantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
+import { NearGrants, type NearOptions, NewestGrants } from "../../../src/store/driver/remembered-grants.js";
+import { keysInUse, reseal } from "../../../src/store/driver/reseal.js";
 import { splitSummary } from "../../../src/store/driver/tenant-records.js";
-import type { RecordCipher, Sealing } from "../../../src/store/seal/sealing.js";
+import { CipherError, type RecordCipher, type Sealing } from "../../../src/store/seal/sealing.js";
 import { pendingError } from "../../helpers/captured.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
 import { key, testEnvelope, testRing } from "../seal/support.js";
@@ -868,5 +870,243 @@ describe("the logins by the times when they are due", () => {
     for (const profile of ["a", "b", "c"]) await other.save(login(profile, NOW - 9), undefined);
     await own.save(login("own", NOW - 1), undefined);
     expect(await dueOf(own, NOW, 1)).toEqual({ total: 4, logins: [["own", NOW - 1, 0]] });
+  });
+});
+
+const ID = "an id";
+const MINUTE = 60_000;
+const { tokens } = madeGrant();
+const GRANT = madeGrant({ generation: 5, tokens: { ...tokens, obtainedAt: 1000, expiresAt: undefined } });
+
+describe("the newest generation that this process knows", () => {
+  async function newest(ageMs = 0) {
+    const time = new TestTime();
+    const grants = new NewestGrants(time.process());
+    grants.remember(ID, GRANT);
+    await time.advance(ageMs);
+    return grants;
+  }
+
+  it.each<[string, Partial<typeof GRANT>, boolean]>([
+    ["an older one", { generation: 4 }, true],
+    ["the same", {}, false],
+    ["a newer one", { generation: 6 }, false],
+    ["one of another login", { generation: 4, signedInAt: 7 }, false],
+    ["one of another issuer", { generation: 4, issuer: "https://other.example" }, false],
+    ["one that was received later", { generation: 4, tokens: { ...GRANT.tokens, obtainedAt: 1001 } }, false],
+    ["one that was received earlier", { generation: 4, tokens: { ...GRANT.tokens, obtainedAt: 999 } }, true],
+  ])("is put back over %s: %#", async (_what, over, isNewer) => {
+    const stored = { ...GRANT, ...over };
+    expect((await newest()).newerThan(ID, stored)).toBe(isNewer ? GRANT : undefined);
+    expect((await newest()).newerThan("another id", stored)).toBeUndefined();
+  });
+
+  it("is put back for ten minutes, and not once it is forgotten", async () => {
+    const older = { ...GRANT, generation: 4 };
+    expect((await newest(10 * MINUTE)).newerThan(ID, older)).toBe(GRANT);
+    expect((await newest(10 * MINUTE + 1)).newerThan(ID, older)).toBeUndefined();
+    const grants = await newest();
+    grants.forget(ID);
+    expect(grants.newerThan(ID, older)).toBeUndefined();
+  });
+
+  it("is not replaced by an older one, and is by the first of another login", async () => {
+    const grants = await newest();
+    grants.remember(ID, { ...GRANT, generation: 4 });
+    expect(grants.newerThan(ID, { ...GRANT, generation: 3 })).toBe(GRANT);
+    const other = { ...GRANT, generation: 2, signedInAt: 7 };
+    grants.remember(ID, other);
+    expect(grants.newerThan(ID, { ...other, generation: 1 })).toBe(other);
+  });
+
+  const rotated = { ...GRANT, tokens: { ...GRANT.tokens, refreshToken: new Secret("another") } };
+
+  it.each<[string, typeof GRANT, number | undefined]>([
+    ["the same refresh token", GRANT, undefined],
+    ["another refresh token", rotated, 4],
+    ["no refresh token", { ...GRANT, tokens: { ...GRANT.tokens, refreshToken: undefined } }, 4],
+    ["another login", { ...rotated, signedInAt: 7 }, undefined],
+  ])("says what is used up, beside %s", async (_what, grant, spent) => {
+    expect((await newest()).rotatedGeneration(ID, grant)).toBe(spent);
+    expect((await newest()).rotatedGeneration("another id", grant)).toBeUndefined();
+  });
+});
+
+describe("a near grant", () => {
+  function near(options: Partial<NearOptions> = {}) {
+    const time = new TestTime();
+    const watches: Parameters<NonNullable<StoreDriver["watch"]>>[] = [];
+    const driver: StoreDriver = memoryDriver();
+    driver.watch = (...watch) => {
+      watches.push(watch);
+      return new Promise(() => undefined);
+    };
+    const grants = new NearGrants(driver, { ttlMs: 5000, ...options }, time.process());
+    const change = (key: Partial<RecordKey>) => watches[0]?.[0]({ kind: "grant", partition: "p", id: ID, ...key });
+    return {
+      time,
+      grants,
+      watches,
+      change,
+      gap: () => watches[0]?.[1](),
+      set: () => grants.set(ID, GRANT, time.epoch()),
+    };
+  }
+
+  it("is one for its time, counted from before the engine was asked", async () => {
+    const { time, grants } = near();
+    grants.set(ID, GRANT, time.epoch() - 2000);
+    await time.advance(2999);
+    expect([grants.get(ID), grants.get("another id")]).toEqual([GRANT, undefined]);
+    await time.advance(1);
+    expect(grants.get(ID)).toBeUndefined();
+  });
+
+  it("is none where it was read before, or when, it was dropped", async () => {
+    const { time, grants, set } = near();
+    const before = time.epoch();
+    await time.advance(1);
+    grants.drop(ID);
+    grants.set(ID, GRANT, before);
+    set();
+    expect(grants.get(ID)).toBeUndefined();
+    await time.advance(1);
+    set();
+    expect(grants.get(ID)).toBe(GRANT);
+    grants.drop("another id");
+    expect(grants.get(ID)).toBe(GRANT);
+  });
+
+  it("is dropped by a report about it, and by a gap, and by no other report; one watch is enough", async () => {
+    const { time, grants, watches, change, gap, set } = near();
+    expect(watches).toHaveLength(0);
+    for (const end of [() => change({}), gap]) {
+      await time.advance(1);
+      set();
+      change({ id: "another id" });
+      change({ kind: "client" });
+      expect(grants.get(ID)).toBe(GRANT);
+      end();
+      expect(grants.get(ID)).toBeUndefined();
+      // It was read before that.
+      grants.set(ID, GRANT, time.epoch());
+      expect(grants.get(ID)).toBeUndefined();
+    }
+    expect(watches).toHaveLength(1);
+  });
+
+  it("is one of no more than the most", async () => {
+    const { time, grants } = near({ maxEntries: 2 });
+    for (const id of ["a", "b", "c"]) grants.set(id, GRANT, time.epoch());
+    expect(["a", "b", "c"].map((id) => grants.get(id) !== undefined)).toEqual([false, true, true]);
+  });
+
+  it.each([ID, undefined])(
+    "is none under a lease of %s, nor is one set there that was read before it ended",
+    async (id) => {
+      const { time, grants, set } = near();
+      set();
+      await time.advance(1);
+      await grants.without(id, async () => {
+        expect(grants.get(ID)).toBeUndefined();
+        await time.advance(1);
+        set();
+        expect(grants.get(ID)).toBeUndefined();
+      });
+      expect(grants.get(ID)).toBeUndefined();
+      set();
+      expect(grants.get(ID)).toBe(GRANT);
+      await grants.without("another id", async () => expect(grants.get(ID)).toBe(GRANT));
+      await expect(grants.without(id, () => Promise.reject(new Error("it failed")))).rejects.toThrow("it failed");
+      await time.advance(1);
+      set();
+      expect(grants.get(ID)).toBe(GRANT);
+    },
+  );
+});
+
+const KEYS = { a: key(1), b: key(2) };
+
+describe("reseal", () => {
+  const setUp = async () => {
+    const driver = memoryDriver();
+    for (const tenant of ["ann", "bob"]) {
+      const store = grantStore(driver, { seal: testRing(), tenant });
+      for (const profile of ["one", "two", "three"]) await store.save(madeGrant({ profile }), undefined);
+      await store.saveClient(madeClient({ issuer: `https://${tenant}.example` }), "form");
+    }
+    return { driver, ring: testRing({ current: "b", keys: KEYS }) };
+  };
+
+  it("seals every record with the current key, and each is found as before", async () => {
+    const { driver, ring } = await setUp();
+    expect(await keysInUse(driver)).toEqual({ a: 8 });
+    expect(await reseal(driver, ring)).toEqual({ resealed: 8, current: 0, changed: 0, unusable: 0 });
+    expect(await keysInUse(driver)).toEqual({ b: 8 });
+    const store = grantStore(driver, { seal: testRing({ current: "b", keys: { b: KEYS.b } }), tenant: "ann" });
+    expect(await store.list({ profile: "two" })).toHaveLength(1);
+    expect(await store.readClient("https://bob.example", "form")).toBeDefined();
+    expect(await reseal(driver, ring)).toEqual({ resealed: 0, current: 8, changed: 0, unusable: 0 });
+  });
+
+  it("goes on behind the first page of the engine", async () => {
+    const driver = memoryDriver();
+    const store = grantStore(driver, { seal: testRing() });
+    const profiles = Array.from({ length: 201 }, (_, nth) => `p${nth}`);
+    for (const profile of profiles) await store.save(madeGrant({ profile }), undefined);
+    const ring = testRing({ current: "b", keys: KEYS });
+    expect(await keysInUse(driver)).toEqual({ a: 201 });
+    expect(await reseal(driver, ring)).toMatchObject({ resealed: 201 });
+    expect(await keysInUse(driver)).toEqual({ b: 201 });
+  });
+
+  it("continues where it was aborted", async () => {
+    const { driver, ring } = await setUp();
+    const { put } = driver;
+    const controller = new AbortController();
+    let puts = 0;
+    driver.put = async (...args) => {
+      if (++puts === 3) controller.abort();
+      return put.apply(driver, args);
+    };
+    expect(await pendingError(reseal(driver, ring, { signal: controller.signal }))).toMatchObject({ code: "aborted" });
+    driver.put = put;
+    expect(await reseal(driver, ring)).toMatchObject({ resealed: 5, current: 3 });
+  });
+
+  it("puts no older text over what another process has stored since it was read", async () => {
+    const { driver, ring } = await setUp();
+    const { scan } = driver;
+    let changed: string | undefined;
+    driver.scan = async (...args) => {
+      const page = await scan.apply(driver, args);
+      const [first] = page.items;
+      if (changed === undefined && first) {
+        changed = await driver.put(first.key, first.value, first.version);
+      }
+      return page;
+    };
+    expect(await reseal(driver, ring)).toMatchObject({ resealed: 7, changed: 1 });
+    const { items } = await scan.call(driver, { kind: "grant" }, { limit: 10 });
+    expect(items.map(({ version }) => version)).toContain(changed);
+  });
+
+  it("leaves what another process changes, and what it cannot open", async () => {
+    const { driver, ring } = await setUp();
+    const { put } = driver;
+    const [first, second] = (await driver.scan({ kind: "grant" }, { limit: 2 })).items;
+    if (!first || !second) throw new Error("two grants");
+    await driver.put(second.key, second.value.replace(/"key":"a"(?!.*"key":"a")/s, '"key":"lost"'), second.version);
+    const errors: AgentAuthError[] = [];
+    driver.put = async (at, value, expected, options) => {
+      const isFirst = at.id === first.key.id && at.partition === first.key.partition;
+      if (isFirst) await put.call(driver, first.key, first.value, first.version);
+      return put.call(driver, at, value, expected, options);
+    };
+    const report = await reseal(driver, ring, { onUnusable: (error) => errors.push(error) });
+    expect(report).toEqual({ resealed: 6, current: 0, changed: 1, unusable: 1 });
+    const message = expect.stringContaining('the key "lost", which is not in the key ring');
+    expect(errors).toMatchObject([{ code: "store_failed", class: "store", message, cause: expect.any(CipherError) }]);
+    expect(await keysInUse(driver)).toEqual({ a: 1, b: 6, lost: 1 });
   });
 });

@@ -1,6 +1,10 @@
 import { describe, expect, it, test } from "vitest";
-import type { LeaseClaim, RecordKey, Version } from "../../../src/store/driver/driver.js";
+import { AgentAuthError } from "../../../src/errors.js";
+import { boundedDriver, isUnanswered } from "../../../src/store/driver/bounded-driver.js";
+import type { LeaseClaim, RecordKey, StoreDriver, Version } from "../../../src/store/driver/driver.js";
+import { healthReport, type Subscribe, untilFired, watchBy } from "../../../src/store/driver/engine.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
+import { grantTags, nameIn, sealedName, splitSummary } from "../../../src/store/driver/tenant-records.js";
 import { driverContract } from "../driver-contract/driver-contract.js";
 
 const REMEMBERED_MS = 30 * 86_400_000;
@@ -153,5 +157,190 @@ describe("a memory driver", () => {
     controller.abort();
     await Promise.all([put, over]);
     expect(changes).toEqual([]);
+  });
+});
+
+const GRANT_KEY: RecordKey = { kind: "grant", partition: "p", id: "i" };
+const LEASE = { owner: "o", ttlMs: 1000, note: "" };
+
+/** Each operation, as a caller asks for it. */
+const OPERATIONS: [string, (driver: StoreDriver, signal: AbortSignal) => Promise<unknown> | undefined][] = [
+  ["get", (driver, signal) => driver.get(GRANT_KEY, { signal })],
+  ["touch", (driver, signal) => driver.touch?.(GRANT_KEY, { signal })],
+  ["put", (driver, signal) => driver.put(GRANT_KEY, "v", undefined, { signal })],
+  ["delete", (driver, signal) => driver.delete(GRANT_KEY, undefined, { signal })],
+  ["scan", (driver, signal) => driver.scan({ kind: "grant" }, { limit: 1 }, { signal })],
+  ["claim", (driver, signal) => driver.claim(GRANT_KEY, LEASE, { signal })],
+  ["extend", (driver, signal) => driver.extend(GRANT_KEY, LEASE, { signal })],
+  ["release", (driver, signal) => driver.release(GRANT_KEY, { owner: "o", note: undefined }, { signal })],
+];
+const never = (): Promise<never> => new Promise(() => undefined);
+const silent = Object.assign(memoryDriver(), Object.fromEntries(OPERATIONS.map(([name]) => [name, never])));
+
+describe("a driver with a time limit", () => {
+  it.each(OPERATIONS)("ends %s after that time, or with the signal of the caller", async (_name, ask) => {
+    const { signal } = new AbortController();
+    await expect(ask(boundedDriver(silent, 10), signal)).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: "memory at memory did not answer in 0.01 s",
+    });
+    const controller = new AbortController();
+    const asked = ask(boundedDriver(silent, 60_000), controller.signal);
+    controller.abort();
+    await expect(asked).rejects.toMatchObject({ code: "aborted" });
+  });
+
+  it.each(OPERATIONS)("passes on what %s asks for and is answered", async (name, ask) => {
+    const asked: unknown[][] = [];
+    const answer = { name };
+    const operation = async (...args: unknown[]) => {
+      asked.push(args);
+      return answer;
+    };
+    const { signal } = new AbortController();
+    const direct = Object.assign(memoryDriver(), { [name]: operation });
+    expect(await ask(boundedDriver(direct, 60_000), signal)).toBe(answer);
+    await ask(direct, signal);
+    const [bounded, plain] = asked.map((args) => args.slice(0, -1));
+    expect(bounded).toEqual(plain);
+  });
+
+  it("has the same watch and health, and none where the other one has none", async () => {
+    const health = { clockAheadMs: 1, risks: [], errors: [], facts: {} };
+    const own: StoreDriver = Object.assign(memoryDriver(), {
+      async health(this: unknown) {
+        return this === own ? health : undefined;
+      },
+      async watch(this: unknown, onChange: (key: RecordKey) => void) {
+        if (this === own) onChange(GRANT_KEY);
+      },
+    });
+    const bounded = boundedDriver(own, 1000);
+    const changed: RecordKey[] = [];
+    await bounded.watch?.(
+      (key) => changed.push(key),
+      () => {},
+      new AbortController().signal,
+    );
+    expect([changed, await bounded.health?.()]).toEqual([[GRANT_KEY], health]);
+    const { watch: _watch, health: _health, touch: _touch, ...bare } = memoryDriver();
+    const optional = Object.keys(boundedDriver(bare, 1000)).filter((name) => /^(watch|health|touch)$/.test(name));
+    expect(optional).toEqual([]);
+  });
+});
+
+it("an error of ours that passes may hide what has happened, and no other does", () => {
+  const error = (kind: AgentAuthError["class"]) => new AgentAuthError("x", "no", { class: kind });
+  expect(
+    [error("unavailable"), error("store"), Object.assign(new Error("no"), { class: "unavailable" })].map(isUnanswered),
+  ).toEqual([true, false, false]);
+});
+
+describe("a watch over the channel of an engine", () => {
+  const failure = (cause: unknown) =>
+    new AgentAuthError("store_unavailable", "it ended", { class: "unavailable", cause });
+  const keyOf = (id: string): RecordKey | undefined =>
+    id === "no key" ? undefined : { kind: "grant", partition: "p", id };
+
+  it("reports the key in each message until its signal fires, and gaps", async () => {
+    const controller = new AbortController();
+    const heard: string[] = [];
+    const subscribe: Subscribe = async (channel, onMessage, onGap, signal) => {
+      expect([channel, signal]).toEqual(["changes", controller.signal]);
+      onGap();
+      for (const message of ["one", "no key", "two"]) onMessage(message);
+      controller.abort();
+      onMessage("late");
+    };
+    const watch = watchBy(subscribe, "changes", { keyOf, failure });
+    const listen = () =>
+      watch(
+        ({ id }) => heard.push(id),
+        () => heard.push("gap"),
+        controller.signal,
+      );
+    await listen();
+    expect(heard).toEqual(["gap", "one", "two"]);
+    await listen();
+    expect(heard).toHaveLength(3);
+  });
+
+  it("fails with an error of the engine", async () => {
+    const cause = new Error("the connection is gone");
+    const watch = watchBy(() => Promise.reject(cause), "changes", { keyOf, failure });
+    const { signal } = new AbortController();
+    await expect(
+      watch(
+        () => {},
+        () => {},
+        signal,
+      ),
+    ).rejects.toMatchObject({ code: "store_unavailable", cause });
+  });
+});
+
+it("a connection that listens is kept until the signal of its watch fires", async () => {
+  const controller = new AbortController();
+  let hasEnded = false;
+  const ended = untilFired(controller.signal).then(() => {
+    hasEnded = true;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(hasEnded).toBe(false);
+  controller.abort();
+  await ended;
+});
+
+describe("the report of an engine", () => {
+  it("has the sentences that hold, and the facts that are known", () => {
+    const facts = { version: "1", policy: "", replicas: undefined, role: null };
+    expect(healthReport(5, ["a risk", false, undefined], [false, "an error"], facts)).toEqual({
+      clockAheadMs: 5,
+      risks: ["a risk"],
+      errors: ["an error"],
+      facts: { version: "1", policy: "" },
+    });
+  });
+});
+
+const nameOf = async (...parts: string[]) => parts.join(" ");
+
+// What an engine holds, which other versions of this program read.
+describe("the tags of a grant", () => {
+  const profile = { profile: "ann" };
+  const server = { server: "https://mcp.example" };
+  const issuer = { issuer: "https://as.example" };
+  const one = { profile: "tag profile ann" };
+  const other = { server: "tag server https://mcp.example" };
+
+  it.each<[string, Parameters<typeof grantTags>[1], Record<string, string>]>([
+    ["nothing", {}, {}],
+    ["a profile", profile, one],
+    ["a server", server, other],
+    ["both", { ...profile, ...server }, { ...one, ...other, login: "tag login ann https://mcp.example" }],
+    ["an issuer", issuer, { issuer: "tag issuer https://as.example" }],
+    ["a login that is needed", { state: "needs_login" }, { state: "tag state needs_login" }],
+    ["a refresh that was lost", { state: "lost_refresh" }, { state: "tag state lost_refresh" }],
+    ["a state that a clock decides", { state: "expired" }, {}],
+  ])("are named by %s", async (_what, query, expected) => {
+    expect(await grantTags(nameOf, query)).toEqual(expected);
+  });
+});
+
+describe("what is stored of a record", () => {
+  it("has the name of its partition", async () => {
+    const sealing = { nameOf: async (text: string) => `<${text}>` };
+    expect(await nameIn(sealing, "p", ["grant", undefined, "x"])).toBe('<["p","grant",null,"x"]>');
+    expect(sealedName({ kind: "grant", partition: "p", id: "i" })).toBe("grant:p:i");
+  });
+
+  it.each([
+    ["3:sumvalue", { summary: "sum", value: "value" }],
+    ["12:twelve chars", { summary: "twelve chars", value: "" }],
+    ["{3:}", { value: "{3:}" }],
+    ["3", { value: "3" }],
+    ["", { value: "" }],
+  ])("is divided: %j", (stored, parts) => {
+    expect(splitSummary(stored)).toEqual(parts);
   });
 });

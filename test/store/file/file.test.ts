@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import {
   chmodSync,
   chownSync,
@@ -12,6 +12,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statfsSync,
   statSync,
   symlinkSync,
   utimesSync,
@@ -23,13 +24,16 @@ import { inspect } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { AgentClient } from "../../../src/oauth/agent.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
-import { aesGcm, type Cipher } from "../../../src/store/file/cipher.js";
+import { aesGcm, type Cipher, sealedWith } from "../../../src/store/file/cipher.js";
 import { type FileStoreOptions, fileStore } from "../../../src/store/file/file.js";
 import { KEY_BYTES } from "../../../src/store/seal/key-ring.js";
+import { CipherError } from "../../../src/store/seal/sealing.js";
 import { pendingError } from "../../helpers/captured.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
 import { grantFiles } from "../../helpers/grant-files.js";
-import { ON_WINDOWS } from "../../helpers/systems.js";
+import { type Scene, startScene } from "../../helpers/issuer.js";
+import { fc } from "../../helpers/properties.js";
+import { ON_LINUX, ON_WINDOWS } from "../../helpers/systems.js";
 import { folder } from "../stores.js";
 
 const KEY = { profile: "default", server: "https://mcp.example/mcp" };
@@ -453,11 +457,11 @@ describe("saving", () => {
 
   it("gives a reader the old or the new, never a part", async () => {
     const { store, path } = await storedGrant();
-    const open = openSync(path, "r");
+    const fd = openSync(path, "r");
     const before = readFileSync(path);
     await store.save(madeGrant({ generation: 2 }), 1);
-    expect(readFileSync(open)).toEqual(before);
-    closeSync(open);
+    expect(readFileSync(fd)).toEqual(before);
+    closeSync(fd);
     expect((await store.read(KEY))?.generation).toBe(2);
   });
 
@@ -508,4 +512,319 @@ it("a copy of a file that the user made beside it counts as none", async () => {
   }
   expect(await store.listClients?.()).toHaveLength(1);
   expect(await store.listBindings()).toEqual([binding]);
+});
+
+const TOKEN = "/pool/token";
+const HOUR = 3_600_000;
+const SIGNAL = new AbortController().signal;
+
+/** Mounts a file system of a size; undefined where that is not allowed. */
+function mounted(size: string): string | undefined {
+  const path = mkdtempSync(join(tmpdir(), "agentauth-disk-"));
+  const { status } = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${size},mode=700`, "tmpfs", path]);
+  if (status !== 0) {
+    rmSync(path, { recursive: true });
+    return undefined;
+  }
+  return path;
+}
+
+function unmount(path: string): void {
+  execFileSync("umount", ["-l", path]);
+  rmSync(path, { recursive: true });
+}
+
+const probe = ON_LINUX ? mounted("64k") : undefined;
+if (probe !== undefined) unmount(probe);
+
+interface Disk {
+  home: string;
+  /** Leaves not a byte. */
+  fill(): void;
+  /** Takes away what {@link Disk.fill} wrote. */
+  clear(): void;
+  /** From here on nothing can be written. */
+  freeze(): void;
+  /** Undoes {@link Disk.freeze}. */
+  thaw(): void;
+}
+
+/** A small disk for the length of one test. */
+function disk(): Disk {
+  const path = mounted("256k");
+  if (path === undefined) throw new Error("it was possible a moment ago");
+  onTestFinished(() => unmount(path));
+  const home = join(path, "home");
+  mkdirSync(home, { mode: 0o700 });
+  return {
+    home,
+    fill() {
+      for (let nth = 0; statfsSync(path).bavail > 0; nth++)
+        writeFileSync(join(path, `filler-${nth}`), Buffer.alloc(4096));
+    },
+    clear: () => execFileSync("sh", ["-c", 'rm -f "$0"/filler-*', path]),
+    freeze: () => execFileSync("mount", ["-o", "remount,ro", path]),
+    thaw: () => execFileSync("mount", ["-o", "remount,rw", path]),
+  };
+}
+
+/** A scene whose grant is stored on a small disk with a login, whose token has `left` ms left. */
+async function loggedIn(left: number) {
+  const small = disk();
+  const scene = await startScene();
+  const store = fileStore(small.home);
+  const agent = scene.agent({ store });
+  await agent.login(scene.mcp.url);
+  await scene.clock.sleep(HOUR - left, SIGNAL);
+  const key = { profile: "default", server: scene.mcp.url };
+  const stored = async () => {
+    const grant = await store.read(key);
+    return grant && plainGrant(grant);
+  };
+  return { ...scene, ...small, store, agent, stored, key };
+}
+
+const requests = ({ issuer }: Pick<Scene, "issuer">) => issuer.to(TOKEN).length;
+
+describe.skipIf(probe === undefined)("a disk (these need the right to mount one)", () => {
+  it("that is full keeps the refresh token from being spent, and keeps the grant", async () => {
+    const scene = await loggedIn(0);
+    const before = await scene.stored();
+    scene.fill();
+    expect(await pendingError(scene.agent.token(scene.mcp.url))).toMatchObject({
+      class: "store",
+      message: expect.stringContaining("ENOSPC"),
+    });
+    expect(requests(scene)).toBe(1);
+    expect(await scene.stored()).toEqual(before);
+    scene.clear();
+    expect((await scene.agent.token(scene.mcp.url)).value).toBe("access-as-2");
+  });
+
+  it("that has room for a claim and not for a grant keeps the refresh token from being spent as well", async () => {
+    const { store, key, fill, clear, home, stored, ...scene } = await loggedIn(0);
+    const before = await stored();
+    fill();
+    clear();
+    writeFileSync(join(home, "..", "filler-x"), Buffer.alloc(statfsSync(home).bavail * 4096 - 16_384));
+    expect(await pendingError(scene.agent.token(scene.mcp.url))).toMatchObject({
+      class: "store",
+      message: expect.stringContaining("ENOSPC"),
+    });
+    expect(await pendingError(store.reserve(key))).toMatchObject({ class: "store" });
+    expect(requests(scene)).toBe(1);
+    expect(await stored()).toEqual(before);
+  });
+
+  it("that fills up while the issuer answers takes the new tokens: their room was reserved", async () => {
+    const scene = await loggedIn(0);
+    scene.issuer.routes[TOKEN] = (_request, nth) => {
+      scene.fill();
+      return { json: scene.issuer.tokens(nth) };
+    };
+    expect((await scene.agent.token(scene.mcp.url)).value).toBe("access-as-2");
+    expect((await scene.stored())?.tokens.refreshToken).toBe("refresh-as-2");
+    expect(requests(scene)).toBe(2);
+  });
+
+  it("that fills up in the middle of a save larger than its room keeps what was there", async () => {
+    const { store, key, fill } = await loggedIn(0);
+    const room = await store.reserve(key);
+    const grant = await store.read(key);
+    if (!grant) throw new Error("signed in");
+    fill();
+    const large = { ...grant, generation: grant.generation + 1, requestedScope: "x".repeat(100_000) };
+    expect(await pendingError(room.save(large, grant.generation))).toMatchObject({ class: "store" });
+    await room.release();
+    expect(await store.read(key)).toEqual(grant);
+  });
+
+  it("that turns read-only while the issuer answers: the process keeps the new tokens, and saves them later", async () => {
+    const scene = await loggedIn(0);
+    scene.issuer.routes[TOKEN] = (_request, nth) => {
+      scene.freeze();
+      return { json: scene.issuer.tokens(nth) };
+    };
+    expect(await pendingError(scene.agent.token(scene.mcp.url))).toMatchObject({ class: "store" });
+    scene.thaw();
+    expect((await scene.agent.token(scene.mcp.url)).value).toBe("access-as-2");
+    expect((await scene.stored())?.tokens.refreshToken).toBe("refresh-as-2");
+    expect(requests(scene)).toBe(2);
+  });
+
+  it("that can only be read gives the token while it lives", async () => {
+    const scene = await loggedIn(600_000);
+    scene.freeze();
+    expect((await scene.agent.token(scene.mcp.url)).value).toBe("access-as-1");
+    await scene.clock.sleep(580_000, SIGNAL);
+    // It is due for a refresh, which cannot be saved; it is still valid.
+    expect((await scene.agent.token(scene.mcp.url)).value).toBe("access-as-1");
+    expect(requests(scene)).toBe(1);
+  });
+
+  it("that can only be read gives an error when the token has ended, and sends nothing", async () => {
+    const scene = await loggedIn(0);
+    scene.freeze();
+    expect(await pendingError(scene.agent.token(scene.mcp.url))).toMatchObject({
+      class: "store",
+      message: expect.stringContaining("EROFS"),
+    });
+    expect(await pendingError(scene.agent.token(scene.mcp.url, { forceRefresh: true }))).toMatchObject({
+      class: "store",
+    });
+    expect(requests(scene)).toBe(1);
+    expect(await scene.store.list()).toHaveLength(1);
+  });
+
+  it("that can only be read fails before the user has to log in", async () => {
+    const small = disk();
+    const scene = await startScene();
+    const agent = scene.agent({ store: fileStore(small.home) });
+    small.freeze();
+    expect(await pendingError(agent.login(scene.mcp.url))).toMatchObject({ class: "store" });
+    expect(scene.login.opened).toEqual([]);
+  });
+});
+
+describe("a store without room", () => {
+  it("says so before anything is written over", async () => {
+    const home = mkdtempSync(join(tmpdir(), "agentauth-disk-"));
+    onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+    const store = fileStore(join(home, "home"));
+    await store.save(madeGrant(), undefined);
+    const room = await store.reserve(madeGrant());
+    rmSync(join(home, "home"), { recursive: true });
+    expect(await room.save(madeGrant({ generation: 2 }), 1)).toBe(false);
+    expect(await store.list()).toEqual([]);
+  });
+});
+
+const CIPHER_KEY = new Uint8Array(KEY_BYTES).fill(7);
+const NAME = "grant:0123456789012345678901234567890123456789";
+const TEXT = '{"accessToken": "access-token-1"}\n';
+
+const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+type Members = Record<string, string | number>;
+
+const seal = (text = TEXT, name = NAME) => aesGcm(CIPHER_KEY).seal(text, name) as string;
+const membersOf = (sealed: string) => JSON.parse(sealed) as Members;
+
+/** Why a text cannot be opened. */
+function refusalOf(sealed: string, name = NAME, cipher: Cipher = aesGcm(CIPHER_KEY)): string {
+  try {
+    void cipher.open(sealed, name);
+  } catch (error) {
+    if (error instanceof CipherError) return error.message;
+    throw error;
+  }
+  throw new Error("it was opened");
+}
+
+describe("a sealed text", () => {
+  it("opens to what was sealed, whatever that was", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: "grapheme" }),
+        fc.string({ unit: "grapheme" }),
+        fc.uint8Array({ minLength: KEY_BYTES, maxLength: KEY_BYTES }),
+        (text, name, key) => aesGcm(key).open(aesGcm(key).seal(text, name) as string, name) === text,
+      ),
+    );
+  });
+
+  it("is one line of JSON that says how it was sealed", () => {
+    expect(seal()).toMatch(/^\{.*\}\n$/);
+    expect(membersOf(seal())).toEqual({
+      schema: 1,
+      kind: "sealed",
+      alg: "A256GCM",
+      key: "4bb06f8e",
+      nonce: expect.stringMatching(/^[\w-]{16}$/),
+      data: expect.stringMatching(/^[\w-]+$/),
+    });
+  });
+
+  it("shows neither the text nor the key", () => {
+    for (const form of ["utf8", "base64", "base64url", "hex"] as const) {
+      expect(seal()).not.toContain(Buffer.from("access-token-1").toString(form).slice(0, 12));
+      expect(seal()).not.toContain(Buffer.from(CIPHER_KEY).toString(form).slice(0, 12));
+    }
+  });
+
+  it("has another nonce each time", () => {
+    const nonces = Array.from({ length: 100 }, () => membersOf(seal())["nonce"]);
+    expect(new Set(nonces).size).toBe(100);
+  });
+
+  it("opens under the name that it was sealed for, and under no other", () => {
+    expect(refusalOf(seal(), "grant:other")).toMatch(/another file was put in its place/);
+  });
+
+  it("does not open once any character of nonce or data is another", () => {
+    const sealed = seal();
+    for (const name of ["nonce", "data"]) {
+      const value = String(membersOf(sealed)[name]);
+      for (let at = 0; at < value.length; at++) {
+        // The next one in the alphabet: in the last place it can stand for the same bytes.
+        const other = ALPHABET[ALPHABET.indexOf(value[at] ?? "") ^ 1];
+        const changed = { ...membersOf(sealed), [name]: value.slice(0, at) + other + value.slice(at + 1) };
+        expect(refusalOf(JSON.stringify(changed)), `${name} ${at}`).toMatch(/was changed|is not base64url/);
+      }
+    }
+  });
+
+  it("says that it was sealed with another key", () => {
+    const other = aesGcm(new Uint8Array(KEY_BYTES).fill(8));
+    expect(refusalOf(seal(), NAME, other)).toMatch(
+      /^it was sealed with the key "4bb06f8e", and the keychain has the key "[\da-f]{8}": .*another machine.*lost$/,
+    );
+  });
+
+  it.each<[string, Members | string, RegExp]>([
+    ["that is no JSON", "{", /not valid JSON/],
+    ["that is a list", "[]", /not a JSON object/],
+    ["that is not sealed", { schema: 1, kind: "grant" }, /^it is not sealed$/],
+    ["of a newer schema", { schema: 2 }, /schema is "2"/],
+    ["of another algorithm", { alg: "none" }, /alg is "none".*opens "A256GCM"/],
+    ["whose key is not named", { key: 7 }, /key is not named/],
+    ["with a short nonce", { nonce: "AAAA" }, /nonce does not have 12 bytes/],
+    ["with an empty nonce", { nonce: "" }, /nonce is not base64url/],
+    ["with data that is cut to less than a tag", { data: "AAAA" }, /data is cut/],
+    ["with data in another alphabet", { data: "++//" }, /data is not base64url/],
+    ["with data that is no string", { data: 7 }, /data is not base64url/],
+  ])("%s is refused with the reason", (_what, change, reason) => {
+    const text = typeof change === "string" ? change : JSON.stringify({ ...membersOf(seal()), ...change });
+    expect(refusalOf(text)).toMatch(reason);
+  });
+
+  it("shows nothing strange of a name for a key that is foreign", () => {
+    expect(refusalOf(JSON.stringify({ ...membersOf(seal()), key: "\u001b[2J" }))).toContain('"\\e[2J"');
+  });
+});
+
+describe("a cipher", () => {
+  it("takes a key of 32 bytes and no other", () => {
+    for (const length of [0, 16, 31, 33]) expect(() => aesGcm(new Uint8Array(length))).toThrow(TypeError);
+  });
+
+  it("shows nothing of its key", () => {
+    const shown = inspect(aesGcm(CIPHER_KEY), { depth: 9, showHidden: true });
+    expect(shown).not.toContain("7, 7");
+    expect(shown).not.toContain("07070707");
+  });
+});
+
+describe("the name of the key of a text", () => {
+  it("is there for a sealed text", () => {
+    expect(sealedWith(seal())).toBe("4bb06f8e");
+  });
+
+  it.each(["", "{", "[]", "null", '{"kind": "grant"}', "\u0000"])("is not there for %j", (text) => {
+    expect(sealedWith(text)).toBeUndefined();
+  });
+
+  it("cannot be read from a text that was sealed and then broken", () => {
+    expect(() => sealedWith('{"kind": "sealed"}')).toThrow(CipherError);
+  });
 });

@@ -1,4 +1,11 @@
+import { inspect } from "node:util";
+import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
+import { AgentAuthError } from "../../../src/errors.js";
+import { linkOf } from "../../../src/store/redis/connection.js";
+import { redisError } from "../../../src/store/redis/engine.js";
+import { type Appendfsync, healthOf, weakestSync } from "../../../src/store/redis/health.js";
+import { decodeKey, decodeName, encodeKey, encodeName, namesWith } from "../../../src/store/redis/names.js";
 import { type RedisDriverOptions, redisDriver } from "../../../src/store/redis/redis-driver.js";
 import { pendingError } from "../../helpers/captured.js";
 
@@ -110,5 +117,312 @@ describe("the Redis driver", () => {
     const cluster = { call, nodes: () => [] };
     expect(redisDriver({ client: cluster }).watch).toBeUndefined();
     expect(redisDriver({ client: { call } }).watch).toBeDefined();
+  });
+});
+
+const sendCommand = async () => "OK";
+const call = async () => "OK";
+
+describe("the client of a Redis driver", () => {
+  it.each([
+    ["nothing", {}, /neither client nor send/],
+    ["two connections", { client: { call }, send: call }, /both client and send/],
+    ["an address", { client: "redis://user:canary-password@redis.example" }, /neither "sendCommand" nor "call"/],
+    ["a send that is no function", { send: "redis-cli" }, /not a function but of type string/],
+    ["a pool", { client: { sendCommand, execute: call } }, /pool of redis/],
+    ["a sentinel client", { client: { sendCommand, getSentinelNode: call } }, /sentinel client of redis/],
+  ])("%s is refused with what is expected", (_name, connection, problem) => {
+    const error = thrownBy(() => linkOf(connection));
+    expect(error).toMatchObject({ code: "usage", class: "usage", message: expect.stringMatching(problem) });
+    expect(String(error)).toMatch(/expected \{ client \} with a client of redis .*, or \{ send \}/);
+    expect(String(error)).not.toContain("canary");
+  });
+
+  it.each([
+    ["redis", { sendCommand, options: { socket: { host: "r.example", port: 7000 }, database: 2 } }, "r.example:7000/2"],
+    ["redis by default", { sendCommand, options: {} }, "localhost:6379/0"],
+    ["redis on a socket", { sendCommand, options: { socket: { path: "/run/redis.sock" } } }, "/run/redis.sock"],
+    ["ioredis", { call, options: { host: "::1", port: 6380, db: 1, password: "canary" } }, "[::1]:6380/1"],
+    ["ioredis with sentinels", { call, options: { host: "localhost", sentinels: [{ host: "s" }] } }, "redis"],
+    ["an address as a host", { call, options: { host: "user:canary@redis.example" } }, "redis"],
+    ["a cluster of redis", { sendCommand, nodeClient: call }, "redis"],
+    ["a cluster of ioredis", { call, nodes: () => [] }, "redis"],
+  ])("%s shows where the engine is, without credentials", (_name, client, location) => {
+    expect(linkOf({ client }).location).toBe(location);
+  });
+
+  it("gets commands in its own form, with the key that routes them", async () => {
+    const calls: unknown[][] = [];
+    const record = async (...args: unknown[]) => void calls.push(args);
+    const { signal } = new AbortController();
+    const clients = [{ sendCommand: record }, { sendCommand: record, nodeClient: call }, { call: record }];
+    for (const client of clients) await linkOf({ client }).send(["GET", "key"], "key", signal);
+    await linkOf({ send: record }).send(["GET", "key"], "key", signal);
+    const options = { abortSignal: signal };
+    const command = ["GET", "key"];
+    expect(calls).toEqual([
+      [command, options],
+      ["key", false, command, options],
+      ["GET", ["key"]],
+      [command, "key", signal],
+    ]);
+  });
+
+  it("sends a command without a key to every primary of a cluster of ioredis", async () => {
+    const calls: unknown[][] = [];
+    const node = { call: async (...args: unknown[]) => calls.push(args) };
+    const link = linkOf({ client: { call, nodes: (role: string) => (role === "master" ? [node, node] : []) } });
+    expect(await link.sendKeyless(["WAIT", "1", "100"], "key", new AbortController().signal)).toEqual([1, 2]);
+    expect(calls).toEqual([
+      ["WAIT", ["1", "100"]],
+      ["WAIT", ["1", "100"]],
+    ]);
+  });
+});
+
+function thrownBy(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+}
+
+describe("an error of Redis", () => {
+  it.each([
+    "LOADING Redis is loading the dataset in memory",
+    "CLUSTERDOWN The cluster is down",
+    "READONLY You can't write against a read only replica. script: 1a2b, on @user_script:20.",
+    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+    "OOM command not allowed when used memory > 'maxmemory'.",
+    "ERR Error running script (call to f_1a2b): @user_script:1: -OOM command not allowed",
+    "BUSY Redis is busy running a script.",
+    "NOREPLICAS Not enough good replicas to write.",
+    "MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist to disk.",
+    "ERR max number of clients reached",
+    "connect ECONNREFUSED 127.0.0.1:6379",
+    "The client is closed",
+    "Connection is closed.",
+    "Failed to refresh slots cache.",
+  ])("is unavailable: %s", (message) => {
+    const error = redisError(new Error(message), "redis");
+    expect(error).toMatchObject({
+      code: "store_unavailable",
+      class: "unavailable",
+      retryable: true,
+      remedy: { action: "retry" },
+    });
+    expect(error.cause).toMatchObject({ message });
+  });
+
+  it.each([
+    ["NOAUTH Authentication required.", /password/],
+    ["WRONGPASS invalid username-password pair or user is disabled.", /does not accept/],
+    ["NOPERM User app has no permissions to run the 'evalsha' command", /EVALSHA/],
+    ["MOVED 866 10.0.0.1:6379", /cluster client/],
+    ["CROSSSLOT Keys in request don't hash to the same slot", /cluster client/],
+    ["WRONGTYPE Operation against a key holding the wrong kind of value", /another prefix/],
+  ])("is a failure with advice: %s", (message, hint) => {
+    const error = redisError(new Error(message), "redis.example:6379/0");
+    expect(error).toMatchObject({ code: "store_failed", class: "store", retryable: false });
+    expect(error.message).toContain(`at redis.example:6379/0 refused an operation of the store: "${message}"`);
+    expect(error.hint).toMatch(hint);
+  });
+
+  it("has neither the arguments of a command nor the credentials of an address", () => {
+    const thrown = Object.assign(new Error("cannot connect to redis://app:canary-one@redis.example \u001b[31m"), {
+      code: "ECONNRESET",
+      command: { name: "auth", args: ["canary-two"] },
+    });
+    const error = redisError(thrown, "redis");
+    expect(inspect(error, { depth: 9 })).not.toContain("canary");
+    expect((error.cause as Error).message).not.toContain("\u001b");
+    expect(error.message).toBe("the Redis server cannot be used now: ECONNRESET");
+    expect(error.cause).toMatchObject({ code: "ECONNRESET" });
+  });
+
+  it("stays what it is if it is one of ours", () => {
+    const error = new AgentAuthError("usage", "wrong", { class: "usage" });
+    expect(redisError(error, "redis")).toBe(error);
+  });
+
+  it("may be thrown as anything", () => {
+    for (const thrown of [undefined, null, "text", 1, {}]) {
+      expect(redisError(thrown, "redis")).toMatchObject({ code: "store_unavailable" });
+    }
+  });
+});
+
+const INFO = [
+  "# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1",
+  "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction",
+  "# Persistence\r\naof_enabled:1\r\naof_last_write_status:ok\r\nrdb_last_bgsave_status:ok",
+  "# Replication\r\nrole:master\r\nconnected_slaves:2\r\nmin_slaves_good_slaves:2",
+  "# Cluster\r\ncluster_enabled:1\r\n",
+].join("\r\n\r\n");
+
+const health = (info: string | undefined, appendfsync?: Appendfsync) => healthOf({ info, appendfsync }, 0, false);
+
+describe("the health of Redis", () => {
+  it("has the facts of Valkey", () => {
+    expect(healthOf({ info: INFO, appendfsync: "always" }, 5, false)).toEqual({
+      clockAheadMs: 5,
+      errors: [],
+      risks: [],
+      facts: {
+        server: "valkey",
+        version: "8.0.1",
+        maxmemory_policy: "noeviction",
+        maxmemory: "0",
+        aof: "on",
+        appendfsync: "always",
+        replicas: "2",
+        good_replicas: "2",
+        cluster: "on",
+      },
+    });
+  });
+
+  it.each([
+    ["aof_last_write_status:ok", "aof_last_write_status:err", /last write of the append-only file failed/],
+    ["rdb_last_bgsave_status:ok", "rdb_last_bgsave_status:err", /last snapshot failed/],
+    ["min_slaves_good_slaves:2", "", /min-replicas-to-write/],
+  ])("names a risk without %s", (from, to, risk) => {
+    expect(health(INFO.replace(from, to)).risks).toContainEqual(expect.stringMatching(risk));
+    expect(health(INFO).risks).not.toContainEqual(expect.stringMatching(risk));
+  });
+
+  it.each([
+    ["allkeys-lru", true],
+    ["allkeys-random", true],
+    ["volatile-lru", false],
+  ])("is an error where logins are evicted: %s", (policy, isError) => {
+    const { errors } = health(INFO.replace("noeviction", policy), "always");
+    expect(errors).toEqual(isError ? [expect.stringContaining(`maxmemory-policy is ${policy}`)] : []);
+    const allowed = healthOf({ info: INFO.replace("noeviction", policy), appendfsync: "always" }, 0, true);
+    expect(allowed).toMatchObject({ errors: [], risks: isError ? [expect.stringContaining(policy)] : [] });
+  });
+
+  it("is an error where the server is a replica", () => {
+    const { errors } = health(INFO.replace("role:master", "role:slave"), "always");
+    expect(errors).toEqual(["the server is a replica: connect the client to the primary"]);
+  });
+
+  it("is an error where the user of the client may not run a command, and not where it failed for another reason", () => {
+    const refused = [
+      "get",
+      "NOPERM this user has no permissions",
+      "set",
+      "OOM command not allowed",
+      "del",
+      "WRONGTYPE x",
+    ];
+    expect(healthOf({ info: INFO, appendfsync: "always", refused }, 0, false).errors).toEqual([
+      "the user of the client may not run get, del on the keys of the store",
+    ]);
+  });
+
+  it("is unknown where INFO is refused", () => {
+    const { errors, risks } = health(undefined);
+    expect({ errors, risks }).toEqual({ errors: [], risks: [expect.stringMatching(/may not run INFO/)] });
+    const refused = ["get", "NOPERM this user has no permissions"];
+    expect(healthOf({ info: undefined, appendfsync: undefined, refused }, 0, false).errors).toEqual([
+      "the user of the client may not run get on the keys of the store",
+    ]);
+  });
+
+  it.each<[Appendfsync | undefined, RegExp]>([
+    ["everysec", /^appendfsync is everysec: a crash of the machine loses the logins of the last second$/],
+    ["no", /^appendfsync is no: a crash of the machine loses the logins that .* the last 30 seconds$/],
+    [undefined, /^appendfsync could not be read with CONFIG GET: with everysec, a crash/],
+  ])("names what appendfsync %s can lose", (appendfsync, risk) => {
+    expect(health(INFO, appendfsync).risks).toEqual([expect.stringMatching(risk)]);
+    const off = health(INFO.replace("aof_enabled:1", "aof_enabled:0"), appendfsync);
+    expect(off.risks).toEqual([expect.stringMatching(/append-only file is off/)]);
+  });
+});
+
+describe("the replies of CONFIG GET", () => {
+  const always = ["appendfsync", "always"];
+
+  it.each<[string, unknown]>([
+    ["a list", always],
+    ["a list of buffers", always.map((text) => Buffer.from(text))],
+    ["an object", { appendfsync: "always" }],
+    ["a map", new Map([["appendfsync", "always"]])],
+  ])("are read as %s", (_form, reply) => {
+    expect(weakestSync([reply])).toBe("always");
+  });
+
+  it("count by the node that loses most", () => {
+    expect(weakestSync([always, ["appendfsync", "no"], ["appendfsync", "everysec"]])).toBe("no");
+    expect(weakestSync([always, ["appendfsync", "everysec"]])).toBe("everysec");
+  });
+
+  it.each<[string, unknown[]]>([
+    ["no node", []],
+    ["a node with no value", [always, []]],
+    ["an unknown value", [["appendfsync", "constructor"]]],
+    ["no reply", [null]],
+  ])("are unknown with %s", (_what, replies) => {
+    expect(weakestSync(replies)).toBeUndefined();
+  });
+});
+
+/** Any text, half surrogate pairs included. */
+const anyText = fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units));
+
+describe("the names of keys in Redis", () => {
+  it("encode each text as another one, without what has a meaning in a key", () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const name = encodeName(text);
+        expect(name).toMatch(/^[\w\-.!~*'()%]*$/);
+        expect(decodeName(name)).toBe(text);
+      }),
+    );
+  });
+
+  it("keep half of a surrogate pair apart from what a client would send for it", () => {
+    expect(encodeName("\ud800")).not.toBe(encodeName("\ufffd"));
+    expect(encodeName("\ud800")).not.toBe(encodeName("%ud800"));
+  });
+
+  it("of one partition have one hash tag, which is its name", () => {
+    const names = namesWith("aa");
+    const key = { kind: "grant", partition: "{}:\0", id: "}{" } as const;
+    const { kind, partition } = key;
+    const all = [names.record(key), names.records(kind, partition), names.index(kind, partition), names.lease(key)];
+    all.push(names.leases(partition), names.state(partition), ...names.tags(kind, partition, { "{": "}" }));
+    // The rule of Redis Cluster: what is between the first brace and the first closing one after it.
+    for (const name of all) expect(/\{(.*?)\}/.exec(name)?.[1]).toBe("%7B%7D%3A%00");
+    expect(new Set(all).size).toBe(all.length);
+  });
+
+  it("say what they are", () => {
+    const names = namesWith("aa");
+    const key = { kind: "grant", partition: "p", id: "i" } as const;
+    expect([
+      ...[names.records("grant", "p"), names.record(key), names.index("grant", "p"), names.lease(key)],
+      ...[names.leases("p"), names.state("p"), names.partitions("grant"), names.probe, names.channel],
+      ...[...names.tags("grant", "p", { t: "v" }), ...names.tags("grant", "p")],
+    ]).toEqual([
+      ...["aa:{p}:r:grant:", "aa:{p}:r:grant:i", "aa:{p}:i:grant", "aa:{p}:l:grant:i"],
+      ...["aa:{p}:l", "aa:{p}:seq", "aa:p:grant", "aa:probe", "aa:ch"],
+      ...["aa:{p}:t:grant:t=v"],
+    ]);
+  });
+
+  it("of tags never run into one another", () => {
+    const names = namesWith("aa");
+    expect(names.tags("grant", "p", { "a=b": "c" })).not.toEqual(names.tags("grant", "p", { a: "b=c" }));
+  });
+
+  it("in a message are read again, and another message is not a change", () => {
+    const key = { kind: "grant", partition: "a b\0", id: "{}" } as const;
+    expect(decodeKey(encodeKey(key))).toEqual(key);
+    for (const text of ["", "grant", "grant p", "GRANT p id", "grant % id", "grant p id more"]) {
+      expect(decodeKey(text)).toBeUndefined();
+    }
   });
 });
