@@ -28,60 +28,71 @@ it("names the way to an id that begins with a dash, and not for a mistyped flag"
 });
 
 /** Command lines that the parser refuses, of each kind of complaint. */
-it.each([
-  "devices list --limit x",
-  "devices list --limit 0",
-  "devices list -o tabel",
-  "devices list --output zzzzzzzz",
-  "mcp config curser https://a.example/mcp",
-  "mcp config zzzzzzzz https://a.example/mcp",
-  "devices list --limit",
-  "devices get",
-  "device list",
-  "zzzzzzzz",
-  "devices lst",
-  "devices list --lmit 5",
-  "devices list --lmit=5",
-  "devices list --api-token x",
-  "auth",
-  "auth status",
-  "auth token https://a.example/mcp",
-  "auth login https://a.example/mcp?secret",
-  "auth logout",
-  "call https://a.example/mcp tool",
-  "curl https://a.example/mcp",
-  "devices show d",
-  "domains show d",
-  "pools show p",
-  "init",
-  "list",
-  "ls",
-  "refresh https://a.example/$x",
-  "token --json",
-  "token https://a.example/mcp --output json",
-  "token https://a.example/mcp -o json",
-  "tools",
-  "version",
-  "whoami",
-  "config show",
-  "mcp install cursor",
-  "devices revoke d",
-  "domains create",
-  "devices list --format csv",
-  "devices list --format=csv",
-  "login https://a.example/mcp --callback-port 3000",
-  "login https://a.example/mcp --device",
-  "login https://a.example/mcp --headless",
-  "token https://a.example/mcp --refresh",
-  "devices list --refresh",
-  "devices list -p work",
-  "devices list --columnz id",
-  "devices reports",
-  "constructor",
-  "-x",
-  "-xy",
-])("%s", async (line) => {
-  expect(await reported(line)).toMatchSnapshot();
+const REFUSED = `
+devices list --limit x
+devices list --limit 0
+devices list -o tabel
+devices list --output zzzzzzzz
+mcp config curser https://a.example/mcp
+mcp config zzzzzzzz https://a.example/mcp
+devices list --limit
+devices get
+device list
+zzzzzzzz
+devices lst
+devices list --lmit 5
+devices list --lmit=5
+devices list --api-token x
+auth
+auth status
+auth token https://a.example/mcp
+auth login https://a.example/mcp?secret
+auth logout
+call https://a.example/mcp tool
+curl https://a.example/mcp
+devices show d
+domains show d
+pools show p
+init
+list
+ls
+refresh https://a.example/$x
+token --json
+token https://a.example/mcp --output json
+token https://a.example/mcp -o json
+tools
+version
+whoami
+config show
+mcp install cursor
+devices revoke d
+domains create
+devices list --format csv
+devices list --format=csv
+login https://a.example/mcp --callback-port 3000
+login https://a.example/mcp --device
+login https://a.example/mcp --headless
+token https://a.example/mcp --refresh
+devices list --refresh
+devices list -p work
+devices list --columnz id
+devices reports
+constructor
+-x
+-xy
+mcp tools https://mcp.example/mcp --allow-private-network
+completion bsh
+token https://mcp.example/mcp -o csv
+auth logout https://mcp.example/mcp
+tools https://mcp.example/mcp
+tools https://mcp.example/mcp?key=k
+devices list --zzzzzz
+`;
+
+it("has a hint for each kind of complaint", async () => {
+  const lines = REFUSED.trim().split("\n");
+  const complaints = await Promise.all(lines.map(reported));
+  expect(lines.map((line, at) => `${line}: ${complaints[at]?.message}; ${complaints[at]?.hint}`)).toMatchSnapshot();
 });
 
 it.each([
