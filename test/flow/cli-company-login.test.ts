@@ -86,16 +86,6 @@ describe("agentauth login --idp", () => {
     ]);
   });
 
-  it("says whom to ask where the company denies a server", async ({ client, logInAtIdp, machine, me, url }) => {
-    await logInAtIdp();
-    machine.idp.deny(machine.issuer);
-    const { code, stderr } = await me.run(["token", url, "--no-login", ...client]).finally(() => {
-      machine.idp.deny(machine.issuer, false);
-    });
-    expect(code).toBe(4);
-    expect(stderr).toMatch(/access_denied(.|\n)*hint: ask the administrators of .*\/idp/);
-  });
-
   it("is suggested again, with its flags, where the provider has ended it", async ({
     client,
     faults,

@@ -62,13 +62,6 @@ describe("a login in two steps", () => {
     expect(existsSync(pending(me.home, recent.login_id))).toBe(true);
   });
 
-  it("is finished by a pasted address as well", async ({ me, url }) => {
-    const { login_id: id, url: address } = await begin(me);
-    const stdin = `${await callbackOf(address)}\n`;
-    const { code } = await me.run(["login", url, "--wait", id, "--flow", "paste"], { stdin });
-    expect([code, (await me.grants()).length]).toEqual([0, 1]);
-  });
-
   it("names the profile in the command that finishes it", async ({ me, url }) => {
     await me.addProfile("work");
     const { login_id: id, finish, url: address } = await begin(me, "--profile", "work");
@@ -80,13 +73,6 @@ describe("a login in two steps", () => {
     await fetch(address);
     expect(await codeOf(waiting)).toBe(0);
     expect((await me.grant()).profile).toBe("work");
-  });
-
-  it("is for one server, and does not finish at another", async ({ harness, me, url }) => {
-    const { login_id: id } = await begin(me);
-    const other = await me.run(["login", `${url}/${harness.sandbox.ids.pool}`, "--wait", id]);
-    expect([other.code, other.stderr]).toEqual([2, expect.stringContaining(`is for ${url}, not for`)]);
-    expect(existsSync(pending(me.home, id))).toBe(true);
   });
 
   it("redirects to the address that the client is registered with", async ({ me }) => {

@@ -5,8 +5,6 @@ import { ON_WINDOWS } from "../helpers/systems.js";
 import { flowTest } from "./support.js";
 
 const it = flowTest();
-/** The issuer accepts a refresh token a second time within 5 s. */
-const lenient = flowTest({ refreshReuseGraceSeconds: 5 });
 
 const onUnix = describe.skipIf(ON_WINDOWS);
 
@@ -20,32 +18,6 @@ describe("agentauth token, when the token has expired", () => {
     expect(stderr).toMatch(/refreshing the token for http:\S+ at http:\S+\/token/);
     const { tokens } = await me.grant();
     for (const secret of [stdout.trim(), tokens.refreshToken?.reveal() ?? "?"]) expect(stderr).not.toContain(secret);
-  });
-
-  lenient(
-    "asks once more where the answer was lost, and succeeds where the issuer allows reuse",
-    async ({ faults, me, url }) => {
-      await me.logIn();
-      await me.age(-10);
-      faults.add({ kind: "reset-after", path: "token", times: 1 });
-      expect(await me.run(["token", url])).toMatchObject({ code: 0 });
-      expect(refreshes(me.requests())).toHaveLength(2);
-      expect((await me.grant()).retired).toBeUndefined();
-    },
-  );
-
-  it("ends with 4 and the cause where the answer was lost and the issuer allows no reuse", async ({
-    faults,
-    me,
-    url,
-  }) => {
-    await me.logIn();
-    await me.age(-10);
-    faults.add({ kind: "reset-after", path: "token", times: 1 });
-    const { code, stdout, stderr } = await me.run(["token", url]);
-    expect([code, stdout]).toEqual([4, ""]);
-    expect(stderr).toContain("invalid_grant; the response to the first attempt was lost");
-    expect(stderr).toContain(`agentauth login ${url}`);
   });
 
   it("prints the token that is still valid where the answer was lost, and status warns", async ({

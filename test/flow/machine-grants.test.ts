@@ -208,34 +208,6 @@ describe("a workload", () => {
     expect(await me.grants()).toEqual([]);
     expect(await token(as.workload(file("client.jwt", machine.assertion())), {})).not.toBe(first);
   });
-
-  it("for another issuer is not sent, and no other grant is tried", async ({ as, machine, me, url }) => {
-    const path = file("elsewhere.jwt", machine.assertion({ audience: "https://other.example" }));
-    const { code, stderr } = await me.run(["token", url, ...as.workload(path), "--client-secret-file", "-"], {
-      stdin: "unused-secret",
-    });
-    expect(code).toBe(3);
-    expect(stderr).toContain('is for "https://other.example" (aud)');
-    expect(tokenRequests(me)).toEqual([]);
-  });
-
-  it.for<[string, (of: MachineFixtures) => string, RegExp, number]>([
-    ["is not there", () => join(folder, "nowhere"), /cannot be read/, 2],
-    ["is a folder", () => folder, /not an ordinary file/, 8],
-    ["can be written by others", writable, /can be written by others(.|\n)*chmod go-w/, 8],
-    ["holds something else", () => file("else.jwt", "hello-hello"), /is no JWT/, 2],
-  ])("whose assertion file %s gets an error", async ([, path, said, exit], { as, machine, me, url }) => {
-    const { code, stdout, stderr } = await me.run(["token", url, ...as.workload(path({ as, machine }))]);
-    expect([code, stdout]).toEqual([exit, ""]);
-    expect(stderr).toMatch(said);
-    expect(stderr).not.toContain("hello-hello");
-  });
-
-  function writable({ machine }: MachineFixtures): string {
-    const path = file("writable.jwt", machine.assertion());
-    chmodSync(path, 0o666);
-    return path;
-  }
 });
 
 describe("the identity provider of a user", () => {

@@ -90,20 +90,6 @@ describe("agentauth request", () => {
     expect(other.requests).toEqual([]);
   });
 
-  it("sends the token to no other server", async ({ faults, me, url }) => {
-    const other = await startServer((response) => response.end("elsewhere"));
-    const token = (await me.logIn()).stdout.trim();
-    faults.add({ kind: "redirect", location: `${other.origin}/x`, status: 307, path: "mcp" });
-    const { stdout, stderr } = await me.run(["request", url]);
-    expect([stdout, stderr]).toEqual([
-      "elsewhere",
-      expect.stringContaining(`warning: redirected to ${other.origin}/x`),
-    ]);
-    expect(other.requests).toHaveLength(1);
-    expect(JSON.stringify(other.requests)).not.toContain(token);
-    expect(other.requests[0]?.headers).not.toHaveProperty("authorization");
-  });
-
   it("ends with 5 where a server does not respond within --timeout", async ({ faults, me, url }) => {
     await me.logIn();
     faults.add({ kind: "slow-headers", ms: 60_000, path: "mcp", times: 0 });

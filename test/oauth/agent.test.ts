@@ -1,9 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
+import { systemClock } from "../../src/http/deadline.js";
+import { describeLogin, exceptionsOf } from "../../src/oauth/agent.js";
 import type { GrantStore } from "../../src/oauth/model/grant-store.js";
+import { Secret } from "../../src/redact.js";
+import { grantStore } from "../../src/store/driver/grant-store.js";
+import { memoryDriver } from "../../src/store/driver/memory-driver.js";
+import { memoryStore } from "../../src/store/memory.js";
 import { pendingError } from "../helpers/captured.js";
+import { madeGrant } from "../helpers/grant.js";
 import { type Scene, startScene } from "../helpers/issuer.js";
 import { asHint, loginAt } from "../helpers/remedy.js";
+import { until } from "../helpers/server.js";
+import { HOUR, holdTokens, TOKEN } from "./grant/support.js";
 
 const SIGNAL = new AbortController().signal;
 
@@ -365,4 +374,162 @@ describe("discover", () => {
     await agent({ onTrace: ({ step }) => steps.push(step) }).login(mcp.url);
     expect(new Set(steps)).toEqual(new Set(["challenge", "resource metadata", "server metadata", "registration"]));
   });
+});
+
+it("close lets refreshes in flight end, begins no other one, and returns tokens that are valid", async () => {
+  const { mcp, issuer, agent, clock } = await startScene();
+  const store = grantStore(memoryDriver(), { seal: "none" });
+  const { sleep } = systemClock;
+  const agents = agent({ store, clock: { now: () => clock.now(), epoch: () => clock.epoch(), sleep } });
+  const [ann, bob, cid] = ["ann", "bob", "cid"].map((user) => agents.for({ tenant: "acme", user }));
+  for (const one of [ann, bob]) await one?.login(mcp.url);
+  await clock.sleep(HOUR, SIGNAL);
+  await cid?.login(mcp.url);
+  const answer = holdTokens(issuer);
+  const before = issuer.to(TOKEN).length;
+  const refreshed = ann?.token(mcp.url);
+  await until(() => issuer.to(TOKEN).length > before);
+  const closed = agents.close({ graceMs: 5000 });
+  expect(await pendingError(bob?.token(mcp.url, { login: false }))).toMatchObject({ code: "aborted" });
+  expect((await cid?.token(mcp.url))?.value).toMatch(/^access-as-/);
+  expect(await agents.health()).toMatchObject({ ready: false, errors: ["the client is closed"] });
+  answer();
+  expect((await refreshed)?.value).toBe(`access-as-${before + 1}`);
+  expect(await closed).toBe(true);
+  expect(issuer.to(TOKEN)).toHaveLength(before + 1);
+});
+
+it("close ends after its grace where an issuer does not answer", async () => {
+  const { mcp, issuer, agent, clock } = await startScene();
+  const one = agent();
+  await one.login(mcp.url);
+  await clock.sleep(HOUR, SIGNAL);
+  const answer = holdTokens(issuer);
+  const before = issuer.to(TOKEN).length;
+  const refreshed = one.token(mcp.url);
+  await until(() => issuer.to(TOKEN).length > before);
+  expect(await one.close({ graceMs: 10 })).toBe(false);
+  answer();
+  await refreshed;
+  await expect(one.for({ user: "ann" }).close()).rejects.toThrow(
+    new TypeError("a client of one user is not closed: close the one that it comes from"),
+  );
+});
+
+it("health says whether the store can be used", async () => {
+  const { agent } = await startScene();
+  const well = { ready: true, errors: [], risks: [] };
+  expect(await agent().health()).toEqual({ ...well, storedIn: "memory" });
+  const driver = memoryDriver();
+  const health = { clockAheadMs: 0, facts: {}, risks: ["it has no replica"], errors: ["it evicts logins"] };
+  const unsafe = grantStore({ ...driver, health: async () => health }, { seal: "none" });
+  const reported = { ready: false, errors: ["it evicts logins"], risks: ["it has no replica"] };
+  expect(await agent({ store: unsafe }).health()).toMatchObject(reported);
+  expect(await agent({ store: unsafe }).for({ tenant: "acme", user: "ann" }).health()).toMatchObject(reported);
+  const down = memoryStore();
+  down.read = async () => {
+    throw new AgentAuthError("store_unavailable", "no answer", { class: "unavailable" });
+  };
+  expect(await agent({ store: down }).health()).toMatchObject({ ready: false, errors: ["no answer"] });
+});
+
+it("lists what a login was made with, with values", () => {
+  expect(exceptionsOf(madeGrant())).toEqual([]);
+  const overrides = ["legacyDiscovery", "allowPrivateNetwork", "resource"];
+  expect(exceptionsOf(madeGrant({ overrides, resource: "none", acceptedTokenType: "user" }))).toEqual([
+    { option: "legacyDiscovery" },
+    { option: "allowPrivateNetwork" },
+    { option: "resource", value: "none" },
+    { option: "acceptTokenType", value: "user" },
+  ]);
+  const grant = madeGrant();
+  expect(exceptionsOf({ ...grant, namedIssuer: "https://named.example" })).toEqual([
+    { option: "issuer", value: grant.issuer },
+  ]);
+});
+
+it("lists the parameters of a login, each as it is sent", () => {
+  const authorizationParams = { access_type: "offline", prompt: "" };
+  expect(exceptionsOf(madeGrant({ authorizationParams }))).toEqual([
+    { option: "authorizationParams", value: "access_type=offline" },
+    { option: "authorizationParams", value: "prompt=" },
+  ]);
+});
+
+const NOW = 1_800_000_000_000;
+
+const { tokens } = madeGrant();
+
+it("describes a login without its secrets", () => {
+  expect(describeLogin(madeGrant({ account: "ann", proofKey: new Secret("key") }), NOW, "memory")).toEqual({
+    profile: "default",
+    server: "https://mcp.example/mcp",
+    account: "ann",
+    grant: "login",
+    token_type: "DPoP",
+    resource: "https://mcp.example/mcp",
+    issuer: "https://as.example/pool",
+    exceptions: [],
+    client_id: "client-1",
+    scope: "tools",
+    expires_at: "2033-05-18T03:33:20.000Z",
+    logged_in_at: "2023-11-14T22:13:20.000Z",
+    state: "valid",
+    refreshable: true,
+    refresh_lost_at: null,
+    reason: null,
+    stored_in: "memory",
+  });
+});
+
+it.each([
+  [{}, { grant: "login", token_type: "Bearer", account: null, refreshable: true }],
+  [{ account: "grant:idp" }, { grant: "idp" }],
+  [{ account: "grant:client_credentials:c" }, { grant: "client-credentials" }],
+  [{ account: "grant:id_jag:c" }, { grant: "id-jag" }],
+  [{ tokens: { ...tokens, refreshToken: undefined } }, { refreshable: false }],
+  [
+    { account: "grant:jwt_bearer:w", tokens: { ...tokens, refreshToken: undefined } },
+    { grant: "jwt-bearer", refreshable: true },
+  ],
+  [{ tokens: { ...tokens, expiresAt: NOW } }, { state: "expired", refreshable: true }],
+  [
+    { tokens: { ...tokens, expiresAt: undefined, scope: undefined } },
+    { state: "valid", expires_at: null, scope: null },
+  ],
+  [{ retired: { at: 1, reason: "gone" } }, { state: "expired", refreshable: false, reason: "gone" }],
+  [
+    { lostRefresh: { at: 0, code: "timeout", generation: 1 } },
+    { state: "valid", refresh_lost_at: "1970-01-01T00:00:00.000Z" },
+  ],
+])("describes %j", (over, expected) => {
+  expect(describeLogin(madeGrant(over), NOW, "memory")).toMatchObject(expected);
+});
+
+it("asks a store that does not say how it is for a login that no server has", async () => {
+  const { agent } = await startScene();
+  const store = memoryStore();
+  const reads: unknown[] = [];
+  store.read = async (key) => void reads.push(key);
+  delete (store as { health?: unknown }).health;
+  expect(await agent({ store }).health()).toMatchObject({ ready: true });
+  expect(reads).toEqual([{ profile: "health", server: "https://health.invalid/" }]);
+  for (const error of [new Error("a bug"), new AgentAuthError("aborted", "m", { class: "aborted" })]) {
+    store.read = () => Promise.reject(error);
+    await expect(agent({ store }).health()).rejects.toBe(error);
+  }
+});
+
+it("lists the logins of one account where the client is for one, and says what it cannot read", async () => {
+  const { agent, mcp } = await startScene();
+  for (const loginHint of ["ann", "bob"]) await agent({ loginHint }).login(mcp.url);
+  const accountsOf = async (loginHint?: string, url?: string) =>
+    (await agent({ loginHint }).status(url)).map(({ account }) => account);
+  expect(await accountsOf()).toEqual(["ann", "bob"]);
+  expect(await accountsOf("ann")).toEqual(["ann", "bob"]);
+  expect(await accountsOf("ann", mcp.url)).toEqual(["ann"]);
+  expect(await accountsOf(undefined, mcp.url)).toEqual(["ann", "bob"]);
+  await expect(agent().for({ user: "ann" }).status(undefined, { all: true })).rejects.toThrow(
+    new TypeError("a client of one user lists no others: leave out all"),
+  );
 });

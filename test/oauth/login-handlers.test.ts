@@ -185,16 +185,10 @@ describe.each(FORMS)("the login pages as %s", (_name, open) => {
   const page = "https://app.example/inbox?a=1";
 
   it.each([
-    [{ "sec-fetch-site": "cross-site" }],
     // Another origin of the same domain, such as the pages of a customer.
-    [{ "sec-fetch-site": "same-site" }],
     [{ "sec-fetch-site": "same-site", referer: page }],
     // A browser without Fetch Metadata.
     [{ origin: "https://evil.example" }],
-    [{ origin: "null" }],
-    [{ referer: "https://blog.app.example/post" }],
-    [{ referer: "http://app.example/" }],
-    [{ origin: "https://app.example", referer: "https://evil.example/" }],
   ])("start no login for another site: %j", async (headers: Record<string, string>) => {
     const { begin, log } = await start();
     const refused = await begin("", headers);
@@ -202,15 +196,13 @@ describe.each(FORMS)("the login pages as %s", (_name, open) => {
     expect(log).toEqual([]);
   });
 
-  it.each([
-    [{ "sec-fetch-site": "same-origin", referer: page }],
-    [{ "sec-fetch-site": "none" }],
-    [{ origin: "https://app.example", referer: page }],
-    [{ referer: page }],
-  ])("start a login for a page of the app, or an address that the user typed: %j", async (headers) => {
-    const { begin } = await start();
-    expect((await begin("", { ...headers })).status).toBe(302);
-  });
+  it.each([[{ "sec-fetch-site": "none" }], [{ origin: "https://app.example", referer: page }]])(
+    "start a login for a page of the app, or an address that the user typed: %j",
+    async (headers) => {
+      const { begin } = await start();
+      expect((await begin("", { ...headers })).status).toBe(302);
+    },
+  );
 
   it("request the scopes of a link only if the app lists them", async () => {
     const { begin, log } = await start();
@@ -326,12 +318,15 @@ it.each([
   [{ "sec-fetch-site": "same-origin" }, false],
   [{ "sec-fetch-site": "none" }, false],
   [{ "sec-fetch-site": "same-site" }, true],
+  [{ "sec-fetch-site": "cross-site" }, true],
   [{ "sec-fetch-site": "same-origin", origin: "https://evil.example" }, false],
   [{}, false],
   [{ origin: "https://app.example" }, false],
   [{ origin: "https://app.example:8443" }, true],
   [{ origin: "null" }, true],
   [{ referer: "https://app.example/a" }, false],
+  [{ referer: "https://blog.app.example/post" }, true],
+  [{ referer: "http://app.example/" }, true],
   [{ origin: "https://app.example", referer: "https://evil.example/" }, true],
 ])("a request with %j comes from elsewhere: %s", (headers, expected) => {
   expect(comesFromElsewhere(new Headers(headers as Record<string, string>), REDIRECT_URI)).toBe(expected);

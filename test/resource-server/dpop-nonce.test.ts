@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { pendingError } from "../helpers/captured.js";
+import { rejection } from "../helpers/service.js";
 import { makeHolder } from "./proofs.js";
 import { ALGS, it as base, METADATA_URL, outcome, pass, RESOURCE } from "./support.js";
 
@@ -82,7 +82,8 @@ describe("a server that wants nonces", () => {
     const presentedWith = async (parts: object) =>
       ({ scheme: "DPoP", proof: await holder.prove(parts), method: "POST", url: RESOURCE }) as const;
     const bare = server.verify(holder.token, { presented: await presentedWith({}) });
-    expect(await pendingError(bare)).toMatchObject({ code: "use_dpop_nonce", class: "auth", status: 401 });
+    const message = "the DPoP proof needs the nonce of this answer";
+    expect(await rejection(bare)).toMatchObject({ code: "use_dpop_nonce", class: "auth", status: 401, message });
     const good = server.verify(holder.token, { presented: await presentedWith({ claims }) });
     await expect(good).resolves.toMatchObject({ subject: "alice" });
   });

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
 import { calculateJwkThumbprint, exportJWK, type JWK } from "jose";
 import { describe, expect } from "vitest";
-import { pendingError } from "../helpers/captured.js";
 import { hashOf } from "../helpers/proofs.js";
+import { rejection } from "../helpers/service.js";
 import { type Holder, holderTest, makeHolder, type ProofParts } from "./proofs.js";
 import { ALGS, assemble, METADATA_URL, makeKey, outcome, RESOURCE, type Server } from "./support.js";
 
@@ -62,9 +62,7 @@ describe("a proof", () => {
     ];
     expect(outcome(await server.ask(headers))).toEqual([401, BAD_PROOF]);
     const presented = { scheme: "DPoP", proof: [first, second], method: "POST", url: "/mcp" } as const;
-    expect(await pendingError(server.verify(holder.token, { presented }))).toMatchObject({
-      code: "invalid_dpop_proof",
-    });
+    expect(await rejection(server.verify(holder.token, { presented }))).toMatchObject({ code: "invalid_dpop_proof" });
     await expect(server.verify(holder.token, { presented: { ...presented, proof: first } })).resolves.toBeDefined();
   });
 

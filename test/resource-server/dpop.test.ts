@@ -1,8 +1,8 @@
 import { generateKeyPair, generateProof } from "dpop";
 import { calculateJwkThumbprint, exportJWK } from "jose";
 import { describe, expect } from "vitest";
-import { pendingError } from "../helpers/captured.js";
 import { hashOf } from "../helpers/proofs.js";
+import { rejection } from "../helpers/service.js";
 import { createService } from "./introspection-service.js";
 import { type Holder, makeHolder } from "./proofs.js";
 import { ALGS, ASKED, it as base, INTROSPECTION, METADATA_URL, outcome, REFUSED, RESOURCE } from "./support.js";
@@ -119,7 +119,7 @@ describe("where bound tokens are required", () => {
     expect((await server.ask(await holder.headers())).status).toBe(200);
     expect(outcome(await server.ask())).toEqual([401, `DPoP ${OF_DPOP}`]);
     expect(outcome(await server.ask(await signer.sign()))).toEqual([401, `DPoP ${OF_DPOP}`]);
-    expect(await pendingError(server.verify(await signer.sign()))).toMatchObject({ code: "invalid_token" });
+    expect(await rejection(server.verify(await signer.sign()))).toMatchObject({ code: "invalid_token" });
     expect(server.reasons()).toEqual(["missing", "missing", "scheme"]);
   });
 
@@ -148,7 +148,7 @@ describe("where bound tokens are off", () => {
     );
     expect(outcome(await server.ask(holder.token))).toEqual([401, refused]);
     const presented = { scheme: "DPoP", proof: await holder.prove(), method: "POST", url: RESOURCE } as const;
-    expect(await pendingError(server.verify(holder.token, { presented }))).toMatchObject({ code: "invalid_token" });
+    expect(await rejection(server.verify(holder.token, { presented }))).toMatchObject({ code: "invalid_token" });
     expect(server.reasons()).toEqual(["missing", "bound", "scheme"]);
     expect(Object.keys(server.metadata())).toEqual(["resource", "authorization_servers"]);
   });
@@ -162,10 +162,11 @@ describe("verify", () => {
     }
     for (const url of ["/other", "//mcp.example/mcp", "*", "mailto:mcp"]) {
       const presented = { scheme: "DPoP", proof: await holder.prove(), method: "POST", url } as const;
-      expect(await pendingError(server.verify(holder.token, { presented }))).toMatchObject({
+      expect(await rejection(server.verify(holder.token, { presented }))).toMatchObject({
         code: "invalid_dpop_proof",
         class: "auth",
         status: 401,
+        message: "the DPoP proof was not accepted",
       });
     }
   });
@@ -173,21 +174,17 @@ describe("verify", () => {
   it("takes no proof of no address for a request that has none", async ({ holder, server }) => {
     const proof = await holder.prove({ claims: { htu: undefined } });
     const presented = { scheme: "DPoP", proof, method: "POST", url: "*" } as const;
-    expect(await pendingError(server.verify(holder.token, { presented }))).toMatchObject({
-      code: "invalid_dpop_proof",
-    });
+    expect(await rejection(server.verify(holder.token, { presented }))).toMatchObject({ code: "invalid_dpop_proof" });
   });
 
   it("wants a proof of a token that came as a bound one", async ({ holder, server }) => {
     const presented = { scheme: "DPoP", method: "POST", url: RESOURCE } as const;
-    expect(await pendingError(server.verify(holder.token, { presented }))).toMatchObject({
-      code: "invalid_dpop_proof",
-    });
+    expect(await rejection(server.verify(holder.token, { presented }))).toMatchObject({ code: "invalid_dpop_proof" });
     expect(server.log).toEqual([{ type: "refused", reason: "proof", detail: "no DPoP header" }]);
   });
 
   it("takes a token alone for a bearer token", async ({ server, holder, signer }) => {
-    expect(await pendingError(server.verify(holder.token))).toMatchObject({ code: "invalid_token" });
+    expect(await rejection(server.verify(holder.token))).toMatchObject({ code: "invalid_token" });
     expect((await server.verify(await signer.sign())).subject).toBe("alice");
   });
 });

@@ -1,8 +1,8 @@
 import { inspect } from "node:util";
 import { describe, expect } from "vitest";
 import { Secret } from "../../src/redact.js";
-import { pendingError } from "../helpers/captured.js";
 import type { Seen } from "../helpers/peer.js";
+import { rejection } from "../helpers/service.js";
 import { createService } from "./introspection-service.js";
 import { it as base, countOf, INTROSPECTION, introspecting, outcome, pass, REFUSED, startSigner } from "./support.js";
 
@@ -99,7 +99,7 @@ describe("what an issuer says (V7, V8)", () => {
     createService(signer, { odd: signer.claims(over) });
     expect(outcome(await server.ask("odd"))).toEqual([401, REFUSED]);
     expect(server.reasons()).toEqual([reason]);
-    expect(await pendingError(server.verify("odd"))).toMatchObject({ code: "invalid_token" });
+    expect(await rejection(server.verify("odd"))).toMatchObject({ code: "invalid_token" });
   });
 
   it.for<[Record<string, unknown>]>([
@@ -142,7 +142,7 @@ describe("what an issuer says (V7, V8)", () => {
     const { subject, clientId, scopes, issuer, claims } = await server.verify("plain");
     expect([subject, clientId, scopes, issuer]).toEqual([undefined, undefined, [], signer.issuer.issuer]);
     expect(Object.values(claims)).not.toContain(null);
-    expect(await pendingError(server.verify("odd"))).toMatchObject({ code: "invalid_token" });
+    expect(await rejection(server.verify("odd"))).toMatchObject({ code: "invalid_token" });
     expect(server.reasons()).toEqual(["claims"]);
   });
 

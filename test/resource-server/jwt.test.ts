@@ -2,8 +2,8 @@ import { createHmac, randomUUID } from "node:crypto";
 import { deflateRawSync } from "node:zlib";
 import { CompactEncrypt, exportJWK, exportSPKI } from "jose";
 import { describe, expect } from "vitest";
-import { pendingError } from "../helpers/captured.js";
 import { startServer } from "../helpers/server.js";
+import { rejection } from "../helpers/service.js";
 import {
   assemble,
   it as base,
@@ -109,7 +109,7 @@ describe("algorithms (V2)", () => {
     for (const form of forms) {
       const [head, body, signature = ""] = token.split(".");
       const changed = Buffer.from(form(Buffer.from(signature, "base64url"))).toString("base64url");
-      expect(await pendingError(fresh.verify(`${head}.${body}.${changed}`))).toMatchObject({ code: "invalid_token" });
+      expect(await rejection(fresh.verify(`${head}.${body}.${changed}`))).toMatchObject({ code: "invalid_token" });
     }
     expect(fresh.reasons()).toEqual(forms.map(() => "signature"));
   });
@@ -227,7 +227,7 @@ describe("tokens that are no signed JWTs (V3)", () => {
     const token = `${await signer.sign()}${"A".repeat(1_000_000)}`;
     await refused(token, "too_large");
     server.log.length = 0;
-    expect(await pendingError(server.verify(token))).toMatchObject({ code: "invalid_token", status: 401 });
+    expect(await rejection(server.verify(token))).toMatchObject({ code: "invalid_token", status: 401 });
     expect(server.reasons()).toEqual(["too_large"]);
   });
 
@@ -259,7 +259,7 @@ describe("signatures", () => {
       const others = otherEncodings(signature);
       expect(others.length).toBeGreaterThan(15);
       for (const other of others)
-        expect(await pendingError(fresh.verify(`${head}.${body}.${other}`))).toMatchObject({ code: "invalid_token" });
+        expect(await rejection(fresh.verify(`${head}.${body}.${other}`))).toMatchObject({ code: "invalid_token" });
       expect(fresh.reasons()).toEqual(others.map(() => "not_a_jwt"));
     }
   });

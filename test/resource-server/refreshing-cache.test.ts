@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
-import { pendingError } from "../helpers/captured.js";
 import { type Reply, reset } from "../helpers/issuer.js";
 import { until } from "../helpers/server.js";
+import { rejection } from "../helpers/service.js";
 import { createService } from "./introspection-service.js";
 import {
   it as base,
@@ -61,9 +61,10 @@ describe("an issuer that is down (V12)", () => {
       expect(server.log).toMatchObject([
         { type: "unavailable", code, detail: expect.stringMatching(new RegExp(`${path}: HTTP ${status}$`)) },
       ]);
-      expect(await pendingError(server.verify(await signer.sign()))).toMatchObject({
+      expect(await rejection(server.verify(await signer.sign()))).toMatchObject({
         class: "unavailable",
         retryable: true,
+        message: "the access token could not be checked",
       });
     },
   );
@@ -203,7 +204,7 @@ describe("a key that is not known (V12)", () => {
     const token = await signer.sign({}, { kid: "made-up" }, await makeKey("made-up"));
     await pass(signer, 20.5);
     await expectUnavailable(server, token, 40);
-    expect(await pendingError(server.verify(token))).toMatchObject({
+    expect(await rejection(server.verify(token))).toMatchObject({
       code: "unknown_key",
       retryable: true,
       retryAfter: 40,
@@ -436,7 +437,7 @@ it("a caller that goes away ends its own wait alone", async ({ signer, server })
   const stays = server.verify(token);
   await until(() => countOf(signer, "/jwks") === 1);
   leaving.abort();
-  expect(await pendingError(gone)).toMatchObject({ code: "aborted" });
+  expect(await rejection(gone)).toMatchObject({ code: "aborted" });
   answer();
   expect((await stays).subject).toBe("alice");
   expect(server.log).toEqual([]);
@@ -451,7 +452,7 @@ it("the only caller that goes away leaves no failure to the next one", async ({ 
   const gone = server.verify(token, { signal: leaving.signal });
   await until(() => countOf(signer, "/jwks") === 1);
   leaving.abort();
-  expect(await pendingError(gone)).toMatchObject({ code: "aborted" });
+  expect(await rejection(gone)).toMatchObject({ code: "aborted" });
   if (jwks !== undefined) routes["/pool/jwks"] = jwks;
   expect((await server.verify(token)).subject).toBe("alice");
 });

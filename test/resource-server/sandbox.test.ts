@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createResourceServer } from "../../src/resource-server/index.js";
 import { startSandbox } from "../../src/sandbox/index.js";
-import { pendingError } from "../helpers/captured.js";
+import { rejection } from "../helpers/service.js";
 import { logIn, post, register } from "../sandbox/oauth/support.js";
 
 describe.each([false, true])("against the authorization server of the sandbox, opaque: %s", (opaque) => {
@@ -24,7 +24,7 @@ describe.each([false, true])("against the authorization server of the sandbox, o
       `/${sandbox.ids.pool}/${opaque ? "introspect" : "jwks"}`,
     );
     const other = createResourceServer({ resource: `${sandbox.mcpUrl}/x`, authorizationServers, introspection });
-    expect(await pendingError(other.verify(token))).toMatchObject({ code: "invalid_token" });
+    expect(await rejection(other.verify(token))).toMatchObject({ code: "invalid_token" });
     const asking = createResourceServer({
       resource: sandbox.mcpUrl,
       authorizationServers,
@@ -33,7 +33,7 @@ describe.each([false, true])("against the authorization server of the sandbox, o
     });
     expect((await asking.verify(token)).subject).toBe("alice");
     await post(session, session.as.revocation_endpoint, { token: session.tokens.refresh_token ?? "" });
-    expect(await pendingError(asking.verify(token))).toMatchObject({ code: "invalid_token" });
+    expect(await rejection(asking.verify(token))).toMatchObject({ code: "invalid_token" });
   });
 
   it("waits where the issuer is down", async () => {
@@ -46,7 +46,7 @@ describe.each([false, true])("against the authorization server of the sandbox, o
       introspection,
     });
     sandbox.faults.add({ kind: "status", status: 503, path: opaque ? "introspect" : "jwks", times: 0 });
-    expect(await pendingError(server.verify(session.tokens.access_token))).toMatchObject({
+    expect(await rejection(server.verify(session.tokens.access_token))).toMatchObject({
       class: "unavailable",
       status: 503,
     });

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { pendingError } from "../helpers/captured.js";
+import { rejection } from "../helpers/service.js";
 import { it, METADATA_URL, outcome } from "./support.js";
 
 const refusal = (scope: string) =>
@@ -59,7 +59,7 @@ describe("scopes (V11)", () => {
 
   it("are an error of their own for a program that verifies by itself", async ({ signer }) => {
     const server = signer.server({ requiredScopes: ["mcp"] });
-    expect(await pendingError(server.verify(await signer.sign(), { scopes: ["admin", "owner"] }))).toMatchObject({
+    expect(await rejection(server.verify(await signer.sign(), { scopes: ["admin", "owner"] }))).toMatchObject({
       code: "insufficient_scope",
       class: "auth",
       status: 403,

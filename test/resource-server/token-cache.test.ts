@@ -1,6 +1,6 @@
 import { expect, onTestFinished, vi } from "vitest";
-import { pendingError } from "../helpers/captured.js";
 import { hashOf } from "../helpers/proofs.js";
+import { rejection } from "../helpers/service.js";
 import { makeHolder } from "./proofs.js";
 import { it as base, makeKey, pass } from "./support.js";
 import { countVerifications } from "./verifications.js";
@@ -38,7 +38,7 @@ it("a token expires at its time", async ({ signer }) => {
   const token = await signer.sign({ exp: Number(signer.claims()["iat"]) + 10 });
   await server.verify(token);
   await pass(signer, 10);
-  expect(await pendingError(server.verify(token))).toMatchObject({ code: "invalid_token" });
+  expect(await rejection(server.verify(token))).toMatchObject({ code: "invalid_token" });
   expect(server.reasons()).toEqual(["expired"]);
 });
 
@@ -50,7 +50,7 @@ it("a token of a removed key ends with the cached keys", async ({ signer }) => {
   await pass(signer, 19);
   await server.verify(token);
   await pass(signer, 1);
-  expect(await pendingError(server.verify(token))).toMatchObject({ code: "invalid_token" });
+  expect(await rejection(server.verify(token))).toMatchObject({ code: "invalid_token" });
   expect(server.reasons()).toEqual(["key"]);
 });
 
@@ -62,9 +62,9 @@ it("keys that another token caused to be read again count at once", async ({ sig
   await server.verify(late);
   signer.keys.splice(0, 1, next.jwk);
   await server.verify(await signer.sign({}, { kid: "key-2" }, next));
-  expect(await pendingError(server.verify(late))).toMatchObject({ code: "unknown_key", status: 503 });
+  expect(await rejection(server.verify(late))).toMatchObject({ code: "unknown_key", status: 503 });
   await pass(signer, 60);
-  expect(await pendingError(server.verify(late))).toMatchObject({ code: "invalid_token" });
+  expect(await rejection(server.verify(late))).toMatchObject({ code: "invalid_token" });
 });
 
 it("two thousand tokens are remembered, and the one that was used last stays", async ({
@@ -86,7 +86,7 @@ it("a token that is known to one server is not known to another", async ({ signe
   const other = signer.server({ audience: "https://other.example" });
   const token = await signer.sign();
   await server.verify(token);
-  expect(await pendingError(other.verify(token))).toMatchObject({ code: "invalid_token" });
+  expect(await rejection(other.verify(token))).toMatchObject({ code: "invalid_token" });
   expect(other.reasons()).toEqual(["audience"]);
 });
 

@@ -1,6 +1,6 @@
 import { exportJWK, type JWK } from "jose";
 import { describe, expect } from "vitest";
-import { pendingError } from "../helpers/captured.js";
+import { rejection } from "../helpers/service.js";
 import { it as base, countOf, makeKey, outcome, pass, REFUSED, type Server } from "./support.js";
 
 const [rsa, other] = await Promise.all([makeKey("rsa", "RS256"), makeKey("rsa", "RS256")]);
@@ -39,7 +39,7 @@ describe("a key that cannot be used (V12)", () => {
       signer.keys = [await broken()];
       await unjudged();
       expect(server.log).toMatchObject([{ detail: expect.stringContaining('the key "rsa" cannot be used') }]);
-      expect(await pendingError(server.verify(token))).toMatchObject({ class: "unavailable", status: 503 });
+      expect(await rejection(server.verify(token))).toMatchObject({ class: "unavailable", status: 503 });
       const { d = "no private part" } = await exportJWK(rsa.privateKey);
       expect(JSON.stringify(server.log)).not.toContain(d);
     },

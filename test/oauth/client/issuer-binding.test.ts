@@ -7,7 +7,7 @@ import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import type { MachineGrant } from "../../../src/oauth/model/machine-grant.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { pendingError } from "../../helpers/captured.js";
-import { clientKey, unsignedJwt } from "../../helpers/client-keys.js";
+import { unsignedJwt } from "../../helpers/client-keys.js";
 import { startMcp, type TestIssuer } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
 import { sceneTest } from "../support.js";
@@ -76,51 +76,6 @@ const tokenFor = async (aud: unknown): Promise<MachineGrant> => {
 };
 
 describe("a machine without a named issuer", () => {
-  it.for<[string, (issuer: TestIssuer) => Promise<Partial<AgentClientOptions>>]>([
-    ["a secret", async () => ({ grant: { type: "client_credentials" } })],
-    [
-      "a private key",
-      async () => ({
-        client: { clientId: "prod", privateKey: (await clientKey()).key },
-        grant: { type: "client_credentials" },
-      }),
-    ],
-    ["an assertion alone", async ({ issuer }) => ({ client: { clientId: "prod" }, grant: await tokenFor(issuer) })],
-    [
-      "an id token",
-      async ({ origin }) => ({
-        client: { clientId: "prod" },
-        grant: {
-          type: "id_jag",
-          idToken: () => unsignedJwt({ sub: "alice" }),
-          idp: { tokenEndpoint: `${origin}/idp`, clientId: "us" },
-        },
-      }),
-    ],
-  ])(
-    "sends nothing of %s, and says which issuer is named and what to paste",
-    async ([_what, options], { scene, agent, bindings }) => {
-      const { mcp, issuer } = scene;
-      expect(await pendingError(agent(await options(issuer)).token(mcp.url))).toMatchObject({
-        ...UNBOUND,
-        message: expect.stringContaining(issuer.issuer),
-        remedy: remedy({ action: "configure", option: "issuer", value: issuer.issuer, profile: "default" }),
-      });
-      nothingSent(issuer);
-      expect(issuer.to("/idp")).toEqual([]);
-      expect(await bindings()).toEqual([]);
-    },
-  );
-
-  it("is refused whatever way of authentication the server asks for", async ({ scene, service }) => {
-    scene.issuer.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_post"];
-    expect(await pendingError(service().token(scene.mcp.url))).toMatchObject(UNBOUND);
-    const { key: privateKey } = await clientKey();
-    const byKey = service({ client: { clientId: "prod", privateKey } });
-    expect(await pendingError(byKey.token(scene.mcp.url))).toMatchObject(UNBOUND);
-    nothingSent(scene.issuer);
-  });
-
   it("does not exchange a token of another client there either", async ({ scene, agent }) => {
     const exchanging = agent({ client: { clientId: "prod" }, login: undefined });
     const wish = { subjectToken: "subject-1", audience: "billing" };
@@ -235,16 +190,6 @@ describe("an issuer that the user names", () => {
 });
 
 describe("a user whose client has a secret or a key", () => {
-  it("is refused where no user can be asked, also in two steps", async ({ scene, agent }) => {
-    const { mcp, issuer } = scene;
-    const message = expect.stringContaining("its secret is not sent there");
-    expect(await pendingError(agent({}).login(mcp.url))).toMatchObject({ ...UNBOUND, message });
-    const { key: privateKey } = await clientKey();
-    const byKey = agent({ client: { clientId: "prod", privateKey } });
-    expect(await pendingError(byKey.beginLogin(mcp.url, "http://127.0.0.1:49152/callback"))).toMatchObject(UNBOUND);
-    nothingSent(issuer);
-  });
-
   it("is asked once, and again after the logout of the last login", async ({
     scene,
     agent,
@@ -493,18 +438,5 @@ describe("an assertion", () => {
   ])("for %s is sent", async ([_what, aud], { scene, workload }) => {
     await (await workload(aud(scene.issuer.issuer))).token(scene.mcp.url);
     expect(scene.issuer.to(TOKEN)).toHaveLength(1);
-  });
-
-  it.for<[string, unknown, string]>([
-    ["another issuer", "https://honest.example", "https://honest.example"],
-    ["several others", ["https://a.example", "https://b.example"], "https://b.example"],
-    ["the issuer among others", (issuer: string) => ["https://other.example", issuer], "https://other.example"],
-    ["no audience", undefined, "has no aud"],
-  ])("for %s is not, and both sides are named", async ([_what, aud, said], { scene, workload }) => {
-    const named = typeof aud === "function" ? aud(scene.issuer.issuer) : aud;
-    const error = await (await workload(named)).token(scene.mcp.url).catch((thrown: unknown) => thrown as Error);
-    expect(error).toMatchObject({ code: "wrong_audience", class: "refused", message: expect.stringContaining(said) });
-    expect(error).toMatchObject({ message: expect.stringContaining(scene.issuer.issuer) });
-    nothingSent(scene.issuer);
   });
 });

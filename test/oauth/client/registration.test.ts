@@ -1,9 +1,14 @@
+import nock from "nock";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/http/deadline.js";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
-import { redirectForm } from "../../../src/oauth/client/registration.js";
+import { obtainClient, type Registration, redirectForm } from "../../../src/oauth/client/registration.js";
+import { OAuthHttp } from "../../../src/oauth/http/http.js";
+import type { ServerMetadata } from "../../../src/oauth/model/metadata.js";
+import { memoryStore } from "../../../src/store/memory.js";
 import { pendingError } from "../../helpers/captured.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
+import { useNock } from "../../helpers/nock.js";
 import { remedy } from "../../helpers/remedy.js";
 
 const FORM = "http://127.0.0.1/callback";
@@ -31,16 +36,6 @@ it("asks a server that wants to be left alone no second time before that", async
 });
 
 describe("which client is used", () => {
-  it("[11] registers one where none is given, and logs in with it (2026-07-28)", async () => {
-    const scene = await startScene();
-    await login(scene);
-    expect(scene.login.requested().get("client_id")).toBe("client-as-1");
-    expect(await scene.store.readClient(scene.issuer.issuer, FORM)).toMatchObject({
-      clientId: "client-as-1",
-      source: "dynamic",
-    });
-  });
-
   it("[12] prefers the one known beforehand, then the metadata document, then a registration, then says what to do (2025-11-25)", async () => {
     const scene = await startScene();
     const { issuer, login: person } = scene;
@@ -82,32 +77,13 @@ describe("which client is used", () => {
     expect(scene.issuer.to("/pool/token")[0]?.headers.authorization).toBeUndefined();
   });
 
-  it.each([
-    "http://client.example/agent.json",
-    "https://client.example",
-    "https://client.example/",
-    "https://a@client.example/x",
-    "https://client.example/x#y",
-    "agent.json",
-  ])(
-    "[13] refuses %s as the address of a metadata document: https with a path (2025-11-25)",
-    async (clientMetadataUrl) => {
-      const scene = await startScene();
-      scene.issuer.metadata["client_id_metadata_document_supported"] = true;
-      expect(await pendingError(login(scene, { clientMetadataUrl }))).toMatchObject({ code: "usage", class: "usage" });
-      expect(scene.login.urls).toEqual([]);
-    },
-  );
-
-  it.each([undefined, false, "true", 1])(
-    "[14] registers instead where the issuer's word on metadata documents is %j (2025-11-25)",
-    async (supported) => {
-      const scene = await startScene();
-      scene.issuer.metadata["client_id_metadata_document_supported"] = supported;
-      await login(scene, { clientMetadataUrl: "https://client.example/agent.json" });
-      expect(scene.login.requested().get("client_id")).toBe("client-as-1");
-    },
-  );
+  it("[13] refuses an address of a metadata document that is not https (2025-11-25)", async () => {
+    const scene = await startScene();
+    scene.issuer.metadata["client_id_metadata_document_supported"] = true;
+    const work = login(scene, { clientMetadataUrl: "http://client.example/agent.json" });
+    expect(await pendingError(work)).toMatchObject({ code: "usage", class: "usage" });
+    expect(scene.login.urls).toEqual([]);
+  });
 
   it("[15] uses a client id and secret that it was given, and neither registers nor drops them (2025-11-25)", async () => {
     const scene = await startScene();
@@ -121,36 +97,6 @@ describe("which client is used", () => {
     expect(scene.login.requested().get("client_id")).toBe("known");
     expect(issuer.to("/pool/register")).toEqual([]);
     expect(issuer.to("/pool/authorize")).toHaveLength(1);
-  });
-
-  it.each<[string, AgentClientOptions["client"] & object, unknown, string]>([
-    ["Basic where the issuer lists nothing", { clientId: "id", clientSecret: "hush-hush" }, undefined, "basic"],
-    [
-      "Post before Basic",
-      { clientId: "id", clientSecret: "hush-hush" },
-      ["none", "client_secret_basic", "client_secret_post"],
-      "post",
-    ],
-    ["Post where only that is listed", { clientId: "id", clientSecret: "hush-hush" }, ["client_secret_post"], "post"],
-    [
-      "what it was told",
-      { clientId: "id", clientSecret: "hush-hush", authMethod: "client_secret_post" },
-      ["client_secret_basic"],
-      "post",
-    ],
-    ["nothing without a secret", { clientId: "id" }, ["client_secret_basic"], "none"],
-  ])("authenticates a client known beforehand by %s", async (_what, client, methods, how) => {
-    const scene = await startScene();
-    scene.issuer.metadata["token_endpoint_auth_methods_supported"] = methods;
-    await login(scene, { client });
-    const request = scene.issuer.to("/pool/token")[0];
-    const form = scene.issuer.form("/pool/token");
-    const way = request?.headers.authorization?.startsWith("Basic ")
-      ? "basic"
-      : form.has("client_secret")
-        ? "post"
-        : "none";
-    expect(way).toBe(how);
   });
 
   it("[25] accepts no redirect address that is neither https nor on this machine (2025-06-18)", async () => {
@@ -167,7 +113,7 @@ describe("which client is used", () => {
 });
 
 describe("registering", () => {
-  it("[16] posts its metadata as JSON, with the redirect address of this very login (2025-06-18)", async () => {
+  it("[11, 16, 17, 35] posts its metadata as JSON, as a native client for refresh tokens, with the redirect address of this login (2026-07-28)", async () => {
     const scene = await startScene();
     scene.mcp.metadata["scopes_supported"] = ["a", "b"];
     await login(scene, { clientName: "My Agent" });
@@ -186,24 +132,12 @@ describe("registering", () => {
     expect(scene.login.requested().get("redirect_uri")).toBe(scene.login.redirectUri);
   });
 
-  it("[17] says that it is a native application (2026-07-28)", async () => {
-    const scene = await startScene();
-    await login(scene);
-    expect(registered(scene)["application_type"]).toBe("native");
-  });
-
   it("registers at the address for clients with a certificate where requests show one", async () => {
     const { agent, mcp, issuer } = await startScene();
     issuer.metadata["mtls_endpoint_aliases"] = { registration_endpoint: `${issuer.issuer}/mtls/register` };
     issuer.routes["/pool/mtls/register"] = issuer.routes["/pool/register"] ?? {};
     await agent({ mutualTls: true }).login(mcp.url);
     expect([issuer.to("/pool/mtls/register").length, issuer.to("/pool/register").length]).toEqual([1, 0]);
-  });
-
-  it("[35] registers for refresh tokens (2026-07-28)", async () => {
-    const scene = await startScene();
-    await login(scene);
-    expect(registered(scene)["grant_types"]).toContain("refresh_token");
   });
 
   it("registers for token exchange where the server says that it does that, and without where it then refuses", async () => {
@@ -226,76 +160,6 @@ describe("registering", () => {
       [usual, "a"],
       [usual, undefined],
     ]);
-  });
-
-  it.each([
-    [["client_secret_post"], "client_secret_post"],
-    [["none"], "none"],
-    [["private_key_jwt", "none"], "none"],
-    [undefined, "client_secret_basic"],
-  ])("asks for a way to authenticate that %j has: %s", async (methods, requested) => {
-    const scene = await startScene();
-    scene.issuer.metadata["token_endpoint_auth_methods_supported"] = methods;
-    await login(scene);
-    expect(registered(scene)["token_endpoint_auth_method"]).toBe(requested);
-  });
-
-  it.each([200, 201])("accepts an answer with HTTP %d", async (status) => {
-    const scene = await startScene();
-    scene.issuer.routes["/pool/register"] = { status, json: { client_id: "made", client_secret: "hush-hush" } };
-    await login(scene);
-    expect(scene.login.requested().get("client_id")).toBe("made");
-  });
-
-  it.each<[string, Record<string, unknown>, string]>([
-    ["no client id", { client_id: undefined }, "client_id"],
-    ["an empty client id", { client_id: "" }, "client_id"],
-    ["an object as the client id", { client_id: { a: 1 } }, "client_id"],
-    ["a client id of 100 KB", { client_id: "x".repeat(100_000) }, "client_id"],
-    ["a client id with a line break", { client_id: "a\r\nb" }, "client_id"],
-    ["another redirect address", { redirect_uris: ["https://evil.example/callback"] }, "redirect_uris"],
-    [
-      "one redirect address more",
-      { redirect_uris: ["http://127.0.0.1:49152/callback", "https://evil.example/"] },
-      "redirect_uris",
-    ],
-    ["a secret that is no string", { client_secret: 7 }, "client_secret"],
-    ["a secret of 9 KB", { client_secret: "x".repeat(9000) }, "client_secret"],
-    [
-      "a way to authenticate that it does not have",
-      { token_endpoint_auth_method: "private_key_jwt" },
-      "token_endpoint_auth_method",
-    ],
-  ])("refuses %s in the answer, and keeps nothing", async (_what, over, field) => {
-    const scene = await startScene();
-    scene.issuer.registrationAnswer = over;
-    expect(await pendingError(login(scene))).toMatchObject({
-      class: "refused",
-      message: expect.stringContaining(field),
-    });
-    expect(await scene.store.readClient(scene.issuer.issuer, FORM)).toBeUndefined();
-    expect(scene.login.urls).toEqual([]);
-  });
-
-  it("takes a client for a public one if the answer repeats the way to authenticate and has no secret", async () => {
-    const scene = await startScene();
-    scene.issuer.registrationAnswer = { client_secret: undefined, token_endpoint_auth_method: "client_secret_basic" };
-    await login(scene);
-    const client = await scene.store.readClient(scene.issuer.issuer, FORM);
-    expect([client?.authMethod, client?.clientSecret]).toEqual(["none", undefined]);
-  });
-
-  it("[18] says what the issuer has against the redirect address, harmless and cut (2026-07-28)", async () => {
-    const scene = await startScene();
-    const description = `\u001b[31mno loopback${"!".repeat(1000)}`;
-    scene.issuer.routes["/pool/register"] = {
-      status: 400,
-      json: { error: "invalid_redirect_uri", error_description: description },
-    };
-    const error = await login(scene).catch((thrown: unknown) => thrown as Error);
-    expect(error).toMatchObject({ code: "invalid_redirect_uri", class: "remote", status: 400 });
-    expect((error as Error).message).toContain("\\e[31mno loopback!!!");
-    expect((error as Error).message.length).toBeLessThan(500);
   });
 
   it("uses one registration for every port of this machine", async () => {
@@ -380,14 +244,6 @@ describe("registering", () => {
     },
   );
 
-  it("registers again once in a login, not for ever", async () => {
-    const scene = await startScene();
-    await login(scene);
-    scene.issuer.routes["/pool/authorize"] = { status: 400, text: "unknown client" };
-    expect(await pendingError(login(scene))).toMatchObject({ class: "refused" });
-    expect(scene.issuer.to("/pool/register")).toHaveLength(2);
-  });
-
   it.each<[string, Reply]>([
     ["is longer than a megabyte", { text: "x".repeat(1_100_000) }],
     ["is no JSON and says that it is", { headers: { "content-type": "application/json" }, text: "<html>" }],
@@ -421,13 +277,6 @@ describe("registering", () => {
     expect(await pendingError(work)).toMatchObject({ code: "aborted" });
     expect(scene.login.urls).toHaveLength(1);
   });
-
-  it("keeps a registration that the issuer sends on to its login", async () => {
-    const scene = await startScene();
-    await login(scene);
-    await login(scene);
-    expect(scene.issuer.to("/pool/register")).toHaveLength(1);
-  });
 });
 
 describe("clients of several issuers", () => {
@@ -459,29 +308,140 @@ describe("clients of several issuers", () => {
       expect(seen).not.toContain(secret);
     expect((await scene.store.list()).map(({ issuer }) => issuer)).toEqual([other.issuer]);
   });
+});
 
-  it("[19] does not use a client known to one issuer with another (2026-07-28)", async () => {
-    const scene = await startScene();
-    const other = await scene.another("other");
-    scene.mcp.metadata["authorization_servers"] = [other.issuer];
-    const client = { clientId: "shared-client", clientSecret: "hush-hush", issuer: scene.issuer.issuer };
-    const error = await login(scene, { client }).catch((thrown: unknown) => thrown as Error);
-    expect(error).toMatchObject({ code: "issuer_mismatch", class: "refused" });
-    expect((error as Error).message).toContain(scene.issuer.issuer);
-    expect((error as Error).message).toContain(other.issuer);
-    expect(other.to("/pool/token")).toEqual([]);
-    expect(JSON.stringify(other.requests)).not.toContain("shared-client");
+const ISSUER = "https://as.example";
+
+const REDIRECT = "http://127.0.0.1:49152/callback";
+
+const SERVER: ServerMetadata = {
+  issuer: ISSUER,
+  url: `${ISSUER}/.well-known/oauth-authorization-server`,
+  authorizationEndpoint: `${ISSUER}/authorize`,
+  tokenEndpoint: `${ISSUER}/token`,
+  registrationEndpoint: `${ISSUER}/register`,
+  introspectionEndpoint: undefined,
+  revocationEndpoint: undefined,
+  endSessionEndpoint: undefined,
+  deviceAuthorizationEndpoint: undefined,
+  jwksUri: undefined,
+  scopesSupported: undefined,
+  grantTypesSupported: undefined,
+  tokenEndpointAuthMethods: ["none"],
+  promisesIss: false,
+  takesClientIdDocuments: false,
+};
+
+const registration = (over: Partial<Registration> = {}): Registration => ({
+  http: new OAuthHttp({}),
+  server: SERVER,
+  store: memoryStore(),
+  profile: "default",
+  redirectUri: REDIRECT,
+  clientName: "agent",
+  preRegistered: undefined,
+  clientMetadataUrl: undefined,
+  scope: ["tools"],
+  now: 0,
+  trace: () => {},
+  signal: undefined,
+  ...over,
+});
+
+const register = (body?: nock.RequestBodyMatcher) => nock(ISSUER).post("/register", body);
+
+describe("registering a client, on the global fetch", () => {
+  useNock();
+
+  it("stores the client and does not register it again", async () => {
+    const store = memoryStore();
+    register({
+      client_name: "agent",
+      redirect_uris: [REDIRECT],
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      token_endpoint_auth_method: "none",
+      application_type: "native",
+      scope: "tools",
+    }).reply(201, { client_id: "client-1" });
+    const client = await obtainClient(registration({ store }));
+    expect(client).toMatchObject({ clientId: "client-1", authMethod: "none", source: "dynamic" });
+    expect(await obtainClient(registration({ store }))).toEqual(client);
   });
 
-  it("[19] holds a client that names no issuer to the one it was used with first (2026-07-28)", async () => {
-    const scene = await startScene();
-    const other = await scene.another("other");
-    const client = { clientId: "shared-client", clientSecret: "hush-hush" };
-    await login(scene, { client });
-    scene.mcp.metadata["authorization_servers"] = [other.issuer];
-    expect(await pendingError(login(scene, { client }))).toMatchObject({ code: "issuer_changed" });
-    expect(JSON.stringify(other.requests)).not.toContain("shared-client");
-    await login(scene, { client: { ...client, issuer: other.issuer } });
-    expect(other.to("/pool/token")).toHaveLength(1);
+  it("refuses an answer without a usable client, and stores nothing of it", async () => {
+    const store = memoryStore();
+    register().reply(201, { client_id: "client-1", redirect_uris: ["https://evil.example/"] });
+    expect(await pendingError(obtainClient(registration({ store })))).toMatchObject({ code: "bad_registration" });
+    register().reply(201, { client_id: "client-2" });
+    expect((await obtainClient(registration({ store }))).clientId).toBe("client-2");
+  });
+
+  const LONGEST = "~ ".repeat(1024);
+  const SECRET = { client_secret: "s", client_secret_expires_at: 0 };
+  const nothing = (unset: null | "") => ({
+    client_secret: unset,
+    token_endpoint_auth_method: unset,
+    ...(unset === null && { client_secret_expires_at: null, redirect_uris: null, grant_types: null }),
+  });
+
+  it.each<[string, object, object]>([
+    ["a client id of 2048 characters", { client_id: LONGEST }, { clientId: LONGEST }],
+    ["the address that was sent", { redirect_uris: [REDIRECT] }, { redirectUri: REDIRECT, issuer: ISSUER }],
+    ["no secret", {}, { clientSecret: undefined, authMethod: "none", clientName: "agent", source: "dynamic" }],
+    [
+      "null for what it does not set",
+      nothing(null),
+      { clientSecret: undefined, authMethod: "none", source: "dynamic" },
+    ],
+    ["empty texts for that", nothing(""), { clientSecret: undefined, authMethod: "none" }],
+    ["a secret that does not end", SECRET, { secretExpiresAt: undefined, authMethod: "none" }],
+    ["an end in words, and no secret", { client_secret_expires_at: "5" }, { secretExpiresAt: undefined }],
+    ["an end in words", { ...SECRET, client_secret_expires_at: "soon" }, { secretExpiresAt: undefined }],
+    ["an end as digits", { ...SECRET, client_secret_expires_at: "5" }, { secretExpiresAt: 5000 }],
+    ["no redirect address", { redirect_uris: [] }, {}],
+    ["one that ends", { ...SECRET, client_secret_expires_at: 5 }, { secretExpiresAt: 5000 }],
+    [
+      "a way to prove it",
+      { ...SECRET, token_endpoint_auth_method: "client_secret_post" },
+      { authMethod: "client_secret_post" },
+    ],
+    ["a way, and nothing to prove", { token_endpoint_auth_method: "client_secret_post" }, { authMethod: "none" }],
+    ["a secret of 8192 characters", { ...SECRET, client_secret: "s".repeat(8192) }, {}],
+  ])("takes an answer with %s", async (_what, answer, expected) => {
+    const traced: unknown[] = [];
+    register().reply(201, { client_id: "client-1", ...answer });
+    const client = await obtainClient(registration({ trace: (entry) => void traced.push(entry) }));
+    expect(client).toMatchObject(expected);
+    const url = `${ISSUER}/register`;
+    const why = `registered as ${client.clientId.slice(0, 80)}`;
+    expect(traced).toEqual([{ step: "registration", method: "POST", url, status: 201, used: true, why }]);
+  });
+
+  it.each<[string, object]>([
+    ["a client id of 2049 characters", { client_id: `${LONGEST}x` }],
+    ["a client id that begins with a tab", { client_id: "\tb" }],
+    ["a client id that ends with an umlaut", { client_id: "b\u00e4" }],
+    ["a secret of 8193 characters", { ...SECRET, client_secret: "s".repeat(8193) }],
+    ["its redirect address twice", { redirect_uris: [REDIRECT, REDIRECT] }],
+    ["a redirect address that is no list", { redirect_uris: REDIRECT }],
+    ["one character as its redirect addresses", { redirect_uris: "h" }],
+  ])("refuses an answer with %s, and says so in the trace", async (_what, answer) => {
+    const traced: { why: string; used: boolean }[] = [];
+    register().reply(201, { client_id: "client-1", ...answer });
+    const error = await pendingError(obtainClient(registration({ trace: (entry) => void traced.push(entry) })));
+    expect(error).toMatchObject({ code: "bad_registration", class: "refused" });
+    expect(traced).toMatchObject([{ used: false, status: 201, why: (error as Error).message }]);
+  });
+
+  it("registers again without scopes where the issuer refuses them", async () => {
+    register((body) => body["scope"] === "tools").reply(400, { error: "invalid_client_metadata" });
+    register((body) => body["scope"] === undefined).reply(201, { client_id: "client-1" });
+    expect((await obtainClient(registration())).clientId).toBe("client-1");
+  });
+
+  it("does not repeat a registration that a busy issuer failed", async () => {
+    register().reply(503);
+    expect(await pendingError(obtainClient(registration()))).toMatchObject({ class: "unavailable", status: 503 });
   });
 });

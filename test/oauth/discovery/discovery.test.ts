@@ -29,54 +29,9 @@ describe("asking a server what is missing", () => {
       expect((await outcome(scene)).issuer).toBe(scene.issuer.issuer);
     },
   );
-
-  it("says that the server does not answer where it does not", async () => {
-    const scene = await startScene();
-    scene.mcp.routes["/mcp"] = { raw: (response) => response.socket?.destroy() };
-    expect(await outcome(scene)).toMatchObject({ code: "connection_reset", class: "unavailable" });
-  });
-
-  it("gives up on a server that is silent", async () => {
-    const scene = await startScene();
-    scene.mcp.routes["/mcp"] = { raw: () => undefined };
-    expect(await outcome(scene, { timeoutMs: 50 })).toMatchObject({ code: "timeout", class: "unavailable" });
-  });
-
-  it("does not wait for the end of a stream", async () => {
-    const scene = await startScene();
-    scene.mcp.routes["/mcp"] = {
-      raw: (response) => response.writeHead(200, { "content-type": "text/event-stream" }).write(":\n"),
-    };
-    expect((await outcome(scene)).issuer).toBe(scene.issuer.issuer);
-  });
 });
 
 describe("several authorization servers", () => {
-  it("[4] uses the first that can be used, and says why not the others (2025-06-18)", async () => {
-    const scene = await startScene();
-    const { mcp, issuer } = scene;
-    const noPkce = await scene.another("plain");
-    noPkce.metadata["code_challenge_methods_supported"] = ["plain"];
-    const good = await scene.another("good");
-    mcp.metadata["authorization_servers"] = [noPkce.issuer, good.issuer, issuer.issuer];
-    const { issuer: chosen, trace } = await outcome(scene);
-    expect(chosen).toBe(good.issuer);
-    expect(issuer.requests).toEqual([]);
-    expect(
-      trace.find(({ url, used }) => url.startsWith(noPkce.origin) && !used && url.includes("/pool/.well"))?.why,
-    ).toContain("S256");
-  });
-
-  it("does not go to the next where one merely does not answer", async () => {
-    const scene = await startScene();
-    const { mcp, issuer } = scene;
-    const down = await scene.another("down");
-    down.routes["/pool/.well-known/oauth-authorization-server"] = { status: 503, text: "" };
-    mcp.metadata["authorization_servers"] = [down.issuer, issuer.issuer];
-    expect(await outcome(scene)).toMatchObject({ class: "unavailable" });
-    expect(issuer.requests).toEqual([]);
-  });
-
   it("asks one that is named twice once, and gives the first refusal where all are refused", async () => {
     const scene = await startScene();
     const { mcp, issuer } = scene;

@@ -3,7 +3,6 @@ import { cliHint } from "../../../src/cli/runtime/hints.js";
 import type { AgentAuthError } from "../../../src/errors.js";
 import { AgentClient, type AgentClientOptions } from "../../../src/oauth/agent.js";
 import { decodeLogin, encodeLogin } from "../../../src/oauth/login/login-codec.js";
-import { isSameIssuer } from "../../../src/oauth/model/metadata.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { captureTrace, pendingError } from "../../helpers/captured.js";
 import { type Scene, startScene, type TestIssuer } from "../../helpers/issuer.js";
@@ -112,21 +111,6 @@ const VENDORS = {
     },
   },
 } satisfies Record<string, Vendor>;
-
-describe("isSameIssuer", () => {
-  it.each<[string, string, boolean]>([
-    ["https://as.example", "https://as.example/", true],
-    ["https://as.example:8443/", "https://as.example:8443", true],
-    ["https://as.example/a", "https://as.example/a/", false],
-    ["https://as.example", "https://as.example//", false],
-    ["https://as.example/", "https://as.example:443", false],
-    ["https://as.example/", "https://AS.example", false],
-    ["https://as.example/", "https://as.example/?", false],
-    ["https://as.example", "http://as.example/", false],
-  ])("%s and %s: %s", (one, other, isSame) => {
-    expect([isSameIssuer(one, other), isSameIssuer(other, one)]).toEqual([isSame, isSame]);
-  });
-});
 
 describe("an issuer that differs from its metadata by a slash after the host", () => {
   it.each([
@@ -246,51 +230,6 @@ describe("metadata that name the user's issuer at the address of another one", (
     ]);
   });
 
-  it("must go with an iss of exactly the user's issuer", async () => {
-    claim({ authorization_response_iss_parameter_supported: true });
-    evil.callback["iss"] = evil.issuer;
-    expect(await pendingError(agent().login(scene.mcp.url))).toMatchObject({ code: "iss_mismatch" });
-    expect(evil.to("/pool/token")).toEqual([]);
-  });
-
-  it.each([
-    "authorization_endpoint",
-    "registration_endpoint",
-    "device_authorization_endpoint",
-    "introspection_endpoint",
-    "revocation_endpoint",
-    "end_session_endpoint",
-  ])("are refused if their %s is elsewhere, whatever the user allows", async (field) => {
-    claim({ [field]: `${honest().issuer}/elsewhere`, authorization_response_iss_parameter_supported: true });
-    const login = agent({ policy: { allowCrossOriginEndpoints: true } }).login(scene.mcp.url);
-    expect(await pendingError(login)).toMatchObject({
-      code: "bad_server_metadata",
-      class: "refused",
-      message: expect.stringContaining(`${field} "${honest().issuer}/elsewhere"`),
-    });
-    expect(scene.log.filter((line) => line.includes("POST /pool") || line.startsWith("person"))).toEqual([]);
-  });
-
-  it("get neither the user nor a code if they keep the token endpoint of an honest login page", async () => {
-    claim({ ...honest().metadata, token_endpoint: `${evil.issuer}/token` });
-    expect(await pendingError(agent().login(scene.mcp.url))).toMatchObject({ code: "bad_server_metadata" });
-    expect(new Set(evil.requests.map(({ method }) => method))).toEqual(new Set(["GET"]));
-  });
-
-  it("are not read if the issuer publishes its own", async () => {
-    claim();
-    honest().routes[`/pool/${OAUTH}`] = () => ({ json: honest().metadata });
-    const token = await agent().login(scene.mcp.url);
-    expect([token.value, evil.requests]).toEqual(["access-as-1", []]);
-  });
-
-  it("are not read if the issuer does not answer", async () => {
-    claim();
-    honest().routes[`/pool/${OAUTH}`] = { status: 503, text: "" };
-    expect(await pendingError(agent().login(scene.mcp.url))).toMatchObject({ class: "unavailable" });
-    expect(evil.requests).toEqual([]);
-  });
-
   it("are not read if the name of the issuer does not resolve", async () => {
     const issuer = "https://as.example/pool";
     claim({ issuer });
@@ -312,39 +251,6 @@ describe("metadata that name the user's issuer at the address of another one", (
     evil.metadata = { ...rest, code_challenge_methods_supported: ["S256"] };
     expect((await agent().login(scene.mcp.url)).value).toBe("access-as-1");
   });
-
-  it("get no secret of a client at another origin than the issuer's", async () => {
-    const options = { client: { clientId: "prod", clientSecret: "hush" } };
-    claim();
-    expect(await pendingError(agent(options).token(scene.mcp.url))).toMatchObject({
-      code: "bad_server_metadata",
-      message: expect.stringContaining(`must be at ${honest().origin}, the origin of the issuer`),
-    });
-    expect(scene.log.filter((line) => line.includes("POST /pool"))).toEqual([]);
-    evil.metadata = { ...honest().metadata };
-    expect((await agent(options).token(scene.mcp.url)).value).toBe("access-as-1");
-  });
-
-  it.each<[string, (one: AgentClient, url: string) => Promise<unknown>, Partial<AgentClientOptions>]>([
-    ["a machine's credential", (one, url) => one.token(url), { grant: { type: "client_credentials" } }],
-    [
-      "a token to exchange",
-      (one, url) => one.exchange(url, { subjectToken: "s", audience: "a" }),
-      { login: undefined },
-    ],
-  ])(
-    "do not get %s, nor is anything asked for: the server must name the issuer itself",
-    async (_what, send, options) => {
-      claim({ ...honest().metadata });
-      const client = { clientId: "prod", ...(options.grant && { clientSecret: "hush" }) };
-      expect(await pendingError(send(agent({ client, ...options }), scene.mcp.url))).toMatchObject({
-        code: "issuer_mismatch",
-        class: "refused",
-        remedy: { action: "configure", option: "issuer", value: undefined },
-      });
-      expect([evil.requests, honest().requests]).toEqual([[], []]);
-    },
-  );
 
   it("neither get the client that is registered with the issuer, nor register one for it", async () => {
     const { mcp } = scene;
@@ -392,19 +298,6 @@ describe("a later login without the option", () => {
     expect((await scene.agent().login(scene.mcp.url)).issuer).toBe(scene.issuer.issuer);
     const { found } = await scene.agent().discover(scene.mcp.url);
     expect(found?.issuer).toMatchObject({ issuer: scene.issuer.issuer, namedIssuer: named.issuer });
-  });
-
-  it("is refused if the server names another one, which gets nothing", async () => {
-    const evil = await scene.another("evil");
-    evil.metadata["issuer"] = scene.issuer.issuer;
-    scene.mcp.metadata["authorization_servers"] = [evil.issuer];
-    expect(await pendingError(scene.agent().login(scene.mcp.url))).toMatchObject({
-      code: "issuer_changed",
-      class: "auth",
-      message: expect.stringContaining(evil.issuer),
-      remedy: { action: "configure", option: "issuer", value: evil.issuer },
-    });
-    expect(evil.requests).toEqual([]);
   });
 
   it("is refused if the claim is that of another one that the server names too, which gets nothing", async () => {

@@ -12,7 +12,6 @@ import {
   resourceFor,
   trustedNames,
 } from "../../../src/oauth/discovery/overrides.js";
-import { challengeOfRemedy, challengeOnlyMetadata } from "../../../src/oauth/discovery/resource-metadata.js";
 import type { TraceEntry } from "../../../src/oauth/http/trace.js";
 import type { Discovered } from "../../../src/oauth/model/metadata.js";
 import { serverMetadata } from "../../helpers/issuer.js";
@@ -279,33 +278,5 @@ describe("a second look at a server", () => {
     traceUnused(entry("b", true));
     const why = "read to find out what else is refused, and not used";
     expect(entries).toEqual([entry("a", true), { ...entry("b", false), why }, entry("c", false)]);
-  });
-});
-
-describe("what a later login cannot find out", () => {
-  const challenge = (resourceMetadata: string[]) => ({ resourceMetadata, scope: "a", error: "x", schemes: ["bearer"] });
-
-  it("is an address that is not well-known, with the scopes", () => {
-    expect(challengeOnlyMetadata(undefined, MCP)).toEqual({});
-    expect(challengeOnlyMetadata(challenge([]), MCP)).toEqual({});
-    for (const path of ["/mcp", ""]) {
-      const wellKnown = `https://mcp.example/.well-known/oauth-protected-resource${path}`;
-      expect(challengeOnlyMetadata(challenge([wellKnown]), MCP)).toEqual({});
-    }
-    expect(challengeOnlyMetadata(challenge(["https://mcp.example/prm"]), MCP)).toEqual({
-      resourceMetadata: "https://mcp.example/prm",
-      scope: "a",
-    });
-  });
-
-  it("is given to the login as the challenge that it did not get", () => {
-    const remedy = { action: "login", server: MCP } as const;
-    expect(challengeOfRemedy(remedy)).toBeUndefined();
-    expect(challengeOfRemedy({ ...remedy, resourceMetadata: "https://mcp.example/prm", scope: "a" })).toEqual({
-      resourceMetadata: ["https://mcp.example/prm"],
-      scope: "a",
-      error: undefined,
-      schemes: [],
-    });
   });
 });

@@ -96,32 +96,6 @@ describe("a login for tokens that are bound to a key", () => {
     expect(scene.login.requested().has("dpop_jkt")).toBe(false);
   });
 
-  it("is made wherever it is required, and refused before the user is asked where it cannot be", async () => {
-    const { agent, mcp, issuer, login } = await boundScene();
-    mcp.challenge = mcp.challenge?.replace("DPoP", "Bearer");
-    expect((await agent({ dpop: "required" }).login(mcp.url)).tokenType).toBe("DPoP");
-    alterAlgorithms(issuer, ["RS256"]);
-    expect(await pendingError(agent({ dpop: "required" }).login(mcp.url))).toMatchObject({
-      code: "dpop_unsupported",
-      class: "refused",
-      message: expect.stringMatching(/dpop_signing_alg_values_supported .*RS256/),
-    });
-    expect(login.urls).toHaveLength(1);
-  });
-
-  it("refuses a bearer token in answer to a proof, and a bound one where none was requested", async () => {
-    const { agent, mcp, issuer, store } = await boundScene();
-    issuer.tokenAnswer = { token_type: "Bearer" };
-    const refusal = { code: "bad_token_answer", class: "refused" };
-    expect(await pendingError(agent().login(mcp.url))).toMatchObject({
-      ...refusal,
-      message: expect.stringMatching(/"DPoP"/),
-    });
-    issuer.tokenAnswer = { token_type: "DPoP" };
-    expect(await pendingError(agent({ dpop: "off" }).login(mcp.url))).toMatchObject(refusal);
-    expect(await store.list()).toEqual([]);
-  });
-
   it("on another device proves the key with every poll, and not where the code is requested", async () => {
     const { agent, mcp, issuer } = await boundScene();
     const route = issuer.routes[TOKEN] as Handler;
@@ -226,31 +200,6 @@ describe("a refresh", () => {
     expect((await agent().token(mcp.url)).value).toBe("access-as-3");
     expect(issuer.form(TOKEN, 1).get("refresh_token")).toBe("refresh-as-1");
     expect(issuer.form(TOKEN, 2).get("refresh_token")).toBe("refresh-as-1");
-  });
-
-  it("ends nothing when the issuer wants another nonce every time, or does not take the proof", async () => {
-    const { agent, mcp, issuer, clock, store } = await loggedIn();
-    await clock.sleep(3_600_000, SIGNAL);
-    issuer.routes[TOKEN] = guarded(
-      (_request, nth) => ({ json: issuer.tokens(nth) }),
-      (nth) => `n-${nth}`,
-      wantsNonce,
-    );
-    expect(await pendingError(agent().token(mcp.url))).toMatchObject({ code: "use_dpop_nonce", class: "remote" });
-    expect(issuer.to(TOKEN)).toHaveLength(3);
-    issuer.routes[TOKEN] = { status: 400, json: { error: "invalid_dpop_proof" } };
-    expect(await pendingError(agent().token(mcp.url))).toMatchObject({ code: "invalid_dpop_proof", class: "remote" });
-    expect(await store.list()).toMatchObject([{ generation: 1, retired: undefined }]);
-    issuer.routes[TOKEN] = (_request, nth) => ({ json: issuer.tokens(nth) });
-    expect((await agent().token(mcp.url)).value).toBe("access-as-5");
-  });
-
-  it("is not sent again for a nonce that was not given", async () => {
-    const { agent, mcp, issuer, clock } = await loggedIn();
-    await clock.sleep(3_600_000, SIGNAL);
-    issuer.routes[TOKEN] = { status: 400, json: { error: "use_dpop_nonce" } };
-    expect(await pendingError(agent().token(mcp.url))).toMatchObject({ code: "use_dpop_nonce" });
-    expect(issuer.to(TOKEN)).toHaveLength(2);
   });
 });
 

@@ -60,33 +60,4 @@ describe("a call that can never be right", () => {
       expect(log).toEqual([]);
     },
   );
-
-  it.each([Number.NaN, -1])("is refused with minTtl %d", async (minTtl) => {
-    const { agent, mcp, log } = await startScene();
-    await expect(agent().token(mcp.url, { minTtl })).rejects.toThrow(TypeError);
-    expect(log).toEqual([]);
-  });
-
-  it("ends as aborted where its signal has fired already", async () => {
-    const { agent, mcp, log } = await startScene();
-    const signal = AbortSignal.abort();
-    const one = agent();
-    const calls = [
-      one.token(mcp.url, { signal }),
-      one.login(mcp.url, { signal }),
-      one.introspect(mcp.url, { signal }),
-      one.exchange(mcp.url, { signal }),
-      one.disconnect(mcp.url, { signal }),
-      one.status(mcp.url, { signal }),
-    ];
-    for (const result of await Promise.allSettled(calls)) {
-      expect(result).toMatchObject({ status: "rejected", reason: { code: "aborted", class: "aborted" } });
-    }
-    expect(log).toEqual([]);
-  });
-
-  it("is refused without a store", async () => {
-    const { agent } = await startScene();
-    expect(() => agent({ store: undefined as never })).toThrow(/store is required/);
-  });
 });

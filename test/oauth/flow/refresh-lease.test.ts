@@ -8,7 +8,6 @@ import { type Lease, leaseLost } from "../../../src/oauth/model/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { pendingError } from "../../helpers/captured.js";
 import { type Handler, type Reply, reset, type Scene, silence, startMcp } from "../../helpers/issuer.js";
-import { loginAt } from "../../helpers/remedy.js";
 import { folder } from "../../store/stores.js";
 import { HOUR, type LoggedIn, loggedIn, refusal, SIGNAL, TOKEN } from "../grant/support.js";
 
@@ -180,13 +179,6 @@ describe("a refresh whose answer is lost", () => {
     },
   );
 
-  it("is not sent a third time", async () => {
-    const scene = await loggedIn();
-    scene.issuer.routes[TOKEN] = reset;
-    expect(await pendingError(scene.agent().token(scene.mcp.url))).toMatchObject({ code: "connection_reset" });
-    expect(scene.refreshes()).toBe(2);
-  });
-
   it("is not sent again where too little of the lease is left to save in", async () => {
     const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = reset;
@@ -218,16 +210,6 @@ describe("a refresh whose answer is lost", () => {
     scene.issuer.routes[TOKEN] = { status: 429, json: { error: "invalid_grant" } };
     expect(await pendingError(scene.agent().token(scene.mcp.url))).toMatchObject({ class: "unavailable" });
     expect(await scene.stored()).toEqual(before);
-  });
-
-  it("is the reason that is reported where the second one finds the refresh token used up", async () => {
-    const scene = await loggedIn();
-    scene.issuer.routes[TOKEN] = inTurn(reset, refusal);
-    expect(await pendingError(scene.agent({ login: undefined }).token(scene.mcp.url))).toMatchObject({
-      code: "login_required",
-      message: expect.stringContaining("invalid_grant; the response to the first attempt was lost"),
-    });
-    expect((await scene.stored())?.retired?.reason).toContain("the response to the first attempt was lost");
   });
 
   it("is the reason that is reported to a later call too, with the time it began", async () => {
@@ -541,24 +523,6 @@ describe("a server that refuses every token", () => {
     scene.mcp.accepts = () => false;
     return scene;
   }
-
-  it("has the token refreshed three times within a minute; then nothing is sent, and the reason is reported", async () => {
-    const scene = await refusing();
-    for (let nth = 1; nth <= 3; nth++) {
-      expect((await ask(scene)).status).toBe(401);
-      expect(scene.refreshes()).toBe(1 + nth);
-    }
-    expect(await pendingError(ask(scene))).toMatchObject({
-      code: "renewal_storm",
-      class: "auth",
-      hint: "wait a minute, or log in again",
-      remedy: loginAt(scene.mcp.url),
-    });
-    expect(scene.refreshes()).toBe(4);
-    await scene.clock.sleep(60_000, SIGNAL);
-    expect((await ask(scene)).status).toBe(401);
-    expect(scene.refreshes()).toBe(5);
-  });
 
   it("holds the brake for one login: for no other server, profile or account", async () => {
     const scene = await refusing();

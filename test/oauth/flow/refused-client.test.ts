@@ -152,13 +152,6 @@ describe("the way in which a client proves itself", () => {
     expect(await pendingError(login(said, { client }))).toMatchObject({ code: "invalid_client" });
     expect(said.issuer.to(TOKEN)).toHaveLength(1);
   });
-
-  it("is tried twice, not for ever", async () => {
-    const scene = await mistaken();
-    scene.issuer.routes[TOKEN] = INVALID;
-    expect(await pendingError(login(scene))).toMatchObject({ code: "invalid_client" });
-    expect(scene.issuer.to(TOKEN)).toHaveLength(2);
-  });
 });
 
 describe("an issuer that forgets each client", () => {

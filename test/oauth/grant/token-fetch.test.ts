@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { pendingError } from "../../helpers/captured.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
-import { asHint, loginAt } from "../../helpers/remedy.js";
+import { loginAt } from "../../helpers/remedy.js";
 import { until } from "../../helpers/server.js";
 
 const TOKEN = "/pool/token";
@@ -80,17 +80,6 @@ describe("sending a token", () => {
     await clock.sleep(3_600_000, new AbortController().signal);
     await agent().fetch(mcp.url);
     expect(mcp.tokens()).toEqual(["Bearer access-as-2"]);
-  });
-
-  it("[33] is not done to another origin that the server redirects to (2025-06-18)", async () => {
-    const scene = await loggedIn();
-    const other = await scene.another("other");
-    other.routes["/mcp"] = { json: { stolen: true } };
-    scene.mcp.routes["/mcp"] = { status: 307, headers: { location: `${other.origin}/mcp` }, text: "" };
-    const response = await scene.agent().fetch(scene.mcp.url, { headers: { accept: "text/plain" } });
-    expect(response.status).toBe(200);
-    expect(other.to("/mcp")).toHaveLength(1);
-    expect(other.to("/mcp")[0]?.headers.authorization).toBeUndefined();
   });
 
   it.each<[string, RequestInit]>([
@@ -293,13 +282,6 @@ describe("a token that the server refuses", () => {
     expect(login.opened).toHaveLength(2);
   });
 
-  it("leads to one refresh where no user can log in", async () => {
-    const { agent, mcp, issuer } = await loggedIn();
-    mcp.accepts = () => false;
-    expect((await agent({ login: undefined }).fetch(mcp.url)).status).toBe(401);
-    expect(issuer.to(TOKEN)).toHaveLength(2);
-  });
-
   it("leads to a login at once without a refresh token, and to none where no user can log in", async () => {
     const { agent, mcp, login } = await loggedIn({ refresh_token: undefined });
     mcp.accepts = (token) => token === "access-as-2";
@@ -478,16 +460,6 @@ describe("scopes that are missing", () => {
       message: expect.stringContaining("files:write"),
       remedy: loginAt(scene.mcp.url, { profile: "work", scope: "read files:write" }),
     });
-  });
-
-  it("bring nothing into the command that a shell would run", async () => {
-    for (const scope of ["$(id)", "`id`", "a;id", "a'b", "--help", "a|id"]) {
-      const scene = await loggedIn();
-      wantScope(scene, scope);
-      expect(await pendingError(scene.agent({ login: undefined }).fetch(scene.mcp.url))).toMatchObject({
-        remedy: asHint(`agentauth login ${scene.mcp.url}`),
-      });
-    }
   });
 
   it.each(["", 'Bearer error="invalid_token"', 'Basic error="insufficient_scope"', 'Bearer scope="a"'])(

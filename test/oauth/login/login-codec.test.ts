@@ -111,6 +111,8 @@ describe("a login between its two steps", () => {
     ["issuer.scopesSupported", "x", "scopesSupported is not a list of strings"],
     ["issuer.url", undefined, "url is not a string"],
     ["pending.state", undefined, "state is not a string"],
+    ["pending.authorizationUrl", "nowhere", "authorizationUrl is not an address"],
+    ["pending.redirectUri", "", "redirectUri is not an address"],
     ["pending.verifier", undefined, "verifier is not a string"],
     ["pending.scope", undefined, "scope is not a list of strings"],
     ["pending.promisesIss", "x", "promisesIss is neither true nor false"],

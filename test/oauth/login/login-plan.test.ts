@@ -42,21 +42,6 @@ async function startSplit() {
 const sent = ({ log }: Pick<Scene, "log">) => log.filter((line) => /^person|POST \/pool/.test(line));
 
 describe("an issuer whose authorization and token endpoints have different origins", () => {
-  it("is refused without consent, before anything is registered, opened or sent", async () => {
-    const scene = await startSplit();
-    const { agent, mcp, issuer, other } = scene;
-    for (const promised of [undefined, false, "true"]) {
-      issuer.metadata["authorization_response_iss_parameter_supported"] = promised;
-      const rule = `must be at ${issuer.origin}, the origin of its authorization_endpoint, unless authorization_response_iss`;
-      const refusal = { ...REFUSAL, message: expect.stringContaining(rule) };
-      expect(await pendingError(agent().login(mcp.url))).toMatchObject(refusal);
-      expect(await pendingError(agent().token(mcp.url))).toMatchObject(refusal);
-      expect(await pendingError(agent().fetch(mcp.url))).toMatchObject(refusal);
-      expect(await pendingError(agent().beginLogin(mcp.url, REDIRECT))).toMatchObject(refusal);
-    }
-    expect([sent(scene), other.requests]).toEqual([[], []]);
-  });
-
   it("is taken where the callback names the issuer", async () => {
     const { agent, mcp, issuer } = await startSplit();
     issuer.metadata["authorization_response_iss_parameter_supported"] = true;
@@ -74,19 +59,6 @@ describe("an issuer whose authorization and token endpoints have different origi
     mcp.metadata = { ...mcp.metadata, authorization_servers: [evil.issuer] };
     expect(await pendingError(agent().login(mcp.url))).toMatchObject(REFUSAL);
     expect([evil.to("/pool/register"), evil.to("/pool/token"), other.to("/pool/token").length]).toEqual([[], [], 2]);
-  });
-
-  it("is refused for a device login too, whatever the callback of another login would name", async () => {
-    const scene = await startSplit();
-    const { agent, mcp, issuer } = scene;
-    issuer.metadata["authorization_response_iss_parameter_supported"] = true;
-    const message = expect.stringContaining(
-      `${issuer.origin}, the origin of its device_authorization_endpoint (RFC 9700`,
-    );
-    expect(await pendingError(agent({ flow: "device" }).login(mcp.url))).toMatchObject({ ...REFUSAL, message });
-    expect(sent(scene)).toEqual([]);
-    const allowed = agent({ flow: "device", policy: { allowCrossOriginEndpoints: true } });
-    expect((await allowed.login(mcp.url)).value).toBe("access-other-1");
   });
 
   it("is judged in a device login by the endpoint of that flow", async () => {
@@ -187,4 +159,24 @@ it("a client that an issuer forgets is used once more after three registrations 
   const another = `${why}; another one is registered`;
   expect(traced).toEqual([another, another, again]);
   expect(reported).toEqual([`"${ISSUER}/pool": ${again}`]);
+});
+
+describe("an issuer that must have its endpoints at its own origin", () => {
+  it("is accepted with its endpoints there, and without the option with endpoints elsewhere", async () => {
+    const { issuer, mcp, agent, another } = await startScene();
+    const other = await another("other");
+    expect((await agent({ policy: { sameOriginEndpoints: true } }).login(mcp.url)).value).toBe("access-as-1");
+    issuer.metadata["token_endpoint"] = `${other.issuer}/token`;
+    issuer.metadata["authorization_response_iss_parameter_supported"] = true;
+    expect((await agent().login(mcp.url)).value).toBe("access-other-1");
+  });
+
+  it("passes to the login method where the code goes, and whether the callback names its issuer", async () => {
+    for (const promised of [true, undefined]) {
+      const { issuer, mcp, login, agent } = await startScene();
+      issuer.metadata["authorization_response_iss_parameter_supported"] = promised;
+      await agent().login(mcp.url);
+      expect(login.takers).toEqual([{ tokenEndpoint: `${issuer.issuer}/token`, promisesIss: promised === true }]);
+    }
+  });
 });

@@ -1,13 +1,11 @@
-import { generateKeyPair, jwtVerify } from "jose";
+import { jwtVerify } from "jose";
 import { describe, expect } from "vitest";
-import { cliHint } from "../../../src/cli/runtime/hints.js";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import type { Workload } from "../../../src/oauth/model/machine-grant.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { pendingError } from "../../helpers/captured.js";
 import { clientKey, unsignedJwt } from "../../helpers/client-keys.js";
-import type { Reply } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
 import { until } from "../../helpers/server.js";
 import { folder } from "../../store/stores.js";
@@ -167,23 +165,6 @@ describe("client credentials", () => {
     expect((await machine().token(mcp.url, { forceRefresh: true })).value).toBe("access-as-7");
   });
 
-  it("never go to another issuer than the client belongs to", async ({ scene, machine }) => {
-    const { mcp, issuer } = scene;
-    await machine().token(mcp.url);
-    const evil = await scene.another("evil");
-    mcp.metadata["authorization_servers"] = [evil.issuer];
-    issuer.routes[TOKEN] = { status: 404, text: "gone" };
-    expect(await pendingError(machine().token(mcp.url, { forceRefresh: true }))).toMatchObject({
-      code: "issuer_changed",
-    });
-    expect(evil.to(TOKEN)).toEqual([]);
-    const elsewhere = { ...BY_SECRET.client, issuer: "https://other.example" };
-    expect(await pendingError(machine({ client: elsewhere }).token(mcp.url))).toMatchObject({
-      code: "issuer_mismatch",
-      class: "refused",
-    });
-  });
-
   it("keep tokens for another resource apart", async ({ scene, machine }) => {
     await machine().token(scene.mcp.url);
     const resource = `${scene.mcp.origin}/other`;
@@ -229,35 +210,6 @@ describe("client credentials", () => {
     expect(said[0]).toBe(`refresh: process ${process.pid} is requesting a token for ${scene.mcp.url}; waiting for it`);
   });
 
-  it.for<[string, Reply, RegExp]>([
-    [
-      "invalid_client",
-      { status: 401, json: { error: "invalid_client" } },
-      /--client-id "machine", and its secret in AGENTAUTH_CLIENT_SECRET/,
-    ],
-    [
-      "unauthorized_client",
-      { status: 400, json: { error: "unauthorized_client" } },
-      /has to be allowed the grant client_credentials/,
-    ],
-    ["unsupported_grant_type", { status: 400, json: { error: "unsupported_grant_type" } }, /does not do the grant/],
-    ["invalid_scope", { status: 400, json: { error: "invalid_scope" } }, /--scope/],
-    ["invalid_target", { status: 400, json: { error: "invalid_target" } }, /--resource/],
-  ])(
-    "give %s as the issuer's verdict, with what helps, and ask twice after a rejected client alone",
-    async ([code, reply, hint], { scene, machine, tokenRequests }) => {
-      scene.issuer.routes[TOKEN] = reply;
-      const error = await machine({ login: scene.login })
-        .token(scene.mcp.url)
-        .catch((thrown: unknown) => thrown as AgentAuthError);
-      expect(error).toMatchObject({ code });
-      expect(cliHint(error as AgentAuthError).hint).toMatch(hint);
-      expect(tokenRequests()).toBe(code === "invalid_client" ? 2 : 1);
-      expect(JSON.stringify(error)).not.toContain(SECRET);
-      expect(await scene.store.list()).toEqual([]);
-    },
-  );
-
   it("take a verdict on a later request as it is, and look for no other issuer", async ({ scene, machine }) => {
     await machine().token(scene.mcp.url);
     scene.issuer.routes[TOKEN] = { status: 401, json: { error: "invalid_client" } };
@@ -267,29 +219,6 @@ describe("client credentials", () => {
     });
     // With both methods for the secret.
     expect(scene.log).toEqual([`as POST ${TOKEN}`, `as POST ${TOKEN}`]);
-  });
-
-  it("show no secret that the issuer repeats", async ({ scene, machine }) => {
-    scene.issuer.routes[TOKEN] = ({ headers }) => ({
-      status: 400,
-      json: { error: "invalid_request", error_description: `${SECRET} ${String(headers.authorization)}` },
-    });
-    const error = await machine().token(scene.mcp.url).catch(String);
-    expect(error).toContain("********");
-    expect(error).not.toContain(SECRET);
-    expect(error).not.toContain(btoa(`machine:${SECRET}`));
-  });
-
-  it("need an issuer to have nothing but a token endpoint, while the login of a user still needs all", async ({
-    scene,
-    machine,
-  }) => {
-    const { metadata } = scene.issuer;
-    for (const name of ["authorization_endpoint", "code_challenge_methods_supported", "response_types_supported"])
-      delete metadata[name];
-    metadata["grant_types_supported"] = ["client_credentials"];
-    expect((await machine().token(scene.mcp.url)).value).toBe("access-as-1");
-    expect(await pendingError(scene.agent().login(scene.mcp.url))).toMatchObject({ class: "refused" });
   });
 
   it("are nothing that a client without a proof could ask by", async ({ scene, machine }) => {
@@ -358,62 +287,6 @@ describe("a client's private key", () => {
     },
   );
 
-  it.for([
-    ["ES256", "RS256"],
-    ["RS256", "PS256"],
-    ["PS256", "RS256"],
-    ["RS384", "RS256"],
-    ["PS384", "PS256"],
-    ["ES256", "ES384"],
-    ["ES384", "ES256"],
-    ["RS256", "EdDSA"],
-    ["ES256", "Ed25519"],
-  ] as const)(
-    "that is for %s, and said to be for %s, is the program's mistake",
-    async ([own, algorithm], { scene, machine, tokenRequests }) => {
-      const { privateKey } = await generateKeyPair(own);
-      scene.issuer.metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt"];
-      const client = { clientId: "machine", privateKey: { key: privateKey, algorithm } };
-      await expect(machine({ client }).token(scene.mcp.url)).rejects.toThrow(
-        new TypeError(`privateKey.key must be a private key for ${algorithm}`),
-      );
-      expect(tokenRequests()).toBe(0);
-    },
-  );
-
-  it.for<[string, Record<string, unknown>, string]>([
-    [
-      "lists other ways",
-      { token_endpoint_auth_methods_supported: ["client_secret_post", "none"] },
-      "client_secret_post, none",
-    ],
-    ["lists nothing, which means Basic", {}, "client_secret_basic"],
-    [
-      "lists other algorithms",
-      {
-        token_endpoint_auth_methods_supported: ["private_key_jwt"],
-        token_endpoint_auth_signing_alg_values_supported: ["RS256", "PS256"],
-      },
-      "RS256, PS256",
-    ],
-  ])("is not used where the issuer %s", async ([_what, metadata, list], { scene, machine, tokenRequests }) => {
-    const { key } = await clientKey("ES256");
-    Object.assign(scene.issuer.metadata, metadata);
-    const client = { clientId: "machine", privateKey: key };
-    expect(await pendingError(machine({ client }).token(scene.mcp.url))).toMatchObject({
-      code: "client_auth_unsupported",
-      class: "auth",
-      message: expect.stringContaining(list),
-    });
-    expect(tokenRequests()).toBe(0);
-  });
-
-  it("is used at an issuer that lists nothing where the options name the method", async ({ scene, machine }) => {
-    const { key } = await clientKey("ES256");
-    const client = { clientId: "machine", privateKey: key, authMethod: "private_key_jwt" } as const;
-    expect((await machine({ client }).token(scene.mcp.url)).value).toBe("access-as-1");
-  });
-
   it("proves the client of a user's login too, in the login and in the refresh, and is never stored", async ({
     scene,
     stored,
@@ -467,18 +340,6 @@ describe("an assertion", () => {
     for (const account of accounts) expect(account).toMatch(/^grant:jwt_bearer:workload:[0-9a-f]{16}$/);
   });
 
-  it.for<[string, string]>([
-    ["no JWT", "not-a-jwt"],
-    ["nothing", " \n"],
-  ])("that is %s is not sent, nor shown", async ([_what, text], { scene, tokenRequests, workload }) => {
-    const error = await workload(() => text)
-      .token(scene.mcp.url)
-      .catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code: "usage" });
-    expect(String(error)).not.toContain("not-a-jwt");
-    expect(tokenRequests()).toBe(0);
-  });
-
   it("is requested for the issuer, its endpoint and the server, or for the audience of the options", async ({
     scene,
     workloadJwt,
@@ -530,46 +391,6 @@ describe("an assertion", () => {
     expect(tokenRequests()).toBe(2);
   });
 
-  it("of a workload without a client, at an issuer that requires one, gets its remedy", async ({
-    scene,
-    workloadJwt,
-    workload,
-  }) => {
-    for (const error of ["invalid_client", "unauthorized_client"]) {
-      scene.issuer.routes[TOKEN] = { status: 401, json: { error } };
-      const agent = workload(() => workloadJwt(), "ci", { client: undefined, issuer: scene.issuer.issuer });
-      const thrown = await agent.token(scene.mcp.url).catch((one: AgentAuthError) => one);
-      expect(thrown).toMatchObject({ code: error, remedy: remedy({ action: "configure", option: "clientId" }) });
-      expect(cliHint(thrown as AgentAuthError).hint).toContain("--client-id");
-    }
-  });
-
-  it.for<[string, Record<string, unknown>, string]>([
-    ["has expired", { exp: 1 }, "invalid_grant"],
-    ["never expires", { exp: undefined }, "usage"],
-    ["expires at no time", { exp: -1e300 }, "invalid_grant"],
-    ["names no issuer", { iss: undefined }, "usage"],
-    ["names an empty issuer", { iss: "" }, "usage"],
-    ["is for others", { aud: ["https://other.example"] }, "wrong_audience"],
-  ])("that %s is not sent", async ([_what, claims, code], { scene, tokenRequests, workloadJwt, workload }) => {
-    const error = await workload(() => workloadJwt(claims))
-      .token(scene.mcp.url)
-      .catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code, message: expect.stringContaining("RFC 7523 section 3") });
-    expect(tokenRequests()).toBe(0);
-  });
-
-  it("that expired a moment ago is left to the issuer, whose clock counts", async ({
-    scene,
-    tokenRequests,
-    workloadJwt,
-    workload,
-  }) => {
-    const exp = Math.floor(scene.clock.epoch() / 1000) - 30;
-    await workload(() => workloadJwt({ exp })).token(scene.mcp.url);
-    expect(tokenRequests()).toBe(1);
-  });
-
   it("is not sent to a second issuer: where the server moves, another one is requested and refused", async ({
     scene,
     workloadJwt,
@@ -591,29 +412,6 @@ describe("an assertion", () => {
     });
     expect(audiences).toEqual([issuer.issuer, issuer.issuer]);
     expect(second.to(TOKEN)).toEqual([]);
-  });
-
-  it("that is refused is not tried again, and not by another grant", async ({
-    scene,
-    tokenRequests,
-    workloadJwt,
-    workload,
-  }) => {
-    scene.issuer.routes[TOKEN] = ({ body }) => ({
-      status: 400,
-      json: { error: "invalid_grant", error_description: `expired: ${new URLSearchParams(body).get("assertion")}` },
-    });
-    const text = await workloadJwt();
-    const error = await workload(() => text)
-      .token(scene.mcp.url)
-      .catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({
-      code: "invalid_grant",
-      class: "auth",
-      remedy: remedy({ action: "configure", option: "assertion" }),
-    });
-    expect(String(error)).not.toContain(text);
-    expect(tokenRequests()).toBe(1);
   });
 
   it("lacks scopes for good: the step-up of a user is not for it", async ({
@@ -703,25 +501,6 @@ describe("the word of an identity provider", () => {
       expect(scene.issuer.to(TOKEN)).toEqual([]);
     },
   );
-
-  it.for<[string, (issuer: string) => Partial<Record<"header" | "claims" | "answer", object>>, string]>([
-    ["for another issuer", () => ({ claims: { aud: "https://other.example" } }), "aud"],
-    ["for another issuer as well", (issuer) => ({ claims: { aud: [issuer, "https://other.example"] } }), "aud"],
-    ["that is another kind of JWT", () => ({ header: { typ: "JWT" } }), "typ"],
-    ["of another type than was asked for", () => ({ answer: { issued_token_type: "urn:x" } }), "issued_token_type"],
-    ["of no type", () => ({ answer: { issued_token_type: undefined } }), "issued_token_type"],
-  ])("is not used where it is one %s", async ([_what, changes, field], { scene, tokenRequests, idJag, employee }) => {
-    const { header, claims, answer } = changes(scene.issuer.issuer);
-    Object.assign(idJag.header, header);
-    Object.assign(idJag.claims, claims);
-    Object.assign(idJag.answer, answer);
-    expect(await pendingError(employee.agent.token(scene.mcp.url))).toMatchObject({
-      code: "bad_token_answer",
-      class: "refused",
-      message: expect.stringContaining(field),
-    });
-    expect(tokenRequests()).toBe(0);
-  });
 
   it("is not requested in the clear", async ({ scene, machine }) => {
     const idp = { tokenEndpoint: "http://idp.example/token", clientId: "at-idp" };

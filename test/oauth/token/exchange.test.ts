@@ -113,13 +113,9 @@ describe("a token exchange", () => {
   });
 
   it.for<[string, Record<string, unknown>, Partial<ExchangeRequest>, string]>([
-    ["no issued_token_type", { issued_token_type: undefined }, {}, "issued_token_type"],
     ["an issued_token_type that is no string", { issued_token_type: [ACCESS] }, {}, "issued_token_type"],
-    ["another type than was asked for", {}, { requestedTokenType: `${TYPE}jwt` }, "issued_token_type"],
     ["a refresh token that was not requested", { issued_token_type: `${TYPE}refresh_token` }, {}, "issued_token_type"],
-    ["an access token that is not to be used as one", { token_type: "N_A" }, {}, "token_type"],
     ["a token type that is unknown", { token_type: "mac" }, {}, "token_type"],
-    ["a token with a line break", { access_token: "a\nb" }, {}, "access_token"],
     ["no token", { access_token: undefined }, {}, "access_token"],
   ])("refuses %s", async ([_what, members, request, field], { answer, exchange }) => {
     Object.assign(answer.json, members);

@@ -149,30 +149,6 @@ describe("signing out", () => {
     });
   });
 
-  it.each<[string, Reply]>([
-    ["HTTP 503", { status: 503, text: "" }],
-    ["HTTP 400", { status: 400, json: { error: "unsupported_token_type" } }],
-    ["a connection that breaks", reset],
-  ])("is done here whatever the issuer says: %s", async (_what, reply) => {
-    const { agent, mcp, issuer, store } = await loggedIn();
-    const { expiresAt } = await agent().token(mcp.url);
-    issuer.routes["/pool/revoke"] = reply;
-    const out = { removed: true, revoked: false, sessionEnded: null, expiresAt };
-    expect(await agent().disconnect(mcp.url)).toMatchObject(out);
-    expect(await store.list()).toEqual([]);
-  });
-
-  it("is done here before the request to the issuer", async () => {
-    const { agent, mcp, issuer, store } = await loggedIn();
-    let left: unknown;
-    issuer.routes["/pool/revoke"] = async () => {
-      left = await store.list();
-      return { text: "" };
-    };
-    await agent().disconnect(mcp.url);
-    expect(left).toEqual([]);
-  });
-
   it("does not wait for an issuer when the caller leaves", async () => {
     const { agent, mcp, issuer, store } = await loggedIn();
     const controller = new AbortController();

@@ -124,16 +124,6 @@ describe("a token of the type user", () => {
 });
 
 describe("a token of a type that no option accepts", () => {
-  it.each(["DPoP", "N_A", "a b", "$(id)", "user;id", "-x", "", 7, "x".repeat(41), "https://as.example/type"])(
-    "is refused without a remedy: %j",
-    async (type) => {
-      const { agent, mcp } = await issuing(type);
-      const error = await failureOf(agent({ policy: { acceptTokenType: "user" } }).login(mcp.url));
-      expect(error).toMatchObject({ class: "refused", message: expect.stringContaining("token_type") });
-      expect([error?.hint, error?.remedy]).toEqual([undefined, undefined]);
-    },
-  );
-
   it.each(["access_token", "refresh_token"])("is masked if it is the %s of the response", async (name) => {
     const { agent, issuer, mcp } = await issuing("Secret-Token-1");
     issuer.tokenAnswer[name] = "Secret-Token-1";

@@ -1,12 +1,15 @@
-import { gzipSync } from "node:zlib";
+import nock from "nock";
 import { describe, expect, it } from "vitest";
-import type { PreRegisteredClient } from "../../../src/oauth/client/client-auth.js";
-import type { TraceEntry } from "../../../src/oauth/http/trace.js";
+import { NO_RESOURCE } from "../../../src/oauth/model/resource.js";
+import { refreshTokens } from "../../../src/oauth/token/token.js";
 import { captureError, pendingError } from "../../helpers/captured.js";
 import { unsignedJwt } from "../../helpers/client-keys.js";
 import { FakeClock } from "../../helpers/clock.js";
-import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
+import { madeGrant } from "../../helpers/grant.js";
+import { type Reply, type Scene, startScene } from "../../helpers/issuer.js";
+import { useNock } from "../../helpers/nock.js";
 import { fc } from "../../helpers/properties.js";
+import { tokenCall } from "./token-call.js";
 
 const FORM_TYPE = { "content-type": "application/x-www-form-urlencoded" };
 
@@ -74,38 +77,9 @@ describe("the code's token request", () => {
     expect(login.requested().get("resource")).toBe("api://other");
     expect(issuer.form("/pool/token").get("resource")).toBe("api://other");
   });
-
-  it("is sent once, whatever comes back, and its loss asks for a new login", async () => {
-    for (const [reply, code] of [
-      [reset, "connection_reset"],
-      [silence, "timeout"],
-    ] as const) {
-      // Discovery has the limit too, and may be slow on a busy machine.
-      const timeoutMs = reply === silence ? 1_000 : 60_000;
-      const { issuer, error, store } = await loginWith(reply, { timeoutMs });
-      expect(error).toMatchObject({ code, class: "auth", hint: "log in again" });
-      expect(issuer.to("/pool/token")).toHaveLength(1);
-      expect(await store.list()).toEqual([]);
-    }
-  });
-
-  it("gives the issuer's refusal of a code, and does not repeat it", async () => {
-    const { issuer, error } = await loginWith({
-      status: 400,
-      json: { error: "invalid_grant", error_description: "used \u001b[1m" },
-    });
-    expect(error).toMatchObject({
-      code: "invalid_grant",
-      class: "auth",
-      message: expect.stringContaining("used \\e[1m"),
-    });
-    expect(issuer.to("/pool/token")).toHaveLength(1);
-  });
 });
 
 describe("client authentication", () => {
-  const client = (over: Partial<PreRegisteredClient> = {}) => ({ clientId: "id", clientSecret: "secret", ...over });
-
   /** How each request that needs it was authenticated. */
   async function waysOf(scene: Scene, options: Parameters<Scene["agent"]>[0] = {}) {
     const { issuer, mcp, clock } = scene;
@@ -148,19 +122,6 @@ describe("client authentication", () => {
     expect(new Set(await waysOf(scene))).toEqual(new Set(["post"]));
   });
 
-  it("form-encodes both parts of Basic (RFC 6749 section 2.3.1)", async () => {
-    const sent = async (clientId: string, clientSecret: string) => {
-      const { agent, issuer, mcp } = await startScene();
-      await agent({ client: client({ clientId, clientSecret }) }).login(mcp.url);
-      return atob(issuer.to("/pool/token")[0]?.headers.authorization?.replace("Basic ", "") ?? "");
-    };
-    expect(await sent("a:b", "c:d")).toBe("a%3Ab:c%3Ad");
-    expect(await sent("a b", "c%d")).toBe("a+b:c%25d");
-    expect(await sent("6ba7b810-9dad", "x-y_z.~")).toBe("6ba7b810-9dad:x-y_z.%7E");
-    expect(await sent("a+b&c=d", "ä€")).toBe("a%2Bb%26c%3Dd:%C3%A4%E2%82%AC");
-    expect(await sent("https://client.example/a", "s")).toBe("https%3A%2F%2Fclient.example%2Fa:s");
-  });
-
   it("sends any id and secret so that a server that decodes has them back", async () => {
     const { agent, issuer, mcp } = await startScene();
     const text = fc.string({ minLength: 1, unit: fc.constantFrom(..."aZ9:%+ -_.~&=/!'()*ä€😀") });
@@ -178,16 +139,6 @@ describe("client authentication", () => {
       { numRuns: 25 },
     );
   });
-
-  it("sends Post credentials in the form, and a public client's id alone", async () => {
-    const post = await startScene();
-    await post.agent({ client: client({ authMethod: "client_secret_post" }) }).login(post.mcp.url);
-    expect(post.issuer.form("/pool/token").get("client_id")).toBe("id");
-    expect(post.issuer.form("/pool/token").get("client_secret")).toBe("secret");
-    const none = await startScene();
-    await none.agent({ client: { clientId: "id" } }).login(none.mcp.url);
-    expect(none.issuer.form("/pool/token").get("client_id")).toBe("id");
-  });
 });
 
 /** An id token for the client that is registered first; a signature is not looked at. */
@@ -198,36 +149,6 @@ function idTokenOf({ issuer }: Pick<Scene, "issuer">, alg: string | undefined, c
 }
 
 describe("the token answer", () => {
-  it.each<[string, unknown]>([
-    ["none", undefined],
-    ["empty", ""],
-    ["a number", 7],
-    ["null", null],
-    ["of 200 KB", "x".repeat(200_000)],
-    ["with a line break", "a\r\nb"],
-    ["with a blank", "a b"],
-    ["beyond ASCII", "tökén"],
-  ])("is refused with an access token that is %s, and nothing is kept", async (_what, token) => {
-    const { error, store, login } = await loginWithAnswer({ access_token: token });
-    expect(error).toMatchObject({ class: "refused", message: expect.stringContaining("access_token") });
-    expect(await store.list()).toEqual([]);
-    expect(login.outcomes).toMatchObject([{ ok: false }]);
-  });
-
-  it.each([7, {}, "a\nb"])("is used without the refresh token %j, which is none", async (refreshToken) => {
-    const { token, store } = await loginWithAnswer({ refresh_token: refreshToken });
-    expect(token?.value).toBe("access-1");
-    expect((await store.list())[0]?.tokens.refreshToken).toBeUndefined();
-  });
-
-  it.each([undefined, "", "mac", "DPoP", "N_A", 7, null])("is refused with the token type %j", async (type) => {
-    expect((await loginWithAnswer({ token_type: type })).error).toMatchObject({ class: "refused" });
-  });
-
-  it.each(["bearer", "BEARER", "bEaReR"])("is accepted with the token type %s", async (type) => {
-    expect((await loginWithAnswer({ token_type: type })).token?.value).toBe("access-1");
-  });
-
   it.each<[unknown, number]>([
     [3600, 3600],
     ["3600", 3600],
@@ -281,34 +202,6 @@ describe("the token answer", () => {
       expect((await scene.store.list())[0]?.tokens.idToken?.reveal()).toBe(idToken);
     },
   );
-
-  it.each<[string, (scene: Scene) => unknown, string]>([
-    ["of another issuer", (scene) => idTokenOf(scene, "RS256", { iss: "https://evil.example" }), "its iss is not"],
-    ["of no issuer", (scene) => idTokenOf(scene, "RS256", { iss: undefined }), "its iss is not"],
-    ["for another client", (scene) => idTokenOf(scene, "RS256", { aud: "another" }), "not for the client"],
-    ["for several clients", (scene) => idTokenOf(scene, "RS256", { aud: ["another", "more"] }), "not for the client"],
-    [
-      "that another client may use",
-      (scene) => idTokenOf(scene, "RS256", { aud: ["client-as-1", "more"], azp: "more" }),
-      "not for the client",
-    ],
-    ["that is not signed", (scene) => idTokenOf(scene, "None", {}), "it is not signed"],
-    ["without an algorithm", (scene) => idTokenOf(scene, undefined, {}), "it is not signed"],
-    ["that is encrypted", () => "a.b.c.d.e", "it is not a signed JWT"],
-    ["that is a number", () => 7, "it is not a signed JWT"],
-    ["that is an object", () => ({}), "it is not a signed JWT"],
-    ["of 100 KB", (scene) => idTokenOf(scene, "RS256", { name: "x".repeat(100_000) }), "it is not a signed JWT"],
-  ])("is accepted without its id token %s, which the trace reports", async (_what, idToken, why) => {
-    const scene = await startScene();
-    const sent = idToken(scene);
-    scene.issuer.tokenAnswer = { id_token: sent };
-    const trace: TraceEntry[] = [];
-    await scene.agent({ onTrace: (entry) => trace.push(entry) }).login(scene.mcp.url);
-    expect((await scene.store.list())[0]?.tokens).toMatchObject({ idToken: undefined, expiresAt: expect.any(Number) });
-    const ignored = trace.filter((entry) => entry.why.includes("id_token"));
-    expect(ignored).toMatchObject([{ step: "token", used: true, why: expect.stringContaining(why) }]);
-    if (typeof sent === "string" && sent !== "") expect(JSON.stringify(trace)).not.toContain(sent);
-  });
 
   it("stores an id token only with the nonce of the request, which is sent with the scope openid", async () => {
     for (const [scope, repeated, isStored] of [
@@ -466,26 +359,13 @@ describe("the token answer", () => {
   });
 
   it.each<[string, Reply]>([
-    ["HTTP 500 in JSON", { status: 500, json: { error: "server_error" } }],
-    ["HTTP 503 with a page", { status: 503, text: "<h1>down</h1>" }],
-    ["HTTP 429", { status: 429, text: "" }],
     ["HTTP 503 with a challenge", { status: 503, headers: { "www-authenticate": 'Basic realm="proxy"' }, text: "" }],
     ["HTTP 400 temporarily_unavailable", { status: 400, json: { error: "temporarily_unavailable" } }],
-    ["HTTP 200 with a page", { headers: { "content-type": "text/html" }, text: "<h1>sign in</h1>" }],
-    ["HTTP 200 with nothing", { headers: { "content-type": "application/json" }, text: "" }],
-    ["cut JSON", { headers: { "content-type": "application/json" }, text: '{"access_token":"a","token_ty' }],
   ])("is no answer, and may come later, with %s", async (_what, reply) => {
     const { error, store, issuer } = await loginWith(reply);
     expect(error).toMatchObject({ class: "unavailable" });
     expect(await store.list()).toEqual([]);
     expect(issuer.to("/pool/token")).toHaveLength(1);
-  });
-
-  it("is refused compressed", async () => {
-    const body = gzipSync(JSON.stringify({ access_token: "access-1", token_type: "Bearer" }));
-    const headers = { "content-encoding": "gzip", "content-type": "application/json" };
-    const { error } = await loginWith({ raw: (response) => response.writeHead(200, headers).end(body) });
-    expect(error).toMatchObject({ code: "bad_content_type", class: "refused" });
   });
 
   it("goes by the error in the body, not by the challenge beside it", async () => {
@@ -495,5 +375,24 @@ describe("the token answer", () => {
       json: { error: "invalid_client" },
     });
     expect(error).toMatchObject({ code: "invalid_client", class: "auth", status: 401 });
+  });
+});
+
+describe("a refresh of a login with several scopes", () => {
+  useNock();
+
+  it.each([
+    ["at first", {}, "a/read", {}, undefined],
+    ["where it has to", { refreshesWithScope: true }, "a/read", { scope: "a/read offline_access" }, true],
+    ["after a token for others", {}, "other/read", {}, true],
+  ])("names the scopes %s", async (_when, known, granted, named, next) => {
+    const form = { grant_type: "refresh_token", refresh_token: "refresh-token-1", client_id: "client-1", ...named };
+    const answer = { access_token: "access-2", token_type: "Bearer", scope: granted };
+    nock("https://as.example").post("/token", form).reply(200, answer);
+    const grant = madeGrant({ requestedScope: "a/read offline_access", resource: NO_RESOURCE, ...known });
+    expect(
+      (await refreshTokens(tokenCall("https://as.example", { client: { clientId: "client-1" } }), grant)).form
+        .refreshesWithScope,
+    ).toBe(next);
   });
 });
