@@ -6,7 +6,9 @@ import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 /** Development tools that may run install scripts. */
-const MAY_RUN_SCRIPTS = new Set(["node_modules/esbuild", "node_modules/fsevents", "node_modules/msw"]);
+const MAY_RUN_SCRIPTS = new Set(
+  ["esbuild", "fsevents", "msw", "node", "@modelcontextprotocol/inspector"].map((name) => `node_modules/${name}`),
+);
 const SCRIPTS = ["preinstall", "install", "postinstall"];
 const EXACT = /^\d+\.\d+\.\d+(?:-[\w.-]+)?$/;
 

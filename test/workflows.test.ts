@@ -54,8 +54,7 @@ it("the release is published by trust in the workflow, with no token", () => {
 });
 
 it("no lock file and no configuration of npm names a registry", () => {
-  const locks = projectFiles(".").filter((path) => basename(path) === "package-lock.json");
-  const files = [...locks, ".npmrc"];
+  const files = projectFiles(".").filter((path) => ["package-lock.json", ".npmrc"].includes(basename(path)));
   expect(files.length).toBeGreaterThan(5);
   for (const file of files) expect(read(file), file).not.toMatch(/"resolved"|registry\s*=/);
 });

@@ -1,9 +1,8 @@
 // Runs the benchmarks: node lab/bench/run.mjs [workload…] [--quick] [--write]
-import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { installPackages } from "../install.mjs";
 import { describeRun, readResults, resultOf, section, writeResults } from "./lib/report.mjs";
 
 const WORKLOADS = [
@@ -38,7 +37,7 @@ if (flags.quick && flags.write) fail("a short run is not worth writing down: lea
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
 if (!existsSync(`${folder}../../dist/index.js`)) fail("there is no dist/: run `npm run build` first");
-installPeers();
+if (!installPackages()) fail("the peers could not be installed");
 
 const about = describeRun();
 console.log(`${about}${flags.quick ? ", short run: finds errors, gives no figures" : ""}\n`);
@@ -57,13 +56,6 @@ for (const name of positionals.length > 0 ? positionals : WORKLOADS) {
   if (flags.write) writeResults({ ...readResults(), [name]: result });
 }
 if (skipped.length > 0) fail(skipped.join("\n"));
-
-/** Installs what only the benchmarks need. */
-function installPeers() {
-  if (existsSync(join(folder, "node_modules", ".package-lock.json"))) return;
-  const installed = spawnSync("npm", ["ci", "--prefix", folder], { stdio: "inherit" });
-  if (installed.status !== 0) fail("the peers could not be installed");
-}
 
 function fail(message) {
   console.error(message);

@@ -5,6 +5,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { join } from "node:path";
+import { modules } from "../install.mjs";
 
 const CLIENT = { name: "agentauth-test-client", version: "1.0.0" };
 const SDK = "@modelcontextprotocol/sdk/client";
@@ -43,7 +44,7 @@ async function official(clientModule, transportModule = clientModule, options = 
 async function mcpRemote() {
   const { Client } = await import(`${SDK}/index.js`);
   const { StdioClientTransport } = await import(`${SDK}/stdio.js`);
-  const args = [join(import.meta.dirname, "node_modules", "mcp-remote", "dist", "proxy.js"), url];
+  const args = [join(modules, "mcp-remote", "dist", "proxy.js"), url];
   return use(new Client(CLIENT), new StdioClientTransport({ command: process.execPath, args, env: process.env }));
 }
 

@@ -3,24 +3,14 @@
 // Arguments select clients by name. A client that cannot be installed fails like one that cannot log in; those of Python
 // are left out, and named, where Python 3 or pip cannot install them.
 import { spawn, spawnSync } from "node:child_process";
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { installPackages, modules, node } from "../install.mjs";
 
 const folder = import.meta.dirname;
 const root = dirname(dirname(folder));
-const modules = join(folder, "node_modules");
-const node = join(modules, "node", "bin", "node");
 const python = join(folder, ".python");
 const requirements = join(folder, "requirements.txt");
 const TIMEOUT_MS = 60_000;
@@ -52,7 +42,7 @@ if (unknown !== undefined) {
   process.exit(2);
 }
 const named = CLIENTS.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
-installNode();
+if (!installPackages()) console.error("npm could not install every client: a missing one fails");
 const problem = named.some(({ requirement }) => requirement) ? installPython() : undefined;
 const selected = named.filter(({ requirement }) => problem === undefined || requirement === undefined);
 const left = named.filter((client) => !selected.includes(client)).map(({ name }) => name);
@@ -65,14 +55,6 @@ for (const client of selected) {
 if (left.length > 0) console.log(`NOT RUN: ${left.join(", ")}: ${problem}`);
 console.log(`clients: ${passed} of ${selected.length}${left.length > 0 ? `, ${left.length} not run` : ""}`);
 process.exitCode = passed === selected.length && named.length > 0 ? 0 : 1;
-
-function installNode() {
-  const installed = join(modules, ".package-lock.json");
-  if (existsSync(installed) && statSync(installed).mtimeMs > statSync(join(folder, "package-lock.json")).mtimeMs)
-    return;
-  const { status } = spawnSync("npm", ["ci", "--prefix", folder], { stdio: "inherit" });
-  if (status !== 0) console.error("npm could not install every client: a missing one fails");
-}
 
 /** Why the clients of Python cannot be installed; undefined when they are. */
 function installPython() {
@@ -126,7 +108,7 @@ async function judge(client, title) {
 
 function versionOf({ package: name, requirement }) {
   if (name === undefined) return new RegExp(`^${requirement}==(.+)$`, "m").exec(readFileSync(requirements, "utf8"))[1];
-  const { packages } = JSON.parse(readFileSync(join(folder, "package-lock.json"), "utf8"));
+  const { packages } = JSON.parse(readFileSync(join(modules, "..", "package-lock.json"), "utf8"));
   return packages[`node_modules/${name}`]?.version ?? "unknown";
 }
 

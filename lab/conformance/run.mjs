@@ -4,9 +4,10 @@
 // fails where docs/conformance.md quotes other numbers than the last lines of its output.
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { installPackages } from "../install.mjs";
 
 import { AUTHORIZATION, judgeAuthorizationServer, judgeServers, report, serverScenarios } from "./servers.mjs";
-import { inParallel, installSuite, runSuite } from "./suite.mjs";
+import { inParallel, runSuite } from "./suite.mjs";
 import { namesNoIssuer } from "./trusted.mjs";
 
 const root = dirname(dirname(import.meta.dirname));
@@ -63,7 +64,7 @@ const SETS = [
   },
 ];
 
-installSuite();
+if (!installPackages()) process.exit(1);
 if (!existsSync(join(root, "dist", "cli", "main.cjs"))) {
   console.error("dist/ is missing: run npm run build");
   process.exit(1);

@@ -1,18 +1,9 @@
 // How the official suite is run: in its own Node, one scenario at a time.
-import { spawn, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { spawn } from "node:child_process";
 import { join } from "node:path";
+import { modules, node } from "../install.mjs";
 
-const folder = import.meta.dirname;
-const node = join(folder, "node_modules", "node", "bin", "node");
-const program = join(folder, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js");
-
-/** Installs the suite if it is not installed yet. */
-export function installSuite() {
-  if (existsSync(program) && existsSync(node)) return;
-  const { status } = spawnSync("npm", ["ci", "--prefix", folder], { stdio: "inherit" });
-  if (status !== 0) process.exit(status ?? 1);
-}
+const program = join(modules, "@modelcontextprotocol", "conformance", "dist", "index.js");
 
 /** Runs the suite; `listen` receives what it has printed so far. */
 export function runSuite(args, listen = () => {}) {

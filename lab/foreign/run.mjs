@@ -4,22 +4,14 @@
 //   npm run foreign                      every row; writes results.json, from which docs/servers.md is made
 //   npm run foreign -- --quick           those of .ci/run
 //   npm run foreign -- cloudflare        those whose names begin so
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
+import { installPackages } from "../install.mjs";
 import { folder, modules } from "./peer.mjs";
 
 const root = join(folder, "..", "..");
@@ -40,7 +32,7 @@ if (!existsSync(join(root, "dist", "index.js"))) {
   console.error("dist/ is missing: run npm run build");
   process.exit(1);
 }
-install();
+if (!installPackages(folder)) process.exit(1);
 const selected = all
   .filter(({ quick }) => quick || !args.includes("--quick"))
   .filter((row) => names.length === 0 || names.some((name) => row.name.startsWith(name)));
@@ -69,14 +61,6 @@ async function readRows() {
     return (await import(pathToFileURL(file).href)).rows.map((row) => ({ ...row, file }));
   };
   return (await Promise.all(files.sort().map(read))).flat();
-}
-
-function install() {
-  const installed = join(modules, ".package-lock.json");
-  if (existsSync(installed) && statSync(installed).mtimeMs > statSync(join(folder, "package-lock.json")).mtimeMs)
-    return;
-  const { status } = spawnSync("npm", ["ci", "--loglevel=error", "--prefix", folder], { stdio: "inherit" });
-  if (status !== 0) process.exit(status ?? 1);
 }
 
 /** Runs a row that is no server, and prints its line. */

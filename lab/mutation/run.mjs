@@ -4,6 +4,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { Stryker } from "@stryker-mutator/core";
+import { modules } from "../install.mjs";
 import { changedLines, draw, keyOf, mutantsOf, readEquivalents, sourceFiles, withoutEquivalents } from "./mutants.mjs";
 import { listener } from "./plugin.mjs";
 import { allTests, distance } from "./tests.mjs";
@@ -90,11 +91,11 @@ async function runStryker(mutants) {
   };
   listener.onMutantTested = ({ id, status }) => noteResult(byId.get(id), status);
   const timer = values.changed && setTimeout(stop, CHANGED.ms);
-  const runner = "node_modules/@stryker-mutator/vitest-runner/dist/src/index.js";
+  const runner = "@stryker-mutator/vitest-runner/dist/src/index.js";
   try {
     await new Stryker({
       testRunner: "vitest",
-      plugins: [join(import.meta.dirname, runner), join(import.meta.dirname, "plugin.mjs")],
+      plugins: [join(modules, runner), join(import.meta.dirname, "plugin.mjs")],
       checkers: ["chosen"],
       reporters: ["listener"],
       coverageAnalysis: "perTest",

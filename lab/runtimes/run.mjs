@@ -9,6 +9,7 @@ import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { chromium } from "playwright-core";
+import { installPackages } from "../install.mjs";
 
 const folder = import.meta.dirname;
 const root = dirname(dirname(folder));
@@ -25,7 +26,10 @@ if (!existsSync(join(root, "dist", "index.js"))) {
   console.error("dist/ is missing: run npm run build");
   process.exit(1);
 }
-install();
+// Not npm ci, which requires the binaries for every other platform in the lock file.
+if (!installPackages(folder, ["install", "--no-save"])) {
+  console.error("npm could not install every runtime: missing ones are skipped");
+}
 linkPackage();
 const { startSandbox } = await import(pathToFileURL(join(root, "dist", "sandbox", "index.js")).href);
 
@@ -40,15 +44,6 @@ for (const major of NODES) await report(`npm test on node ${major}`, runTests(no
 console.log(`runtimes: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
 const complete = counts.skipped === 0 || !process.argv.includes("--complete");
 process.exitCode = counts.failed === 0 && complete ? 0 : 1;
-
-/** Installs the runtimes of lab/runtimes/package-lock.json, if they are not installed yet. */
-function install() {
-  if (existsSync(join(modules, ".package-lock.json"))) return;
-  // Not npm ci, which requires the binaries for every other platform in the lock file.
-  const args = ["install", "--no-save", "--prefix", folder, "--no-audit", "--no-fund"];
-  const { status } = spawnSync("npm", args, { stdio: "inherit" });
-  if (status !== 0) console.error("npm could not install every runtime: missing ones are skipped");
-}
 
 /** The suite imports the package by its name, as a program does that has installed it. */
 function linkPackage() {

@@ -19,7 +19,7 @@ export const shows =
   "answers with 1 KB of JSON. The host and the server are other processes. The pipe is the least that a proxy can do over " +
   "node:http: it checks, refreshes and limits nothing. It does not show event streams, nor the time that a network takes.";
 
-const MCP_REMOTE = fileURLToPath(new URL("../node_modules/mcp-remote/dist/proxy.js", import.meta.url));
+const MCP_REMOTE = fileURLToPath(new URL("../../node_modules/mcp-remote/dist/proxy.js", import.meta.url));
 const WARM_UP = 1000;
 
 export function unavailable() {

@@ -133,5 +133,6 @@ function pathOf(relative) {
 }
 
 function versionOf(name) {
-  return JSON.parse(readFileSync(pathOf(`../node_modules/@modelcontextprotocol/${name}/package.json`), "utf8")).version;
+  return JSON.parse(readFileSync(pathOf(`../../node_modules/@modelcontextprotocol/${name}/package.json`), "utf8"))
+    .version;
 }

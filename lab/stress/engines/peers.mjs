@@ -1,16 +1,14 @@
 // Other ways to share logins over the same Redis, in the same situations as ours, with the same issuer.
 
-import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import Redis from "ioredis";
+import { installPackages } from "../../install.mjs";
 import { refresh } from "../issuer.mjs";
 import { pause, quantile, randomFrom, until } from "../tools.mjs";
 import { inEngines } from "./engines.mjs";
 import { openFleet } from "./fleet.mjs";
 import { missingRedis } from "./redis.mjs";
 
-const FOLDER = fileURLToPath(new URL("peers", import.meta.url));
 const PROGRAM = fileURLToPath(new URL("peers/worker.mjs", import.meta.url));
 
 /** The scenario. */
@@ -45,10 +43,7 @@ const STOP_MS = 12_000;
 const TRIES = 3;
 
 function missing() {
-  if (!existsSync(`${FOLDER}/node_modules/.package-lock.json`)) {
-    const { status } = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--prefix", FOLDER], { stdio: "inherit" });
-    if (status !== 0) return "npm could not install the packages of lab/stress/engines/peers";
-  }
+  if (!installPackages()) return "npm could not install the packages of lab";
   return missingRedis();
 }
 

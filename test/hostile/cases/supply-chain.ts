@@ -91,7 +91,7 @@ export const supplyChain: readonly HostileCase[] = [
       });
       return {
         refused: status === 1 && stderr.includes("has no integrity"),
-        some: LOCKS.length > 5,
+        some: LOCKS.length > 4,
         [`ours: ${without}`]: without.length === 0,
       };
     },

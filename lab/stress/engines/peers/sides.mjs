@@ -26,7 +26,8 @@ const ours = {
   refreshToken: async (_, grant) => (grant.retired ? undefined : grant.tokens.refreshToken.reveal()),
 };
 
-const { dependencies: version } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8"));
+const lab = new URL("../../../package.json", import.meta.url);
+const { devDependencies: version } = JSON.parse(readFileSync(lab, "utf8"));
 
 /** By name: `seed` stores a login, `open` returns what a process calls for a token, `refreshToken` reads the stored one. */
 export const SIDES = {
