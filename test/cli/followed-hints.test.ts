@@ -168,10 +168,7 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
   "an address of a store in a setting": withoutService("config", "set", "store_url", "redis://127.0.0.1:1"),
   "keys in a setting": withoutService("config", "set", "store_keys", "secret"),
   "a setting that is not set": withoutService("config", "get", "pool"),
-  "an API token from a terminal without prompts": {
-    args: args("config", "set", "api_token", "-"),
-    stdin: "two words",
-  },
+  "an API token from a terminal without prompts": { args: args("config", "set", "api_token", "-"), stdin: "two words" },
   "settings that hold nothing": {
     args: args("config", "list"),
     arrange: ({ home }) => writeFileSync(join(home, "config.json"), ""),
@@ -339,14 +336,8 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
       files.commit(attempt);
     },
   },
-  "an engine that is a replica, at the doctor": {
-    args: args("doctor"),
-    env: () => forgetfulStore("slave"),
-  },
-  "an engine without keys, at the doctor": {
-    args: args("doctor"),
-    env: () => forgetfulStore("master"),
-  },
+  "an engine that is a replica, at the doctor": { args: args("doctor"), env: () => forgetfulStore("slave") },
+  "an engine without keys, at the doctor": { args: args("doctor"), env: () => forgetfulStore("master") },
   "an engine that keeps nothing": {
     args: args("login", "URL", "--browser", FETCH_BROWSER),
     env: () => forgetfulStore("master"),
@@ -467,11 +458,7 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
   "no address of a store": { args: args("status"), env: () => ({ AGENTAUTH_STORE: "redis" }) },
   "a store that does not answer": {
     args: args("status"),
-    env: () => ({
-      AGENTAUTH_STORE: "redis",
-      AGENTAUTH_STORE_URL: "redis://127.0.0.1:1",
-      AGENTAUTH_STORE_KEYS: "none",
-    }),
+    env: () => ({ AGENTAUTH_STORE: "redis", AGENTAUTH_STORE_URL: "redis://127.0.0.1:1", AGENTAUTH_STORE_KEYS: "none" }),
   },
   "the health of no engine": withoutService("store", "health"),
   "a copy to nowhere": withoutService("store", "copy"),

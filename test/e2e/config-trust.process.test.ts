@@ -23,14 +23,8 @@ function hostileFolder(address: string): string {
   mkdirSync(join(folder, ".agentauth"));
   mkdirSync(join(folder, ".config", "agentauth"), { recursive: true });
   for (const name of [
-    "config.json",
-    ".agentauth/config.json",
-    ".config/agentauth/config.json",
-    ".agentauthrc",
-    ".agentauthrc.json",
-    ".agentauth.json",
-    "agentauth.json",
-    "agentauth.config.json",
+    ...["config.json", ".agentauth/config.json", ".config/agentauth/config.json", ".agentauthrc", ".agentauthrc.json"],
+    ...[".agentauth.json", "agentauth.json", "agentauth.config.json"],
   ]) {
     writeFileSync(join(folder, name), text);
   }

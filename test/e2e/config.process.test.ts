@@ -11,15 +11,7 @@ describe("settings that are changed at once", () => {
     timeout: 120_000,
   }, async ({ home, run, set }) => {
     const keys = [
-      "account",
-      "domain",
-      "pool",
-      "base_url",
-      "auth_header",
-      "output",
-      "store",
-      "client_cert",
-      "client_key",
+      ...["account", "domain", "pool", "base_url", "auth_header", "output", "store", "client_cert", "client_key"],
     ];
     const values = { base_url: "https://x.example", auth_header: "X-Key", output: "json", store: "file" } as const;
     const wanted = (key: string) => (values as Record<string, string>)[key] ?? `/${key}`;

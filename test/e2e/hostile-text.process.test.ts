@@ -26,12 +26,7 @@ function withoutIsolates(text: string): string {
 describe("a service whose every text is made of all of Unicode", () => {
   it.skipIf(!script)("is harmless on a terminal, where only our own colours are escape sequences", async () => {
     const { origin } = await startUnicodeService();
-    const env = {
-      AGENTAUTH_BASE_URL: origin,
-      AGENTAUTH_API_TOKEN: "token-of-a-test",
-      COLUMNS: "200",
-      NO_COLOR: "1",
-    };
+    const env = { AGENTAUTH_BASE_URL: origin, AGENTAUTH_API_TOKEN: "token-of-a-test", COLUMNS: "200", NO_COLOR: "1" };
     for (const format of ["table", "json", "csv"]) {
       const args = ["devices", "list", "--pool", "p", "-o", format];
       const { code, stdout } = await onTerminal(args, { ...env, TERM: "dumb" });

@@ -60,14 +60,8 @@ describe("the flags of a login", () => {
     expect(registered()).toMatchObject([{ client_name: "agentauth" }]);
     expect([usual.get("login_hint"), usual.get("prompt"), usual.get("dpop_jkt")]).toEqual([null, null, null]);
     const flags = [
-      "--account-hint",
-      "ann",
-      "--authorize-param",
-      "prompt=consent",
-      "--scope",
-      "mcp",
-      "--client-name",
-      "My Agent",
+      ...["--account-hint", "ann", "--authorize-param", "prompt=consent", "--scope", "mcp", "--client-name"],
+      ...["My Agent"],
     ];
     const own = await begin(...flags, "--resource", new URL(scene.mcp.url).origin);
     expect(Object.fromEntries(own)).toMatchObject({

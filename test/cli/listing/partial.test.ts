@@ -5,6 +5,8 @@ import { pasteHint } from "../paste-hint.js";
 
 const it = testbedTest({ devices: 500 });
 
+/** Flags of a list that is read page by page, and breaks at the first failure. */
+const ONE_BY_ONE = ["--page-size", "30", "--retries", "0", "--concurrency", "1"];
 const broken = { kind: "status", status: 503, path: "device", times: 0 } as const;
 
 describe("a list that ends in the middle: exit 7", () => {
@@ -14,17 +16,8 @@ describe("a list that ends in the middle: exit 7", () => {
       const idsIn = (text: string) =>
         text.match(/dev_\w+/g)?.filter((id, index, all) => all.indexOf(id) === index) ?? [];
       testbed.sandbox.faults.add({ ...broken, after: 4 });
-      const first = await testbed.run([
-        ...testbed.devices,
-        "-o",
-        format,
-        "--columns",
-        "id",
-        "--page-size",
-        "30",
-        "--retries",
-        "0",
-      ]);
+      const flags = `-o ${format} --columns id --page-size 30 --retries 0`.split(" ");
+      const first = await testbed.run([...testbed.devices, ...flags]);
       expect(first.code).toBe(7);
       expect(first.stderr).toMatch(/^(error: |\{.*"message":")the listing ended after \d+ items: .*HTTP 503/);
       testbed.sandbox.faults.clear();
@@ -38,20 +31,14 @@ describe("a list that ends in the middle: exit 7", () => {
 
   it("as json: an array that no parser takes for the whole", async ({ testbed }) => {
     testbed.sandbox.faults.add({ ...broken, after: 3 });
-    const args = [...testbed.devices, "-o", "json", "--page-size", "30", "--retries", "0", "--concurrency", "1"];
+    const args = [...testbed.devices, "-o", "json", ...ONE_BY_ONE];
     const { code, stdout, stderr } = await testbed.run(args);
     expect(code).toBe(7);
     expect(() => JSON.parse(stdout)).toThrow();
     expect(JSON.parse(`${stdout}]`).map(({ id }: { id: string }) => id)).toEqual(allIds(testbed.sandbox).slice(0, 88));
     const { error } = JSON.parse(stderr) as { error: Record<string, unknown> };
-    expect(error).toMatchObject({
-      class: "partial",
-      code: "unexpected",
-      exit_code: 7,
-      resume: 88,
-      status: 503,
-      retryable: true,
-    });
+    const failure = { class: "partial", code: "unexpected", exit_code: 7, resume: 88, status: 503, retryable: true };
+    expect(error).toMatchObject(failure);
     expect(error["hint"]).toMatch(/^continue with: agentauth devices list .* --offset 88$/);
   });
 
@@ -59,19 +46,7 @@ describe("a list that ends in the middle: exit 7", () => {
     testbed,
   }) => {
     testbed.sandbox.faults.add({ ...broken, after: 3 });
-    const args = [
-      "--offset",
-      "10",
-      "--limit=200",
-      "--page-size",
-      "25",
-      "--concurrency",
-      "1",
-      "--retries",
-      "0",
-      "-o",
-      "id",
-    ];
+    const args = "--offset 10 --limit=200 --page-size 25 --concurrency 1 --retries 0 -o id".split(" ");
     const first = await testbed.run([...testbed.devices, ...args]);
     testbed.sandbox.faults.clear();
     const rest = await pasteHint(first.stderr, testbed.env);
@@ -88,15 +63,7 @@ describe("a list that ends in the middle: exit 7", () => {
 
   it("keeps what it gave before where a page's numbers go in circles", async ({ testbed }) => {
     testbed.sandbox.faults.add({ kind: "stuck-offset", after: 2, times: 0 });
-    const { code, stdout, stderr } = await testbed.run([
-      ...testbed.devices,
-      "-o",
-      "id",
-      "--page-size",
-      "30",
-      "--concurrency",
-      "1",
-    ]);
+    const { code, stdout, stderr } = await testbed.run([...testbed.devices, "-o", "id", ...ONE_BY_ONE]);
     expect([code, linesOf(stdout)]).toEqual([7, allIds(testbed.sandbox).slice(0, 88)]);
     expect(stderr).toMatch(/^error: the listing ended after 88 items: /);
   });
@@ -122,22 +89,12 @@ describe("a list that ends in the middle: exit 7", () => {
 
   it("with --jq on the whole array says that nothing was printed", async ({ testbed }) => {
     testbed.sandbox.faults.add({ ...broken, after: 2 });
-    const { code, stdout, stderr } = await testbed.run([
-      ...testbed.devices,
-      "--jq",
-      "length",
-      "--page-size",
-      "30",
-      "--retries",
-      "0",
-      "--concurrency",
-      "1",
-    ]);
+    const { code, stdout, stderr } = await testbed.run([...testbed.devices, "--jq", "length", ...ONE_BY_ONE]);
     expect([code, stdout]).toEqual([7, ""]);
     expect(stderr).toContain("hint: nothing was printed, since --jq sees the whole array");
     testbed.sandbox.faults.clear();
     testbed.sandbox.faults.add({ ...broken, after: 2 });
-    const args = [...testbed.devices, "--page-size", "30", "--retries", "0", "--concurrency", "1"];
+    const args = [...testbed.devices, ...ONE_BY_ONE];
     const byPage = await testbed.run([...args, "-o", "id", "--jq", ".[]"]);
     const [seen] = [linesOf(byPage.stdout)];
     expect(seen).toEqual(allIds(testbed.sandbox).slice(0, seen.length));

@@ -60,21 +60,23 @@ describe("csv", () => {
   });
 
   it.each([
-    "=1+1",
-    "+1",
-    "-1",
-    "@SUM",
-    "\t=1",
-    "\r=1",
-    "＝1",
-    "＋1",
-    "－1",
-    "＠x",
-    "  =1",
-    '"=1',
-    "'=1",
-    "\n=1",
-    "\u00a0=1",
+    ...[
+      "=1+1",
+      "+1",
+      "-1",
+      "@SUM",
+      "\t=1",
+      "\r=1",
+      "＝1",
+      "＋1",
+      "－1",
+      "＠x",
+      "  =1",
+      '"=1',
+      "'=1",
+      "\n=1",
+      "\u00a0=1",
+    ],
   ])("does not let %j run as a formula", async (title) => {
     const [row] = parseCsv((await print("csv", [{ title }], { flags: { columnsFlag: "title", noHeader: true } })).out);
     expect(row).toEqual([`'${title}`]);

@@ -82,18 +82,12 @@ const PLACES: readonly (readonly [string, Spoil])[] = [
   [
     "a refused registration",
     ({ issuer }, text) =>
-      (issuer.routes["/pool/register"] = {
-        status: 400,
-        json: { error: text, error_description: text },
-      }),
+      (issuer.routes["/pool/register"] = { status: 400, json: { error: text, error_description: text } }),
   ],
   [
     "a refused code",
     ({ issuer }, text) =>
-      (issuer.routes["/pool/token"] = {
-        status: 400,
-        json: { error: text, error_description: text, error_uri: text },
-      }),
+      (issuer.routes["/pool/token"] = { status: 400, json: { error: text, error_description: text, error_uri: text } }),
   ],
   ["a token's scope", ({ issuer }, text) => (issuer.tokenAnswer = { scope: text })],
   ["a token's type", ({ issuer }, text) => (issuer.tokenAnswer = { token_type: text })],

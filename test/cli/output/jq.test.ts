@@ -138,18 +138,8 @@ describe("a list in pages", () => {
   );
 
   it.each([
-    "length",
-    "map(.a) | add",
-    "map(.a) + (1 | [.])",
-    "map(halt)",
-    'map("\\(.a)")',
-    ".[] |= .a",
-    ".[].a, length",
-    ".[] as $x | length",
-    ".[][length]?",
-    ".[] // 1",
-    "[.[] | .a]",
-    ".[].a | halt",
+    ...["length", "map(.a) | add", "map(.a) + (1 | [.])", "map(halt)", 'map("\\(.a)")', ".[] |= .a", ".[].a, length"],
+    ...[".[] as $x | length", ".[][length]?", ".[] // 1", "[.[] | .a]", ".[].a | halt"],
   ])("is filtered as a whole by %s", async (expression) => {
     expect((await printed(expression, [{ a: 1 }], [{ a: 2 }]).catch(() => [""]))[0]).toBe("");
   });

@@ -3,67 +3,27 @@ import { createPainter, fitColumns, growColumns, isolate, rowText, tableText } f
 import { createMemoryIo } from "../../helpers/memory-io.js";
 
 describe("the widths of columns", () => {
-  const widths = (...pairs: [number, number][]) => pairs.map(([minimum, natural]) => ({ minimum, natural }));
+  /** Columns as `minimum-natural`. */
+  const widths = (text: string) =>
+    text
+      .split(" ")
+      .filter(Boolean)
+      .map((one) => {
+        const [minimum = 0, natural = 0] = one.split("-").map(Number);
+        return { minimum, natural };
+      });
 
-  it.each<[string, [number, number][], number, number[] | undefined]>([
-    [
-      "are the natural ones where there is room",
-      [
-        [2, 5],
-        [3, 7],
-      ],
-      14,
-      [5, 7],
-    ],
-    [
-      "grow the narrowest first",
-      [
-        [2, 5],
-        [3, 7],
-      ],
-      13,
-      [5, 6],
-    ],
-    [
-      "grow the first of two that are equal",
-      [
-        [3, 9],
-        [3, 9],
-      ],
-      9,
-      [4, 3],
-    ],
-    [
-      "grow none that has enough",
-      [
-        [2, 2],
-        [3, 9],
-      ],
-      9,
-      [2, 5],
-    ],
-    [
-      "are the least ones where there is no more room",
-      [
-        [2, 5],
-        [3, 7],
-      ],
-      7,
-      [2, 3],
-    ],
-    [
-      "do not fit",
-      [
-        [2, 5],
-        [3, 7],
-      ],
-      6,
-      undefined,
-    ],
-    ["need no gap for one column", [[2, 5]], 2, [2]],
-    ["of no columns fit anywhere", [], 0, []],
-  ])("%s", (_what, pairs, available, expected) => {
-    expect(fitColumns(widths(...pairs), available)).toEqual(expected);
+  it.each<[string, string, number, string | undefined]>([
+    ["are the natural ones where there is room", "2-5 3-7", 14, "5 7"],
+    ["grow the narrowest first", "2-5 3-7", 13, "5 6"],
+    ["grow the first of two that are equal", "3-9 3-9", 9, "4 3"],
+    ["grow none that has enough", "2-2 3-9", 9, "2 5"],
+    ["are the least ones where there is no more room", "2-5 3-7", 7, "2 3"],
+    ["do not fit", "2-5 3-7", 6, undefined],
+    ["need no gap for one column", "2-5", 2, "2"],
+    ["of no columns fit anywhere", "", 0, ""],
+  ])("%s", (_what, columns, available, expected) => {
+    expect(fitColumns(widths(columns), available)?.join(" ")).toBe(expected);
   });
 
   it("do not shrink for later rows", () => {

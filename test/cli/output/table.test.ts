@@ -57,14 +57,7 @@ describe("a table on a terminal", () => {
 
   it("keeps columns in line for wide, emoji and combining characters", async () => {
     const titles = [
-      "abc",
-      "日本語",
-      "한국어",
-      "e\u0301a\u0308\u0323",
-      "🎉 party",
-      "ｗｉｄｅ",
-      "\u0301alone",
-      "กำ\u0e49",
+      ...["abc", "日本語", "한국어", "e\u0301a\u0308\u0323", "🎉 party", "ｗｉｄｅ", "\u0301alone", "กำ\u0e49"],
     ];
     const items = titles.map((title, index) => device({ id: `dev_${index}`, title }));
     const { out } = await print("table", items, { io: TERMINAL });

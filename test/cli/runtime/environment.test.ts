@@ -9,17 +9,8 @@ const SOURCES = fileURLToPath(new URL("../../../src/cli/", import.meta.url));
 /** Variables that the system or another program sets. */
 const OF_THE_MACHINE = [
   ...[
-    "USERPROFILE",
-    "APPDATA",
-    "LOCALAPPDATA",
-    "XDG_CONFIG_HOME",
-    "XDG_CACHE_HOME",
-    "PATH",
-    "PATHEXT",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "SSH_CONNECTION",
+    ...["USERPROFILE", "APPDATA", "LOCALAPPDATA", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "PATH", "PATHEXT", "LANG"],
+    ...["LC_ALL", "LC_CTYPE", "SSH_CONNECTION"],
   ],
   ...["TERM_PROGRAM", "VTE_VERSION", "WT_SESSION", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "DOMTERM"],
   // What exec sets for another program; doctor only hides its value.

@@ -76,89 +76,51 @@ describe("settings", () => {
   });
 
   it.for([
-    [
-      "base_url",
-      "http://agentauth.example",
-      /^error: base_url "http:\/\/agentauth\.example" must begin with https:\/\//,
-    ],
-    [
-      "base_url",
-      "https://user:pass-word@agentauth.example",
-      /^error: base_url must not contain a user name or password\n$/,
-    ],
-    [
-      "api_token",
-      "hunter2-hunter2",
-      /^error: api_token must be env:NAME, file:PATH or exec:COMMAND, never the token itself\nhint: agentauth config set api_token -/,
-    ],
-    ["output", "xml", /^error: output "xml" must be one of table/],
-    ["output", "jsn", /^error: output "jsn" must be one of .*\nhint: did you mean json\?/],
-    ["store", "keychain", /^error: store "keychain" must be one of file, keyring, memory/],
-    ["client_cert", "", /^error: client_cert "" must not be empty/],
-    ["account", "", /^error: account "" must not be empty/],
-    ["auth_header", "X Key", /^error: auth_header "X Key" must be a header name/],
-    ["sorting", "jsn", /^error: sorting "jsn" must be one of deep, json, field:direction\nhint: did you mean json\?/],
-    ["basurl", "x", /^error: unknown setting "basurl"\nhint: did you mean base_url\?/],
-    ["__proto__", "x", /^error: unknown setting "__proto__"/],
-  ] as const)("refuse %s %s", async ([key, value, message], { home, run }) => {
+    ["base_url", "http://agentauth.example"],
+    ["base_url", "https://user:pass-word@agentauth.example"],
+    ["api_token", "hunter2-hunter2"],
+    ["output", "xml"],
+    ["output", "jsn"],
+    ["store", "keychain"],
+    ["client_cert", ""],
+    ["account", ""],
+    ["auth_header", "X Key"],
+    ["sorting", "jsn"],
+    ["basurl", "x"],
+    ["__proto__", "x"],
+  ] as const)("refuse %s %s", async ([key, value], { home, run }) => {
     const { code, stdout, stderr } = await run(["config", "set", key, value]);
     expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toMatch(message);
     expect(stderr).not.toMatch(/hunter2|pass-word/);
     expect(fixedText(stderr)).toMatchSnapshot();
     expect(existsSync(join(home, "config.json"))).toBe(false);
   });
 
   it.for([
-    ["a syntax error", '{\n  "profile": "default",\n}', /is not valid JSON: .*\(line 3, column 1\)/],
-    [
-      "a name that comes twice",
-      '{"profiles": {\n "default": {"pool": "a",\n "pool": "b"}}}',
-      /the name "pool" appears twice in one object \(line 3, column 2\)/,
-    ],
-    ["an unknown key", '{"profils": {}}', /unknown key "profils"/],
-    [
-      "an unknown setting",
-      '{"profiles": {"default": {"url": "x"}}}',
-      /unknown key "profiles\.default\.url"; known are base_url/,
-    ],
-    [
-      "a value of the wrong kind",
-      '{"profiles": {"default": {"pool": 7}}}',
-      /profiles\.default\.pool is "7", not a string/,
-    ],
-    [
-      "a value that cannot be",
-      '{"profiles": {"default": {"base_url": "nowhere"}}}',
-      /profiles\.default\.base_url in .*config\.json "nowhere" is not an absolute URL/,
-    ],
-    ["a newer schema", '{"schema": 2}', /schema is "2"; this version reads 1/],
-    ["a list", "[]", /it must be a JSON object/],
-    [
-      "a profile of the sandbox's name",
-      '{"profiles": {"sandbox": {}}}',
-      /the profile sandbox is reserved for the running sandbox/,
-    ],
-    [
-      "a token in clear",
-      '{"profiles": {"default": {"api_token": "hunter2-hunter2"}}}',
-      /api_token in .*config\.json must be env:NAME, file:PATH or exec:COMMAND/,
-    ],
+    ["a syntax error", '{\n  "profile": "default",\n}'],
+    ["a name that comes twice", '{"profiles": {\n "default": {"pool": "a",\n "pool": "b"}}}'],
+    ["an unknown key", '{"profils": {}}'],
+    ["an unknown setting", '{"profiles": {"default": {"url": "x"}}}'],
+    ["a value of the wrong kind", '{"profiles": {"default": {"pool": 7}}}'],
+    ["a value that cannot be", '{"profiles": {"default": {"base_url": "nowhere"}}}'],
+    ["a newer schema", '{"schema": 2}'],
+    ["a list", "[]"],
+    ["a profile of the sandbox's name", '{"profiles": {"sandbox": {}}}'],
+    ["a token in clear", '{"profiles": {"default": {"api_token": "hunter2-hunter2"}}}'],
+    ["a profile name that is none", '{"profile": "a/b"}'],
+    ["profiles that are a list", '{"profiles": []}'],
+    ["a profile with a name that is none", '{"profiles": {"a/b": {}}}'],
+    ["a profile that is no object", '{"profiles": {"work": 7}}'],
   ] as const)(
     "with %s make every command exit with 2 and name the file",
-    async ([, text, message], { home, run, writeSettings }) => {
+    async ([, text], { home, run, writeSettings }) => {
       writeSettings(text);
-      for (const args of [
-        ["devices", "list", "--pool", "p"],
-        ["config", "set", "pool", "p"],
-      ]) {
-        const { code, stdout, stderr } = await run(args);
-        expect([code, stdout]).toEqual([2, ""]);
-        expect(stderr).toMatch(message);
-        expect(stderr).toContain(join(home, "config.json"));
-        expect(stderr).not.toContain("hunter2");
-        expect(fixedText(stderr)).toMatchSnapshot();
-      }
+      const [list, set] = [await run(["devices", "list", "--pool", "p"]), await run(["config", "set", "pool", "p"])];
+      expect(set).toEqual(list);
+      expect([list.code, list.stdout]).toEqual([2, ""]);
+      expect(list.stderr).toContain(join(home, "config.json"));
+      expect(list.stderr).not.toContain("hunter2");
+      expect(fixedText(list.stderr)).toMatchSnapshot();
       expect(readFileSync(join(home, "config.json"), "utf8")).toBe(text);
     },
   );
@@ -305,19 +267,6 @@ describe("a setting", () => {
 });
 
 describe("settings that cannot be", () => {
-  it.for([
-    ["a profile name that is none", '{"profile": "a/b"}', 'profile "a/b" is not a valid profile name'],
-    ["profiles that are a list", '{"profiles": []}', "profiles must be an object"],
-    ["a profile with a name that is none", '{"profiles": {"a/b": {}}}', '"a/b" is not a valid profile name'],
-    ["a profile that is no object", '{"profiles": {"work": 7}}', "profiles.work must be an object"],
-  ] as const)("%s", async ([, text, message], { run, writeSettings }) => {
-    writeSettings(text);
-    const { code, stdout, stderr } = await run(["config", "list"]);
-    expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toContain(message);
-    expect(fixedText(stderr)).toMatchSnapshot();
-  });
-
   it.for(["", "\0\0"])(
     "holds nothing (%j) is an error with its remedy, and is replaced by config set",
     async (text, { home, run, writeSettings }) => {

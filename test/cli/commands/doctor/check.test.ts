@@ -387,10 +387,7 @@ describe("the files of the store", () => {
   const files = (home: string, value: "file" | "keyring") =>
     look(STORE_CHECKS.files, { home: at(home), store: { ...FILE, value } });
   const logins = (store: Subject["store"], home: string, profile: string) =>
-    look(STORE_CHECKS.store, {
-      ...{ store, home: at(home) },
-      settings: { profile: at(profile) },
-    } as Partial<Subject>);
+    look(STORE_CHECKS.store, { ...{ store, home: at(home) }, settings: { profile: at(profile) } } as Partial<Subject>);
 
   function homeWith(folder: string, name: string, text: string, mode = 0o600): { home: string; path: string } {
     const home = temporaryFolder();

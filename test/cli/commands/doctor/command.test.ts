@@ -1,12 +1,11 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect } from "vitest";
 import type { DoctorReport } from "../../../../src/cli/commands/doctor/run.js";
 import { FORMATS } from "../../../../src/profile/settings.js";
 import { type RunOptions, runCli, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
 import { fixedText } from "../../../helpers/fixed-text.js";
-import { writeGrantFile } from "../../../helpers/grant-files.js";
-import { ON_LINUX, ON_WINDOWS } from "../../../helpers/systems.js";
+import { ON_LINUX } from "../../../helpers/systems.js";
 import { testbedTest } from "../../../helpers/testbed-test.js";
 
 const it = testbedTest({ devices: 3 });
@@ -52,12 +51,6 @@ describe("doctor", () => {
     expect((await run([], env)).stderr).toContain(`\n${verdict}\n`);
   });
 
-  it("tries the folder that is there, and leaves it as it was", async () => {
-    makeHome();
-    expect((await report()).check("writing")).toMatchObject({ state: "ok" });
-    expect(readdirSync(home)).toEqual([]);
-  });
-
   it.each<[string, string[], Record<string, string>]>([
     ["from nowhere", [], {}],
     ["from flags", ["--timeout", "7", "--retries", "0", "--proxy", "http://u:secret-1@p.example:1"], {}],
@@ -83,59 +76,6 @@ describe("doctor", () => {
     } else {
       expect(setting("home")?.source).not.toBe("AGENTAUTH_HOME");
     }
-  });
-
-  it.skipIf(ON_WINDOWS)(
-    "ends with 8 where others can enter the folder of logins, and says how to repair it",
-    async () => {
-      makeHome();
-      mkdirSync(join(home, "grants"));
-      chmodSync(join(home, "grants"), 0o755);
-      const { code, check } = await report();
-      expect([code, check("store")]).toEqual([
-        8,
-        expect.objectContaining({ state: "failed", hint: `chmod 700 ${join(home, "grants")}` }),
-      ]);
-      chmodSync(join(home, "grants"), 0o700);
-      expect((await report()).code).toBe(0);
-    },
-  );
-
-  it("ends with 8 where a login cannot be used, with the command that sets it aside", async () => {
-    makeHome();
-    const path = writeGrantFile(home, '{"schema": 99}');
-    const { code, check } = await report();
-    expect([code, check("files")?.state]).toEqual([8, "failed"]);
-    expect(check("files")?.hint).toBe(`mv ${path} ${path}.broken`);
-  });
-
-  it("ends with 2 for a settings file that is broken, and reports the rest all the same", async () => {
-    makeHome();
-    writeFileSync(join(home, "config.json"), '{"profils": {}}');
-    const { code, check, setting } = await report([], { AGENTAUTH_BASE_URL: "https://env.example" });
-    expect([code, check("settings")?.found]).toEqual([2, expect.stringContaining('unknown key "profils"')]);
-    expect(check("home")?.state).toBe("ok");
-    expect(setting("base_url")).toMatchObject({ value: "https://env.example", source: "AGENTAUTH_BASE_URL" });
-  });
-
-  it("takes an empty variable for one that is not set", async () => {
-    const empty = ["AGENTAUTH_PROFILE", "AGENTAUTH_BASE_URL", "AGENTAUTH_STORE", "HTTPS_PROXY", "AGENTAUTH_FOO"];
-    const { code, check, setting } = await report([], Object.fromEntries(empty.map((name) => [name, ""])));
-    expect(code).toBe(0);
-    expect(check("variables")?.found).toBe("1 set, all known");
-    for (const name of ["profile", "base_url", "store", "https_proxy"]) expect(setting(name)?.source).toBe("default");
-  });
-
-  it("reports a variable that nothing reads", async () => {
-    const { code, check } = await report([], { AGENTAUTH_FOO: "planted", AGENTAUTH_BASEURL: "planted" });
-    expect([code, check("variables")?.state]).toEqual([0, "warning"]);
-    expect(check("variables")?.found).toContain("AGENTAUTH_FOO is set, but nothing reads it");
-    expect(check("variables")?.hint).toBe("did you mean AGENTAUTH_BASE_URL?");
-  });
-
-  it("ends with 2 where no certificate would be checked", async () => {
-    const { code, check } = await report([], { NODE_TLS_REJECT_UNAUTHORIZED: "0" });
-    expect([code, check("tls")?.hint]).toEqual([2, expect.stringContaining("unset NODE_TLS_REJECT_UNAUTHORIZED")]);
   });
 
   it("refuses an address that is none, and a format that is none", async () => {
@@ -201,19 +141,5 @@ describe("what doctor prints is for everyone to see", () => {
     const { stdout, stderr } = await run([], env);
     expect(unsafeIn(stdout + stderr)).toEqual([]);
     expect(stdout).toContain("\\e[31mx");
-  });
-});
-
-describe("doctor at a service", () => {
-  it("reaches it when asked to, and ends with 5 when it does not", async ({ testbed }) => {
-    const up = await report(["--online"], testbed.env);
-    expect([up.code, up.check("service")?.state, up.check("clock")?.state]).toEqual([0, "ok", "ok"]);
-    const denied = await report(["--online"], { ...testbed.env, AGENTAUTH_API_TOKEN: "planted-token" });
-    expect([denied.code, denied.check("service")?.state]).toEqual([5, "failed"]);
-  });
-
-  it("compares the clock with that of an MCP server", async ({ testbed }) => {
-    const { code, check } = await report([testbed.sandbox.mcpUrl], testbed.env);
-    expect([code, check("clock")?.state]).toEqual([0, "ok"]);
   });
 });

@@ -290,11 +290,7 @@ function linesOf({ checks }: DoctorReport): string[] {
 }
 
 const FRESH: Situation = {};
-const ENGINE = {
-  AGENTAUTH_STORE: "redis",
-  AGENTAUTH_STORE_URL: "redis://127.0.0.1:1",
-  AGENTAUTH_STORE_KEYS: "none",
-};
+const ENGINE = { AGENTAUTH_STORE: "redis", AGENTAUTH_STORE_URL: "redis://127.0.0.1:1", AGENTAUTH_STORE_KEYS: "none" };
 const ALL_SETTINGS = {
   profile: "work",
   profiles: {

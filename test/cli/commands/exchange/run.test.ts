@@ -90,9 +90,7 @@ it("puts a token that is no access token in no header", async () => {
   await new AgentClient({ store: fileStore(home), login }).login(mcp.url);
   issuer.tokenAnswer = { token_type: "N_A", issued_token_type: `${TYPE}jwt` };
   const run = (format: string) =>
-    runCli(["exchange", mcp.url, "--audience", API, "--format", format], {
-      env: { AGENTAUTH_HOME: home },
-    });
+    runCli(["exchange", mcp.url, "--audience", API, "--format", format], { env: { AGENTAUTH_HOME: home } });
   for (const format of ["header", "headers-json"]) {
     const { code, stdout, stderr } = await run(format);
     expect([code, stdout, stderr]).toEqual([

@@ -180,10 +180,7 @@ describe("the words of the command", () => {
       "no --",
       ["exec", "-v", URL, "make", "--jobs", "two words"],
       ["make", "--jobs", "two words"],
-      {
-        message: 'the command must follow "--"',
-        hint: `agentauth exec -v ${URL} -- make --jobs 'two words'`,
-      },
+      { message: 'the command must follow "--"', hint: `agentauth exec -v ${URL} -- make --jobs 'two words'` },
     ],
     ["no word at all", ["exec", URL], [], { message: "the command is missing", hint: expect.any(String) }],
     [

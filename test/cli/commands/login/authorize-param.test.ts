@@ -64,25 +64,16 @@ describe("--authorize-param", () => {
     await sandbox.close();
   });
 
-  it.each([
-    ["scope=x", "cannot set scope: --scope does"],
-    ["login_hint=me", "cannot set login_hint: --account-hint does"],
-    ["state=x", "cannot set state: each login chooses it itself"],
-    ["prompt", "must be name=value"],
-    ["=x", "must be name=value"],
-  ])("is refused with %s", async (text, words) => {
+  it.each(["scope=x", "login_hint=me", "state=x", "prompt", "=x"])("is refused with %s", async (text) => {
     const { code, stderr } = await runCli(["login", "https://mcp.example/mcp", "--authorize-param", text]);
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(words) });
+    expect(code).toBe(2);
     expect(fixedText(stderr)).toMatchSnapshot();
   });
 
-  it.each([
-    ["scope=x", 'authorize_params "scope=x" cannot set scope'],
-    ["&", 'authorize_params "&" must be name=value'],
-  ])("is refused as the setting %j", async (text, words) => {
+  it.each(["scope=x", "&"])("is refused as the setting %j", async (text) => {
     const env = { AGENTAUTH_HOME: temporaryFolder() };
     const { code, stderr } = await runCli(["config", "set", "authorize_params", text], { env });
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(words) });
+    expect(code).toBe(2);
     expect(fixedText(stderr)).toMatchSnapshot();
   });
 });

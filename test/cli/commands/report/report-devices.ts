@@ -61,13 +61,7 @@ export function reportOn(devices: readonly object[], notes: readonly string[] = 
   const aggregate = createAggregate(NOW);
   for (const one of devices) aggregate.add(one);
   const read = devices.length;
-  return aggregate.report({
-    pool_id: "pool_1",
-    complete: true,
-    read,
-    total: read,
-    notes: [...notes],
-  });
+  return aggregate.report({ pool_id: "pool_1", complete: true, read, total: read, notes: [...notes] });
 }
 
 /** One finding of a report. */

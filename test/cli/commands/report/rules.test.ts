@@ -157,12 +157,7 @@ describe("counting", () => {
   it("is exact up to the cap, and counts together what came after it", () => {
     const counter = createCounter(2);
     for (const value of ["a", "b", "b", "c", undefined, "a", "b", "c"]) counter.add(value);
-    expect(counter.tally(1)).toEqual({
-      distinct: 2,
-      unknown: 1,
-      top: [{ value: "b", count: 3 }],
-      others: 4,
-    });
+    expect(counter.tally(1)).toEqual({ distinct: 2, unknown: 1, top: [{ value: "b", count: 3 }], others: 4 });
   });
 
   it("stays bounded where every device invents a client, and loses none", () => {

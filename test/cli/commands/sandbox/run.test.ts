@@ -230,10 +230,7 @@ describe("the end of a sandbox", () => {
     expect(await small.exitCode).toBe(0);
     expect(existsSync(join(small.home, "sandbox.json"))).toBe(false);
     expect(await small.run(["sandbox", "status"])).toMatchObject({ code: 5, stdout: "no sandbox is running\n" });
-    expect(await small.run(["sandbox", "status", "--json"])).toMatchObject({
-      code: 5,
-      stdout: '{"running":false}\n',
-    });
+    expect(await small.run(["sandbox", "status", "--json"])).toMatchObject({ code: 5, stdout: '{"running":false}\n' });
     expect(await small.run(["sandbox", "stop"])).toMatchObject({ code: 0, stderr: "no sandbox is running\n" });
   });
 

@@ -105,12 +105,7 @@ describe.each<[EngineKind, boolean, () => Promise<Engine>]>([
       const third = await copy();
       expect([third.code, third.report.skipped_records]).toEqual([
         0,
-        [
-          {
-            record: 'login at "https://mcp.example/mcp" of profile default',
-            reason: "the engine has a newer one",
-          },
-        ],
+        [{ record: 'login at "https://mcp.example/mcp" of profile default', reason: "the engine has a newer one" }],
       ]);
       expect((await inEngine((store) => store.read(newer)))?.signedInAt).toBe(newer.signedInAt);
       expect(filesOf(home)).toEqual(before);

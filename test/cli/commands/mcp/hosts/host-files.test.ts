@@ -284,20 +284,8 @@ describe("agentauth mcp list", () => {
     const { code, stdout } = await me.run("list", "--json");
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toEqual([
-      {
-        host: "claude-code",
-        scope: "user",
-        name: NAME,
-        url: URL_OF_SERVER,
-        file: me.file("claude-code"),
-      },
-      {
-        host: "cursor",
-        scope: "project",
-        name: "mine",
-        url: URL_OF_SERVER,
-        file: me.file("cursor", "project"),
-      },
+      { host: "claude-code", scope: "user", name: NAME, url: URL_OF_SERVER, file: me.file("claude-code") },
+      { host: "cursor", scope: "project", name: "mine", url: URL_OF_SERVER, file: me.file("cursor", "project") },
     ]);
     const { stdout: text } = await me.run("list");
     expect(text).not.toContain("secret-");

@@ -57,13 +57,7 @@ describe.skipIf(ON_WINDOWS)("a host whose program changes its settings", () => {
     });
     expect(read(`${me.file}.env`)).not.toContain('"AGENTAUTH_');
     expect(JSON.parse((await me.run("list", "--json")).stdout)).toEqual([
-      {
-        host: "codex",
-        scope: "user",
-        name: NAME,
-        url: URL_OF_SERVER,
-        file: "the settings of codex",
-      },
+      { host: "codex", scope: "user", name: NAME, url: URL_OF_SERVER, file: "the settings of codex" },
     ]);
     expect((await me.run("remove", "codex", URL_OF_SERVER)).stderr).toContain(`removed "${NAME}"`);
     expect(me.servers()).toEqual({});
