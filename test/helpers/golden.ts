@@ -10,9 +10,9 @@ const HEADER = "# Each text once, and below it the tests that compare it. Writte
 
 /**
  * Keeps the snapshots of all test files of a folder in one file, `texts.golden`, where a text that several tests compare
- * stands once. A line of a text begins with `| ` where it is a string, with `* ` where it is an item of a list of strings
- * (`3 × ` thrice), and with `: ` where it is another value; a line with `- ` names a test file, a test, and which of its
- * comparisons it is.
+ * stands once. A line of a text begins with `| ` where it is a string, with `> ` where that ends with a line break, with
+ * `* ` where it is an item of a list of strings (`3 × ` thrice), and with `: ` where it is another value; a line with `- `
+ * names a test file, a test, and which of its comparisons it is.
  */
 class GoldenTexts extends VitestSnapshotEnvironment {
   /** A path for each test file, since Vitest asks for each file by itself. */
@@ -88,7 +88,7 @@ export function parseGolden(golden: string): Texts {
     if (mark === "- ") {
       const [, name = "", numbers = ""] = /^(.*) ([\d,]+)$/.exec(rest) ?? [];
       for (const number of numbers.split(",")) texts.set(`${unescaped(name)} ${number}`, serialized(text));
-    } else if (["| ", "* ", ": "].includes(mark)) {
+    } else if (["| ", "> ", "* ", ": "].includes(mark)) {
       if (isRead) text = [];
       text.push(line);
     }
@@ -104,7 +104,8 @@ function serialized(lines: readonly string[]): string {
     const items = rows.map((row) => /^(?:(\d+) × )?(.*)$/s.exec(row) ?? []);
     return `\n[\n${items.map(([, times = "1", item]) => `  "${item}",\n`.repeat(Number(times))).join("")}]\n`;
   }
-  const text = mark === "|" ? `"${rows.join("\n")}"` : rows.join("\n");
+  const end = mark === ">" ? "\n" : "";
+  const text = mark === "|" || mark === ">" ? `"${rows.join("\n")}${end}"` : rows.join("\n");
   return text.includes("\n") ? `\n${text}\n` : text;
 }
 
@@ -125,7 +126,10 @@ export function goldenText(texts: Texts): string {
 
 function linesOf(value: string): string {
   const text = value.includes("\n") ? value.slice(1, -1) : value;
-  if (/^".*"$/s.test(text)) return `| ${text.slice(1, -1).replaceAll("\n", "\n| ")}`;
+  if (/^".*"$/s.test(text)) {
+    const mark = text.endsWith('\n"') ? ">" : "|";
+    return `${mark} ${text.slice(1, mark === ">" ? -2 : -1).replaceAll("\n", `\n${mark} `)}`;
+  }
   if (!/^\[(\n {2}".*",)+\n\]$/.test(text)) return `: ${text.replaceAll("\n", "\n: ")}`;
   const items = text.split("\n").slice(1, -1);
   const starts = [...items.keys()].filter((at) => items[at] !== items[at - 1]);
