@@ -8,8 +8,8 @@ import { Secret } from "../../src/redact.js";
 import { grantStore, openGrantStore } from "../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../src/store/driver/memory-driver.js";
 import { memoryStore } from "../../src/store/memory.js";
-import { pendingError } from "../helpers/captured.js";
 import { madeGrant } from "../helpers/grant.js";
+import { rejection } from "../helpers/service.js";
 import { faulty, TestTime } from "../store/driver/support.js";
 
 const MINUTE = 60_000;
@@ -292,7 +292,7 @@ it("ends with an error of a store that does not list what is to be revoked, unle
   };
   const store = Object.assign(memoryStore(), { unrevoked });
   const { once, worker, time } = fleet(0, { store });
-  expect(await pendingError(once())).toMatchObject({ code: "store_failed", message: "cannot list" });
+  expect(await rejection(once())).toMatchObject({ code: "store_failed", message: "cannot list" });
   const { end, kept } = worker({ once: true });
   onList = () => end.abort();
   await time.advance(MINUTE);

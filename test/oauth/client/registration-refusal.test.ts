@@ -5,9 +5,9 @@ import { AgentClient } from "../../../src/oauth/agent.js";
 import { obtainClient, type Registration } from "../../../src/oauth/client/registration.js";
 import { OAuthHttp } from "../../../src/oauth/http/http.js";
 import { memoryStore } from "../../../src/store/memory.js";
-import { pendingError } from "../../helpers/captured.js";
 import { useNock } from "../../helpers/nock.js";
 import { asHint } from "../../helpers/remedy.js";
+import { rejection } from "../../helpers/service.js";
 
 const ISSUER = "https://as.example";
 const LOOPBACK = "http://127.0.0.1:49152/callback";
@@ -20,6 +20,15 @@ const hostHint = (host: string) =>
   `the issuer may accept another redirect host: agentauth login <mcp_url> --redirect-host ${host}`;
 const NAME =
   "agentauth login <mcp_url> --client-name <name> registers under a name that the issuer allows, or --client-id names a client that it registered by hand; claim the name of another product only where its owner allows that";
+
+/** What the library says of each hint of the command line. */
+const IN_LIBRARY: Readonly<Record<string, string>> = {
+  [BY_HAND]: "give the client it knows as client",
+  [NAMED]: "give the client it knows as client, or clientName",
+  [NAME]: "set clientName to a name that this issuer allows, if it is yours to use",
+  [hostHint("localhost")]: 'set redirectHost of the login to "localhost"',
+  [hostHint("127.0.0.1")]: 'set redirectHost of the login to "127.0.0.1"',
+};
 
 const registration = (over: Partial<Registration> = {}): Registration => ({
   http: new OAuthHttp({}),
@@ -53,7 +62,7 @@ async function refusal(status: number, body: nock.Body, over: Partial<Registrati
   return refusalOf(obtainClient(registration(over)));
 }
 
-const refusalOf = async (work: Promise<unknown>) => (await pendingError(work)) as AgentAuthError;
+const refusalOf = async (work: Promise<unknown>) => (await rejection(work)) as AgentAuthError;
 
 useNock();
 
@@ -195,14 +204,19 @@ describe("the way out of a refused registration", () => {
     ["the name", 403, { message: "client_name is not on the allowlist" }, LOOPBACK, NAME],
     ["clients that are not approved", 403, { message: "Only approved clients can register" }, LOOPBACK, NAME],
   ])("is by the issuer's words: %s", async (_what, status, body, redirectUri, hint) => {
-    const { remedy } = await refusal(status, body, { redirectUri });
-    expect(remedy).toEqual(asHint(hint));
+    const { message, hint: ofLibrary, remedy } = await refusal(status, body, { redirectUri });
+    expect([ofLibrary, remedy]).toEqual([IN_LIBRARY[hint], asHint(hint)]);
+    const what = typeof body === "object" && "error" in body && body["error"] === "invalid_redirect_uri";
+    expect(message).toContain(`/register refused the registration${what ? ` of ${redirectUri}` : ""} with `);
   });
 
   it("is also a metadata document where the issuer accepts those", async () => {
     const { server } = registration();
     const error = await refusal(403, "", { server: { ...server, takesClientIdDocuments: true } });
-    expect(error.remedy).toEqual(asHint(`${BY_HAND}; or log in with --client-metadata-url <url>`));
+    expect(error).toMatchObject({
+      hint: "give the client it knows as client, or clientMetadataUrl",
+      remedy: asHint(`${BY_HAND}; or log in with --client-metadata-url <url>`),
+    });
   });
 
   it("is named without a metadata document where the issuer registers nothing and accepts none", async () => {
@@ -210,6 +224,9 @@ describe("the way out of a refused registration", () => {
     const closed = { ...server, registrationEndpoint: undefined };
     const error = await refusalOf(obtainClient(registration({ server: closed })));
     expect([error.code, error.remedy]).toEqual(["no_registration", asHint(BY_HAND)]);
+    expect(error.message).toBe(
+      `the authorization server "${ISSUER}" has no registration_endpoint, so this client must be registered beforehand`,
+    );
   });
 });
 

@@ -10,6 +10,7 @@ import { pendingError } from "../../helpers/captured.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
 import { useNock } from "../../helpers/nock.js";
 import { remedy } from "../../helpers/remedy.js";
+import { rejection } from "../../helpers/service.js";
 
 const FORM = "http://127.0.0.1/callback";
 
@@ -418,19 +419,22 @@ describe("registering a client, on the global fetch", () => {
     expect(traced).toEqual([{ step: "registration", method: "POST", url, status: 201, used: true, why }]);
   });
 
-  it.each<[string, object]>([
-    ["a client id of 2049 characters", { client_id: `${LONGEST}x` }],
-    ["a client id that begins with a tab", { client_id: "\tb" }],
-    ["a client id that ends with an umlaut", { client_id: "b\u00e4" }],
-    ["a secret of 8193 characters", { ...SECRET, client_secret: "s".repeat(8193) }],
-    ["its redirect address twice", { redirect_uris: [REDIRECT, REDIRECT] }],
-    ["a redirect address that is no list", { redirect_uris: REDIRECT }],
-    ["one character as its redirect addresses", { redirect_uris: "h" }],
-  ])("refuses an answer with %s, and says so in the trace", async (_what, answer) => {
+  const VISIBLE = "must be a non-empty string of visible ASCII characters (RFC 7591 section 3.2.1)";
+  const REQUESTED = `must be the requested one, ${REDIRECT}: the server's owner must have it registered as it was sent`;
+
+  it.each<[string, object, string]>([
+    ["a client id of 2049 characters", { client_id: `${LONGEST}x` }, VISIBLE],
+    ["a client id that begins with a tab", { client_id: "\tb" }, VISIBLE],
+    ["a client id that ends with an umlaut", { client_id: "b\u00e4" }, VISIBLE],
+    ["a secret of 8193 characters", { ...SECRET, client_secret: "s".repeat(8193) }, "at most 8192 characters long"],
+    ["its redirect address twice", { redirect_uris: [REDIRECT, REDIRECT] }, REQUESTED],
+    ["a redirect address that is no list", { redirect_uris: REDIRECT }, REQUESTED],
+    ["one character as its redirect addresses", { redirect_uris: "h" }, REQUESTED],
+  ])("refuses an answer with %s, and says so in the trace", async (_what, answer, rule) => {
     const traced: { why: string; used: boolean }[] = [];
     register().reply(201, { client_id: "client-1", ...answer });
-    const error = await pendingError(obtainClient(registration({ trace: (entry) => void traced.push(entry) })));
-    expect(error).toMatchObject({ code: "bad_registration", class: "refused" });
+    const error = await rejection(obtainClient(registration({ trace: (entry) => void traced.push(entry) })));
+    expect(error).toMatchObject({ code: "bad_registration", class: "refused", message: expect.stringContaining(rule) });
     expect(traced).toMatchObject([{ used: false, status: 201, why: (error as Error).message }]);
   });
 

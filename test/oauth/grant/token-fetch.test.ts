@@ -4,6 +4,7 @@ import { pendingError } from "../../helpers/captured.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 import { loginAt } from "../../helpers/remedy.js";
 import { until } from "../../helpers/server.js";
+import { rejection } from "../../helpers/service.js";
 
 const TOKEN = "/pool/token";
 const SIGNAL = new AbortController().signal;
@@ -519,7 +520,7 @@ describe("a body that must be sent again", () => {
     const { agent, mcp, issuer } = await loggedIn();
     mcp.accepts = () => false;
     const init = { method: "POST", body: make(), duplex: "half" } as RequestInit;
-    expect(await pendingError(agent().fetch(mcp.url, init))).toMatchObject({
+    expect(await rejection(agent().fetch(mcp.url, init))).toMatchObject({
       code: "body_not_replayable",
       class: "auth",
       message:

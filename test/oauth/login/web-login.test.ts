@@ -9,9 +9,10 @@ import { hashOfTexts, isSameText, openText, sealText } from "../../../src/oauth/
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { memoryStore } from "../../../src/store/memory.js";
-import { captured, pendingError } from "../../helpers/captured.js";
+import { pendingError } from "../../helpers/captured.js";
 import { temporaryFolder } from "../../helpers/folder.js";
 import { startScene } from "../../helpers/issuer.js";
+import { rejection } from "../../helpers/service.js";
 import { browse, type Callback, cookieHeader, REDIRECT_URI, SECRET, visit } from "./web-support.js";
 
 const MINUTE = 60_000;
@@ -62,7 +63,7 @@ describe.each(FORMS)("a login of a web app, %s", (name, open) => {
     expect(done?.token.value).toBe("access-as-1");
     expect((await first().token(mcp.url)).value).toBe("access-as-1");
     for (const agent of [first(), second()]) {
-      expect(await pendingError(agent.handleCallback(request, { saved }))).toMatchObject({
+      expect(await rejection(agent.handleCallback(request, { saved }))).toMatchObject({
         code: "login_not_found",
         class: "auth",
       });
@@ -87,7 +88,7 @@ describe.each(FORMS)("a login of a web app, %s", (name, open) => {
     expect((await second().handleCallback(early.request, callbackOptions(early))).done).toBeDefined();
     await clock.sleep(1, SIGNAL);
     const { request, saved } = late;
-    expect(await pendingError(second().handleCallback(request, { saved }))).toMatchObject({ code: "login_not_found" });
+    expect(await rejection(second().handleCallback(request, { saved }))).toMatchObject(ERRORS.none);
   });
 
   it("in two tabs at once is two logins, which both are finished", async () => {
@@ -237,7 +238,7 @@ describe("a prepared login that was stored as JSON", () => {
     const text = JSON.parse(JSON.stringify(prepared)) as PreparedLogin;
     const signal = new AbortController().signal;
     const session = await login.open({ resource: mcp.url, issuer: prepared.issuer.issuer, signal });
-    expect(await pendingError(agent().finishLogin(text, session))).toMatchObject({
+    expect(await rejection(agent().finishLogin(text, session))).toMatchObject({
       code: "usage",
       class: "usage",
       message: "the prepared login has lost its secrets: JSON and logs contain a mask in their place",
@@ -255,7 +256,40 @@ interface Attempt {
   agent: (options?: Partial<AgentClientOptions>) => AgentClient;
 }
 
-type Row = [input: string, code: string, attempt: (attempt: Attempt) => Promise<unknown>];
+/** A callback; what it leaves out is that of the user who is attacked. */
+interface Forged {
+  address?: URL | string;
+  saved?: string;
+  /** `null` for none. */
+  cookie?: string | null;
+  options?: Partial<AgentClientOptions>;
+}
+
+type Row = [input: string, error: keyof typeof ERRORS, forge: (attempt: Attempt) => Forged | Promise<Forged>];
+
+const START_AGAIN = "start the login again";
+const BAD_SAVED = "the saved login cannot be used: ";
+const ERRORS = {
+  mismatch: {
+    code: "browser_mismatch",
+    message: "the callback came from another browser than the one that the login was started in: the cookie differs",
+    hint: "send the cookie of startLogin with the redirect, from the host of redirectUri",
+  },
+  state: { code: "state_mismatch", message: "the callback does not belong to this login: its state differs" },
+  length: { code: "bad_callback", message: "the address of the callback is longer than 65536 characters" },
+  user: { code: "bad_saved_login", message: `${BAD_SAVED}it belongs to another user`, hint: START_AGAIN },
+  seal: {
+    code: "bad_saved_login",
+    message: `${BAD_SAVED}it was not sealed with loginSecret, or was changed`,
+    hint: START_AGAIN,
+  },
+  none: {
+    code: "login_not_found",
+    message:
+      "no login waits for this callback: it was finished already, expired after 10 minutes, or is another user's",
+    hint: START_AGAIN,
+  },
+};
 
 function altered({ address }: Callback, change: Record<string, string | null>): URL {
   const url = new URL(address);
@@ -266,169 +300,94 @@ function altered({ address }: Callback, change: Record<string, string | null>): 
   return url;
 }
 
+const nameOf = ({ cookie }: Callback) => cookie.split("=")[0] ?? "";
+const forgedCookie = ({ mine }: Attempt) => ({ cookie: `${nameOf(mine)}=${crypto.randomUUID()}` });
+
 /** Attempts of either form that leave the login as it was. */
 const ROWS: Row[] = [
-  ["no cookie", "browser_mismatch", ({ mine, agent }) => agent().handleCallback(mine.address, { saved: mine.saved })],
-  [
-    "the cookie of another browser",
-    "browser_mismatch",
-    ({ mine, other, agent }) =>
-      agent().handleCallback(mine.address, { saved: mine.saved, cookie: cookieHeader(other.cookie) }),
-  ],
-  [
-    "the cookie twice",
-    "browser_mismatch",
-    ({ mine, agent }) =>
-      agent().handleCallback(mine.address, { saved: mine.saved, cookie: cookieHeader(mine.cookie, mine.cookie) }),
-  ],
-  [
-    "an empty cookie",
-    "browser_mismatch",
-    ({ mine, agent }) =>
-      agent().handleCallback(mine.address, { saved: mine.saved, cookie: `${mine.cookie.split("=")[0]}=` }),
-  ],
+  ["no cookie", "mismatch", () => ({ cookie: null })],
+  ["the cookie of another browser", "mismatch", ({ other }) => ({ cookie: cookieHeader(other.cookie) })],
+  ["the cookie twice", "mismatch", ({ mine }) => ({ cookie: cookieHeader(mine.cookie, mine.cookie) })],
+  ["an empty cookie", "mismatch", ({ mine }) => ({ cookie: `${nameOf(mine)}=` })],
   [
     "a cookie whose name is longer",
-    "browser_mismatch",
-    ({ mine, agent }) =>
-      agent().handleCallback(mine.address, {
-        saved: mine.saved,
-        cookie: mine.cookie.split(";")[0]?.replace("=", "x="),
-      }),
+    "mismatch",
+    ({ mine }) => ({ cookie: cookieHeader(mine.cookie).replace("=", "x=") }),
   ],
-  [
-    "no state",
-    "state_mismatch",
-    ({ mine, agent }) =>
-      agent().handleCallback(altered(mine, { state: null }), { saved: mine.saved, cookie: cookieHeader(mine.cookie) }),
-  ],
-  [
-    "state twice",
-    "state_mismatch",
-    ({ mine, agent }) =>
-      agent().handleCallback(`${mine.address.href}&state=${mine.state}`, {
-        saved: mine.saved,
-        cookie: cookieHeader(mine.cookie),
-      }),
-  ],
-  [
-    "a state of 1 MB",
-    "bad_callback",
-    ({ mine, agent }) =>
-      agent().handleCallback(altered(mine, { state: "s".repeat(1024 * 1024) }), {
-        saved: mine.saved,
-        cookie: cookieHeader(mine.cookie),
-      }),
-  ],
+  ["no state", "state", ({ mine }) => ({ address: altered(mine, { state: null }) })],
+  ["state twice", "state", ({ mine }) => ({ address: `${mine.address.href}&state=${mine.state}` })],
+  ["a state of 1 MB", "length", ({ mine }) => ({ address: altered(mine, { state: "s".repeat(1024 * 1024) }) })],
   [
     "an error with a foreign state",
-    "browser_mismatch",
-    ({ mine, agent }) =>
-      agent().handleCallback(
-        altered(mine, { state: "foreign", code: null, error: "access_denied", error_description: "PLANTED" }),
-        { saved: mine.saved, cookie: cookieHeader(mine.cookie) },
-      ),
+    "mismatch",
+    ({ mine }) => ({
+      address: altered(mine, { state: "foreign", code: null, error: "access_denied", error_description: "PLANTED" }),
+    }),
   ],
 ];
 
+const ofBob = () => ({ options: { loginHint: "bob" } });
+const ofOther = ({ other }: Attempt) => ({ address: other.address, cookie: cookieHeader(other.cookie) });
+
 const SEALED_ROWS: Row[] = [
   ...ROWS,
-  [
-    "the saved login of another user",
-    "bad_saved_login",
-    ({ mine, other, agent }) => agent().handleCallback(mine.request, { saved: other.saved }),
-  ],
+  ["the saved login of another user", "user", ({ other: { saved = "" } }) => ({ saved })],
   [
     "the saved login and the callback of another user",
-    "bad_saved_login",
-    ({ other, agent }) => agent().handleCallback(other.request, { saved: other.saved }),
+    "user",
+    (attempt) => ({ ...ofOther(attempt), saved: attempt.other.saved ?? "" }),
   ],
-  [
-    "the same login at a client for another account",
-    "bad_saved_login",
-    ({ mine, agent }) => agent({ loginHint: "bob" }).handleCallback(mine.request, { saved: mine.saved }),
-  ],
+  ["the same login at a client for another account", "user", ofBob],
   [
     "the saved login of another tab",
-    "state_mismatch",
+    "state",
     async ({ mine, agent }) => {
       const { searchParams } = new URL(mine.url);
       const redirectUri = searchParams.get("redirect_uri") ?? "";
-      const { saved } = await agent().startLogin(searchParams.get("resource") ?? "", { redirectUri });
-      return agent().handleCallback(mine.request, { saved });
+      const { saved = "" } = await agent().startLogin(searchParams.get("resource") ?? "", { redirectUri });
+      return { saved };
     },
   ],
   [
     "a tampered saved login",
-    "bad_saved_login",
-    ({ mine: { saved = "", request }, agent }) => {
+    "seal",
+    ({ mine: { saved = "" } }) => {
       const at = saved.length >> 1;
-      const changed = saved.slice(0, at) + (saved[at] === "A" ? "B" : "A") + saved.slice(at + 1);
-      return agent().handleCallback(request, { saved: changed });
+      return { saved: saved.slice(0, at) + (saved[at] === "A" ? "B" : "A") + saved.slice(at + 1) };
     },
   ],
-  [
-    "a saved login that is cut",
-    "bad_saved_login",
-    ({ mine: { saved = "", request }, agent }) => agent().handleCallback(request, { saved: saved.slice(0, 20) }),
-  ],
-  ["an empty saved login", "bad_saved_login", ({ mine, agent }) => agent().handleCallback(mine.request, { saved: "" })],
-  [
-    "a saved login of 1 MB",
-    "bad_saved_login",
-    ({ mine, agent }) => agent().handleCallback(mine.request, { saved: "A".repeat(1024 * 1024) }),
-  ],
-  [
-    "a saved login that is not text of this package",
-    "bad_saved_login",
-    ({ mine, agent }) => agent().handleCallback(mine.request, { saved: "{}" }),
-  ],
-  [
-    "a saved login at a client with another secret",
-    "bad_saved_login",
-    ({ mine: { request, saved }, agent }) => agent({ loginSecret: "y".repeat(32) }).handleCallback(request, { saved }),
-  ],
-  [
-    "a saved login at a client without a secret",
-    "bad_saved_login",
-    ({ mine: { request, saved }, agent }) => agent({ loginSecret: undefined }).handleCallback(request, { saved }),
-  ],
-  [
-    "a forged value of the cookie",
-    "browser_mismatch",
-    ({ mine: { address, saved, cookie }, agent }) =>
-      agent().handleCallback(address, { saved, cookie: `${cookie.split("=")[0]}=${crypto.randomUUID()}` }),
-  ],
+  ["a saved login that is cut", "seal", ({ mine }) => ({ saved: mine.saved?.slice(0, 20) ?? "" })],
+  ["an empty saved login", "seal", () => ({ saved: "" })],
+  ["a saved login of 1 MB", "seal", () => ({ saved: "A".repeat(1024 * 1024) })],
+  ["a saved login that is not text of this package", "seal", () => ({ saved: "{}" })],
+  ["a saved login at a client with another secret", "seal", () => ({ options: { loginSecret: "y".repeat(32) } })],
+  ["a saved login at a client without a secret", "seal", () => ({ options: { loginSecret: undefined } })],
+  ["a forged value of the cookie", "mismatch", forgedCookie],
 ];
 
 const STORED_ROWS: Row[] = [
   ...ROWS,
-  ["the callback of another user", "login_not_found", ({ other, agent }) => agent().handleCallback(other.request)],
-  [
-    "the same login at a client for another account",
-    "login_not_found",
-    ({ mine, agent }) => agent({ loginHint: "bob" }).handleCallback(mine.request),
-  ],
-  [
-    "a forged value of the cookie",
-    "login_not_found",
-    ({ mine: { address, cookie }, agent }) =>
-      agent().handleCallback(address, { cookie: `${cookie.split("=")[0]}=${crypto.randomUUID()}` }),
-  ],
+  ["the callback of another user", "none", ofOther],
+  ["the same login at a client for another account", "none", ofBob],
+  ["a forged value of the cookie", "none", forgedCookie],
 ];
 
 describe.each([
   ["sealed", SECRET, SEALED_ROWS],
   ["in the store", undefined, STORED_ROWS],
 ] as const)("the callback of a login that waits %s", (_name, loginSecret, rows) => {
-  it.each(rows)("with %s is refused with %s, and the login can still be finished", async (_input, code, attempt) => {
+  it.each(rows)("with %s is refused (%s), and the login can still be finished", async (_input, expected, forge) => {
     const scene = await startScene();
     const agent: Attempt["agent"] = (options) => scene.agent({ profile: "mine", loginSecret, ...options });
     const mine = await browse(agent(), scene.mcp.url);
     const other = await browse(agent({ profile: "other" }), scene.mcp.url);
-    const error = (await pendingError(attempt({ mine, other, agent }))) as AgentAuthError;
-    expect(error).toMatchObject({ code });
-    expect(captured(error)).toMatchSnapshot();
+    const { address, saved, cookie, options } = await forge({ mine, other, agent });
+    const attempt = agent(options).handleCallback(address ?? mine.address, {
+      saved: saved ?? mine.saved,
+      ...(cookie !== null && { cookie: cookie ?? cookieHeader(mine.cookie) }),
+    });
+    const error = await rejection(attempt);
+    expect(error).toMatchObject(ERRORS[expected]);
     expect(JSON.stringify(error)).not.toContain("PLANTED");
     expect(scene.issuer.to("/pool/token")).toEqual([]);
     for (const [login, profile] of [
@@ -471,7 +430,7 @@ it("a sealed login that another process behind the store has finished is refused
   const { saved, request } = await browse(agent({ loginSecret: SECRET }), mcp.url);
   const shortLived = { put: async () => false, take: async () => undefined };
   const second = agent({ loginSecret: SECRET, store: { ...store, shortLived } });
-  expect(await pendingError(second.handleCallback(request, { saved }))).toMatchObject({ code: "login_not_found" });
+  expect(await rejection(second.handleCallback(request, { saved }))).toMatchObject({ code: "login_not_found" });
   expect(issuer.to("/pool/token")).toEqual([]);
 });
 

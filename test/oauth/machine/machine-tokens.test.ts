@@ -67,7 +67,7 @@ describe("an assertion", () => {
     ],
   ])("with %j is not sent", async (claims, code, kind, problem, hint) => {
     const { issuer, send } = await workload();
-    expect(await pendingError(send(claims))).toMatchObject({
+    expect(await rejection(send(claims))).toMatchObject({
       code,
       class: kind,
       message: `the assertion ${problem}`,
@@ -93,7 +93,7 @@ describe("an assertion", () => {
       audience === undefined
         ? `its aud must be the issuer "${call.issuer}" or its token endpoint "${call.tokenEndpoint}" alone`
         : `its aud must be "${audience}" alone`;
-    expect(await pendingError(send({ aud }, audience))).toMatchObject({
+    expect(await rejection(send({ aud }, audience))).toMatchObject({
       code: "wrong_audience",
       class: "refused",
       message: `the assertion ${shown}, and is not sent: ${rule} (RFC 7523 section 3)`,
@@ -114,7 +114,7 @@ describe("an assertion", () => {
     [".b.c", "is no JWT: three parts of base64url, with dots between them"],
   ])("as %j is refused, and not shown", async (assertion, problem) => {
     const { call } = await workload();
-    expect(await pendingError(jwtBearerTokens(call, { assertion }))).toMatchObject({
+    expect(await rejection(jwtBearerTokens(call, { assertion }))).toMatchObject({
       code: "usage",
       class: "usage",
       message: `the assertion ${problem} (RFC 7519 section 3)`,
@@ -122,7 +122,7 @@ describe("an assertion", () => {
     });
     const expected = { iss: undefined, sub: undefined, clientId: "" };
     const request = { idToken: new Secret(assertion), audience: "a", expected };
-    expect(await pendingError(idJagAssertion(call, request))).toMatchObject({
+    expect(await rejection(idJagAssertion(call, request))).toMatchObject({
       message: `the id token ${problem} (RFC 7519 section 3)`,
     });
   });
@@ -201,13 +201,13 @@ describe("an assertion of an identity provider", () => {
     for (const aud of [["https://as.example", "https://other.example"], undefined]) {
       const { call, subject } = await provider({ aud });
       const [shown, missing] = aud === undefined ? ["", "is missing, and "] : [` ${quote(aud)}`, ""];
-      expect(await pendingError(idJagAssertion(call, subject))).toMatchObject({
+      expect(await rejection(idJagAssertion(call, subject))).toMatchObject({
         code: "bad_token_answer",
         message: `aud of the ID-JAG${shown} (from "${call.tokenEndpoint}") ${missing}must be "https://as.example" alone, the issuer that it was asked for`,
       });
     }
     const { call, subject } = await provider({ aud: "https://as.example" }, { typ: "JWT" });
-    expect(await pendingError(idJagAssertion(call, subject))).toMatchObject({
+    expect(await rejection(idJagAssertion(call, subject))).toMatchObject({
       message: `typ of the ID-JAG "JWT" (from "${call.tokenEndpoint}") must be "oauth-id-jag+jwt"`,
     });
   });
