@@ -1,20 +1,22 @@
-// Who may import whom: bin > cli > { node, sandbox, mcp, broker } > profile > { login, transport, store } >
+// Who may import whom: bin > cli > { node, sandbox, mcp, broker } > profile > { login, http/node, store } >
 // { api, oauth, resource-server } > telemetry > http > errors, error-codes, remedy, redact. test/import-rules.test.ts shows of each rule that it finds what it forbids.
 
 /** `errors.ts` is made of the two after it. */
 const BASE = "^src/(errors|error-codes|remedy|redact)\\.ts$";
-const HTTP = "^src/http/";
+const HTTP = "^src/http/(?!node/)";
+/** Requests over node:http. */
+const HTTP_NODE = "^src/http/node/";
 /** Events: the API of OpenTelemetry is for what is built on them. */
 const TELEMETRY = "^src/telemetry/";
 const FEATURES = "^src/(api|oauth|resource-server)/";
-const RUNTIME = "^src/((profile|sandbox|mcp|broker|login|transport|store)/|node\\.ts$)";
+const RUNTIME = "^src/((profile|sandbox|mcp|broker|login|http/node|store)/|node\\.ts$)";
 /** What differs between operating systems. */
-const PLATFORM = "^src/platform/";
+const PLATFORM = "^src/platform\\.ts$";
 /** The packages that are bundled as they were published, each in a file of its own, reached by `#packages/*`. */
 const BUNDLED = "^src/packages/";
 /** What needs Node. */
 const OF_NODE = [
-  "^src/((profile|sandbox|mcp|broker|login|transport|platform|packages|cli)/|node\\.ts$)",
+  "^src/((profile|sandbox|mcp|broker|login|http/node|packages|cli)/|(node|platform)\\.ts$)",
   "^src/store/(private|leases|file|keychain)/",
 ];
 
@@ -98,6 +100,12 @@ module.exports = {
       { path: "^(src|bin|dist)/", pathNot: [HTTP, BASE] },
     ),
     forbid(
+      "http-node-above-http",
+      "http/node/ imports itself, http/ and the base",
+      { path: HTTP_NODE },
+      { path: "^(src|bin|dist)/", pathNot: [HTTP_NODE, HTTP, BASE] },
+    ),
+    forbid(
       "telemetry-below-features",
       "telemetry/ imports itself, http/ and the base",
       { path: TELEMETRY },
@@ -105,7 +113,7 @@ module.exports = {
     ),
     forbid(
       "platform-below-runtime",
-      "platform/ imports itself and the base",
+      "platform.ts imports the base",
       { path: PLATFORM },
       { path: "^(src|bin|dist)/", pathNot: [PLATFORM, BASE, BUNDLED] },
     ),

@@ -5,12 +5,13 @@
  * @module agentauth
  */
 export type { PlaceToken, TokenSource } from "./api/auth.js";
-export type { CallOptions, Check } from "./api/call-options.js";
 export { ManagementClient, type ManagementClientOptions, type RawClient } from "./api/client.js";
 export type { Listing, ListingResponse, ResourceOperations } from "./api/listing.js";
 export type { Drift, IgnoredSorting, ListingSummary, ListOptions, Page, UnseenShifts } from "./api/page.js";
 export type { components, operations, paths } from "./api/schema.gen.js";
 export type {
+  CallOptions,
+  Check,
   Device,
   DeviceSorting,
   Domain,
@@ -40,7 +41,7 @@ export {
   isAgentAuthError,
   type UnusableItems,
 } from "./errors.js";
-export type { AddressClass, Exemptions, Network, NetworkConnection } from "./http/address-class.js";
+export type { AddressClass, Exemptions, Network, NetworkConnection } from "./http/address.js";
 export type { HttpEvent } from "./http/buffered-response.js";
 export type { Clock } from "./http/deadline.js";
 export type { CallLimits, Logger, TransportOptions } from "./http/transport.js";
@@ -62,7 +63,7 @@ export type { DpopPolicy } from "./oauth/dpop/dpop.js";
 export type { LoginOptions, TokenOptions } from "./oauth/grant/grant-requirements.js";
 export type { AgentRequestInit } from "./oauth/grant/token-fetch.js";
 export type { HandOver, HandOverClientAuth, HandOverFormats, McpOAuthCredential } from "./oauth/hand-over.js";
-export type { Progress, Step, TraceEntry } from "./oauth/http/trace.js";
+export type { Progress, Step, TraceEntry } from "./oauth/http/http.js";
 export {
   type KeepAliveOptions,
   type KeepAliveProgress,
@@ -71,6 +72,7 @@ export {
   keepAlive,
   type OverdueLogins,
 } from "./oauth/keep-alive.js";
+export type { DeviceAuthorization, PreparedDeviceLogin, PreparedLogin } from "./oauth/login/authorization.js";
 export type {
   AuthorizePrompt,
   CompletedLogin,
@@ -81,7 +83,6 @@ export type {
   LoginOutcome,
   LoginSession,
 } from "./oauth/login/login-method.js";
-export type { DeviceAuthorization, PreparedDeviceLogin, PreparedLogin } from "./oauth/login/prepared-login.js";
 export type {
   CallbackDone,
   CallbackOptions,
@@ -110,11 +111,10 @@ export type {
   McpOAuthClientProvider,
   McpTokens,
   ProviderOptions,
-} from "./oauth/mcp-sdk/types.js";
+} from "./oauth/mcp-sdk/sdk-provider.js";
 export type { AuthorizationParams } from "./oauth/model/authorization-params.js";
 export type { BearerChallenge } from "./oauth/model/challenge.js";
 export type { Connection, ConnectionPage, ConnectionQuery, ConnectionState } from "./oauth/model/connection.js";
-export type { DueLogin, DueLogins, DuePage } from "./oauth/model/due-logins.js";
 export type {
   AccessToken,
   AuthMethod,
@@ -129,6 +129,9 @@ export type {
   BindingKey,
   BoundBy,
   ClientBinding,
+  DueLogin,
+  DueLogins,
+  DuePage,
   GrantFilter,
   GrantStore,
   Reservation,

@@ -5,6 +5,9 @@
  * @module agentauth/node
  */
 
+export type { HostAddress, Lookup, Proxies, ProxyOptions } from "./http/node/agents.js";
+export type { ClientCertificate, ConnectOptions } from "./http/node/http-send.js";
+export { type NodeNetworkOptions, nodeNetwork } from "./http/node/network.js";
 export { type OpenBrowser, openBrowser } from "./login/browser.js";
 export type { LoginDisplay, OptionText } from "./login/messages.js";
 export { type TerminalLoginOptions, terminalLogin } from "./login/terminal.js";
@@ -18,11 +21,7 @@ export {
   type ProfileNetworkOptions,
   workloadFrom,
 } from "./profile/clients.js";
+export { type PrivateKeyOptions, readPrivateKey } from "./profile/private-key.js";
 export { fileStore } from "./store/file/file.js";
 export type { Keychain } from "./store/keychain/keychain.js";
 export { type KeyringStoreOptions, keyringStore } from "./store/keychain/keyring.js";
-export type { ClientCertificate, ConnectOptions } from "./transport/http-send.js";
-export { type NodeNetworkOptions, nodeNetwork } from "./transport/network.js";
-export { type PrivateKeyOptions, readPrivateKey } from "./transport/private-key.js";
-export type { Proxies, ProxyOptions } from "./transport/proxies.js";
-export type { HostAddress, Lookup } from "./transport/ssrf-guard.js";

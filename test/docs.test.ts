@@ -6,8 +6,8 @@ import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../src/cli/commands/all.gen.js";
 import { buildProgram } from "../src/cli/program.js";
+import { createPendingSaves } from "../src/cli/runtime/context.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../src/cli/runtime/exit-codes.js";
-import { createPendingSaves } from "../src/cli/runtime/pending-saves.js";
 import { processSignals } from "../src/cli/runtime/signals.js";
 import { CLIENT_ERROR_CODES, OAUTH_ERROR_CODES, SERVICE_ERROR_CODES } from "../src/error-codes.js";
 import { systemClock } from "../src/http/deadline.js";
@@ -82,7 +82,7 @@ describe("the pages of the SDK and the sandbox", () => {
     ["docs/sdk-lists.md", "src/api/client.ts", "ManagementClientOptions"],
     ["docs/sdk-lists.md", "src/http/transport.ts", "TransportOptions"],
     ["docs/sdk-lists.md", "src/api/page.ts", "ListOptions"],
-    ["docs/sdk-lists.md", "src/api/call-options.ts", "Check"],
+    ["docs/sdk-lists.md", "src/api/types.ts", "Check"],
     ["docs/sdk-tokens.md", "src/oauth/agent-options.ts", "AgentClientOptions"],
     ["docs/sdk-tokens.md", "src/oauth/discovery/overrides.ts", "SecurityPolicy", "policy."],
     ["docs/sandbox-options.md", "src/sandbox/sandbox-settings.ts", "SandboxOptions"],

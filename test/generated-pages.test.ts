@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
-import { describeProgram, leafCommands } from "../src/cli/commands/commands/command-tree.js";
+import { describeProgram, leafCommands } from "../src/cli/commands/commands/run.js";
 import { declaredProgram } from "./helpers/program.js";
 
 const tree = describeProgram(declaredProgram());

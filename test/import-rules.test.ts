@@ -122,7 +122,7 @@ const rule = (name: string, broken: readonly (string | Tree)[], fine: string | T
 
 const WITHOUT_NODE = "index errors http/a api/a oauth/a resource-server/a store/memory store/driver/a store/seal/a";
 const WITH_NODE =
-  "profile/a login/a node mcp/a sandbox/a cli/a store/private/a store/leases/a store/file/a store/keychain/a";
+  "http/node/a platform profile/a login/a node mcp/a sandbox/a cli/a store/private/a store/leases/a store/file/a store/keychain/a";
 
 const CASES: readonly Case[] = [
   rule(
@@ -135,9 +135,10 @@ const CASES: readonly Case[] = [
     ["http/a > api/b", "http/a > cli/b", "http/a type> oauth/b"],
     "http/a > http/b errors remedy; http/b > redact; errors > error-codes",
   ),
+  rule("http-node-above-http", ["http/node/a > telemetry/b"], "http/node/a > http/b errors"),
   rule(
     "features-below-runtime",
-    ["api/a > sandbox/b", "oauth/a > store/store", "resource-server/a > cli/b"],
+    ["api/a > http/node/b", "api/a > sandbox/b", "oauth/a > store/store", "resource-server/a > cli/b"],
     "api/a > http/b errors",
   ),
   rule(
@@ -145,7 +146,7 @@ const CASES: readonly Case[] = [
     ["telemetry/a > oauth/b", "telemetry/a > store/b"],
     "oauth/a > telemetry/b; broker/a > telemetry/b; telemetry/b > http/c errors",
   ),
-  rule("platform-below-runtime", ["platform/a > store/b"], "store/a > platform/b; platform/b > errors"),
+  rule("platform-below-runtime", ["platform > store/b"], "store/a > platform; platform > errors"),
   rule(
     "runtime-below-cli",
     ["profile/a", "sandbox/a", "mcp/a", "login/a", "store/a", "node"].map((from) => `${from} > cli/b`),
@@ -188,8 +189,8 @@ const CASES: readonly Case[] = [
   ),
   rule(
     "cli-commands-use-the-context",
-    ["profile/resolve-settings", "cli/clients/agent", "profile/network"].map((to) => `cli/commands/x/run > ${to}`),
-    "cli/commands/x/run > cli/clients/mcp-url; cli/commands/doctor/a > profile/resolve-settings",
+    ["profile/resolve-settings", "cli/clients/agent", "profile/open-store"].map((to) => `cli/commands/x/run > ${to}`),
+    "cli/commands/x/run > cli/clients/login-first; cli/commands/doctor/a > profile/resolve-settings",
   ),
   rule(
     "cli-commands-below-program",
@@ -248,7 +249,7 @@ const CASES: readonly Case[] = [
   onlyAt("commander", "cli/deep/a", "sandbox/a"),
   onlyAt("@opentelemetry/api", "telemetry/otel", "oauth/a"),
   onlyAt("cli-table3", "packages/a", "cli/a"),
-  onlyAt("cross-spawn", "packages/a", "platform/a"),
+  onlyAt("cross-spawn", "packages/a", "platform"),
   onlyAt("openapi-fetch", "api/client", "api/listing"),
   onlyAt("oauth4webapi", "oauth/a", "cli/a"),
   onlyAt("oidc-provider", "packages/a", "sandbox/a"),

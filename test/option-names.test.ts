@@ -8,7 +8,7 @@ import { loginHandlers, loginMiddlewares } from "../src/oauth/login-handlers.js"
 import { createResourceServer } from "../src/resource-server/resource-server.js";
 import { grantStore } from "../src/store/driver/grant-store.js";
 import { memoryDriver } from "../src/store/driver/memory-driver.js";
-import { reseal } from "../src/store/driver/reseal.js";
+import { reseal } from "../src/store/driver/tenant-records.js";
 import { fileStore } from "../src/store/file/file.js";
 import { keyringStore } from "../src/store/keychain/keyring.js";
 import { memoryStore } from "../src/store/memory.js";

@@ -10,7 +10,7 @@ import { buildProgram } from "./src/cli/program.ts";
 import { OUTPUT_FORMATS } from "./src/cli/output/formats.ts";
 export { loginCommandOf } from "./test/vendors/vendor-command.ts";
 import { EVENTS } from "./src/telemetry/events.ts";
-import { describeProgram } from "./src/cli/commands/commands/command-tree.ts";
+import { describeProgram } from "./src/cli/commands/commands/run.ts";
 const { root } = buildProgram({ argv: [], io: { stdout: { columns: 80 } } }, { text: "", error: "" }, { commands: COMMANDS });
 export const tree = describeProgram(root);
 export const formats = Object.entries(OUTPUT_FORMATS).map(([name, { about }]) => ({ name, about }));

@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import type { BufferedResponse, Call, Send } from "../http/buffered-response.js";
 import { untilAborted } from "../http/deadline.js";
-import { HttpHeaders } from "../http/http-headers.js";
+import { HttpHeaders } from "../http/http-message.js";
 import { type Redactor, Secret } from "../redact.js";
 
 /** The API token. A function is called for each request, and again when the service refuses a token. */

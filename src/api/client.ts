@@ -4,23 +4,13 @@ import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { forgetBody } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
-import { HttpRequest } from "../http/http-request.js";
-import { acceptsInternalRequest } from "../http/own-fetch.js";
+import { acceptsInternalRequest, HttpRequest } from "../http/http-message.js";
 import { bindMethods, checkOptionNames, type OptionNames } from "../http/public-class.js";
-import { Throttle } from "../http/throttle.js";
+import { Throttle } from "../http/retry.js";
 import { createTransport, type Logger, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/version.js";
 import { quote, Redactor } from "../redact.js";
 import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
-import {
-  type CallOptions,
-  callHeaders,
-  limitsOf,
-  querySerializer,
-  requireId,
-  sortingOf,
-  strictChecksOf,
-} from "./call-options.js";
 import {
   bufferedResponseOf,
   hideSecretOf,
@@ -34,12 +24,24 @@ import {
   serviceError,
 } from "./envelope.js";
 import { Listing, type ResourceOperations } from "./listing.js";
-import type { IgnoredSorting, ListingSummary, ListOptions } from "./page.js";
-import { orderText } from "./page-checks.js";
-import { isUnusableItems, missingText, pageError } from "./pages.js";
-import type { FetchPage, Pace } from "./prefetcher.js";
+import { type IgnoredSorting, type ListingSummary, type ListOptions, orderText } from "./page.js";
+import { type FetchPage, isUnusableItems, missingText, type Pace, pageError } from "./pages.js";
 import type { paths } from "./schema.gen.js";
-import type { Device, DeviceSorting, Domain, OpenSorting, Pool, SortingEncoding } from "./types.js";
+import {
+  type CallOptions,
+  callHeaders,
+  type Device,
+  type DeviceSorting,
+  type Domain,
+  limitsOf,
+  type OpenSorting,
+  type Pool,
+  querySerializer,
+  requireId,
+  type SortingEncoding,
+  sortingOf,
+  strictChecksOf,
+} from "./types.js";
 
 /** How an {@link ManagementClient} reaches the service. */
 export interface ManagementClientOptions extends TransportOptions {

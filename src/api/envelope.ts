@@ -4,10 +4,9 @@ import { shownUrl } from "../http/address.js";
 import { type BufferedResponse, badResponse, parseIfJson } from "../http/buffered-response.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, hideClientSecret, quote } from "../redact.js";
-import type { Check } from "./call-options.js";
 import type { Page } from "./page.js";
 import { checkShape, SHAPES, type Shape } from "./shapes.js";
-import type { PaginationOutput, Sorting } from "./types.js";
+import type { Check, PaginationOutput, Sorting } from "./types.js";
 
 /** The success body of a list operation; only the types of its members are checked. */
 export interface Envelope<Item> {

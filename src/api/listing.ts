@@ -1,6 +1,5 @@
 import type { ListOptions, Page, ReadOptions } from "./page.js";
-import { readPages } from "./pages.js";
-import type { FetchPage, Pace } from "./prefetcher.js";
+import { type FetchPage, type Pace, readPages } from "./pages.js";
 import type { OpenSorting } from "./types.js";
 
 /** The first page of a listing, with its HTTP response. */

@@ -5,8 +5,8 @@
  */
 
 import { MASK } from "../redact.js";
-import type { Check } from "./call-options.js";
 import { shapes } from "./shapes.gen.js";
+import type { Check } from "./types.js";
 
 /** The documented constraints of one value: the part of JSON Schema that `openapi.yaml` uses. */
 export interface Shape {

@@ -1,21 +1,28 @@
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isPathWithin } from "../http/address.js";
 import { discardBody, isEventStream } from "../http/buffered-response.js";
-import { HttpRequest } from "../http/http-request.js";
-import { HttpResponse } from "../http/http-response.js";
+import { HttpRequest, HttpResponse } from "../http/http-message.js";
 import { isSessionUnknown } from "../http/lost-session.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import type { RpcMessage } from "../mcp/json-rpc.js";
 import { ParamHeaders } from "../mcp/param-headers.js";
 import type { ToolPolicy } from "../mcp/tool-policy.js";
 import type { AgentClient } from "../oauth/agent.js";
-import { saysTokenRejected } from "../oauth/grant/rejected-token.js";
-import type { AgentRequestInit } from "../oauth/grant/token-fetch.js";
+import { type AgentRequestInit, saysTokenRejected } from "../oauth/grant/token-fetch.js";
 import { bearerChallenge } from "../oauth/model/challenge.js";
 import { createEvents, elapsedMs } from "../telemetry/emit.js";
 import type { AgentEvent, EventFields } from "../telemetry/events.js";
-import { addressAt, isPlain, readTarget, refusalOf, requestHeaders, responseHeaders } from "./forwarded.js";
-import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "./policy.js";
+import {
+  addressAt,
+  type BrokerGrant,
+  type BrokerPolicy,
+  checkPolicy,
+  isPlain,
+  readTarget,
+  refusalOf,
+  requestHeaders,
+  responseHeaders,
+} from "./policy.js";
 import { type BrokerRefusal, type RefusalContent, refusalResponse } from "./refusal.js";
 import { TokenMask } from "./token-mask.js";
 import { filterEvents, isJudged, judgeBody, judgedHeaders, toolPolicy, withoutHidden } from "./tools.js";

@@ -6,7 +6,7 @@ import { connect, type Socket } from "node:net";
 import { dirname } from "node:path";
 import { Readable } from "node:stream";
 import { AgentAuthError } from "../errors.js";
-import { HttpRequest } from "../http/http-request.js";
+import { HttpRequest } from "../http/http-message.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { quote } from "../redact.js";
 import { checkPrivateFolder, makePrivateFolder } from "../store/private/private-file.js";

@@ -1,8 +1,7 @@
 /** What a broker answers by itself. */
-import { HttpResponse } from "../http/http-response.js";
+import { HttpResponse } from "../http/http-message.js";
 import { isJsonObject } from "../http/strict-json.js";
-import { parseExactJson, writeExactJson } from "../mcp/exact-json.js";
-import { type RpcResponse, rpcErrorResponse, rpcIdOf } from "../mcp/json-rpc.js";
+import { parseExactJson, type RpcResponse, rpcErrorResponse, rpcIdOf, writeExactJson } from "../mcp/json-rpc.js";
 import type { AgentEvent } from "../telemetry/events.js";
 
 /** Why a broker answers by itself: the policy, the form of the request, a login that is needed, or the server. */

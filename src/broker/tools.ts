@@ -1,7 +1,15 @@
 /** Which tools a client sees and calls, judged on what the server reads. */
 import { isJsonObject } from "../http/strict-json.js";
-import { parseExactJson, parseServerJson, writeExactJson } from "../mcp/exact-json.js";
-import { RPC_CODES, type RpcMessage, readParam, rpcErrorResponse, rpcIdOf } from "../mcp/json-rpc.js";
+import {
+  parseExactJson,
+  parseServerJson,
+  RPC_CODES,
+  type RpcMessage,
+  readParam,
+  rpcErrorResponse,
+  rpcIdOf,
+  writeExactJson,
+} from "../mcp/json-rpc.js";
 import { methodHeaders, type ParamHeaders } from "../mcp/param-headers.js";
 import { ToolPolicy } from "../mcp/tool-policy.js";
 import type { BrokerGrant } from "./policy.js";

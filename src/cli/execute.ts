@@ -1,23 +1,18 @@
 import { CommanderError } from "commander";
 import { isAgentAuthError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
-import { HttpHeaders } from "../http/http-headers.js";
-import { HttpRequest } from "../http/http-request.js";
-import { HttpResponse } from "../http/http-response.js";
+import { HttpHeaders, HttpRequest, HttpResponse } from "../http/http-message.js";
 import { Redactor } from "../redact.js";
 import { createIo, type Io, PipeClosed } from "./io/io.js";
 import { reportError } from "./output/errors.js";
 import { buildProgram } from "./program.js";
-import { type AgentMode, agentMode } from "./runtime/agent-mode.js";
-import type { Host, RunContext } from "./runtime/context.js";
+import { type AgentMode, agentMode, withholdSecrets } from "./runtime/agent-mode.js";
+import { createPendingSaves, type Host, type RunContext } from "./runtime/context.js";
 import type { CommandDeclaration } from "./runtime/declaration.js";
-import { withholdSecrets } from "./runtime/environment.js";
 import { EXIT_CODES, exitCodeOf } from "./runtime/exit-codes.js";
 import { cliHint } from "./runtime/hints.js";
-import { createPendingSaves } from "./runtime/pending-saves.js";
-import { hideSecretWords } from "./runtime/secret-flags.js";
 import { listenForSignals, processSignals, type SignalHandling } from "./runtime/signals.js";
-import { type ParserError, usageErrorOf } from "./runtime/usage-error.js";
+import { hideSecretWords, type ParserError, usageErrorOf } from "./runtime/usage-error.js";
 
 /** Parses and runs one command line of these commands, prints the error, and returns the exit code. */
 export async function run(

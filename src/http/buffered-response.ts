@@ -3,7 +3,7 @@ import { quote } from "../redact.js";
 import { shownUrl } from "./address.js";
 import { type ByteStream, readByteStream } from "./body-content.js";
 import type { FollowingController } from "./deadline.js";
-import { HttpResponse } from "./http-response.js";
+import { HttpResponse } from "./http-message.js";
 import { networkError } from "./network-error.js";
 import { isJsonObject, parseStrictJson, StrictJsonError } from "./strict-json.js";
 

@@ -14,11 +14,10 @@ import {
   saysJson,
 } from "./buffered-response.js";
 import { type AbortSource, type Clock, followSignal, systemClock, untilAborted } from "./deadline.js";
+import { toNativeFetch } from "./http-message.js";
 import { maskError, networkError } from "./network-error.js";
-import { toNativeFetch } from "./own-fetch.js";
 import { followSameOrigin } from "./redirect.js";
-import { withRetry } from "./retry.js";
-import type { Throttle } from "./throttle.js";
+import { type Throttle, withRetry } from "./retry.js";
 
 /** How requests are sent: each option has a default. */
 export interface TransportOptions {

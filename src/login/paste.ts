@@ -4,7 +4,7 @@ import { AgentAuthError, abortedError } from "../errors.js";
 import { parseUrl } from "../http/address.js";
 import { quote } from "../redact.js";
 import { HELP_KEY } from "./brief-messages.js";
-import { repeatedParameter, sameSecret } from "./callback-parameters.js";
+import { repeatedParameter, sameSecret } from "./callback-handler.js";
 
 /** The input that the user pastes into: standard input, or any other stream. */
 export type PasteInput = Readable & {

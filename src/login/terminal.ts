@@ -10,11 +10,16 @@ import {
   timeoutError,
 } from "../oauth/login/login-method.js";
 import { briefLinkText, briefLoginText, briefWaitingText, linkWithdrawnText, otherWaysText } from "./brief-messages.js";
-import { type BrowserResult, checkBrowserUrl, chosenByEnvironment, type OpenBrowser, openBrowser } from "./browser.js";
+import {
+  type BrowserResult,
+  checkBrowserUrl,
+  chosenByEnvironment,
+  type OpenBrowser,
+  openBrowser,
+  showDeviceCode,
+} from "./browser.js";
 import { commandWords } from "./command-words.js";
-import { showDeviceCode } from "./device-code.js";
-import { reserveRedirect } from "./listen.js";
-import { type Loopback, openLoopback } from "./loopback.js";
+import { type Loopback, openLoopback, reserveRedirect } from "./listen.js";
 import {
   BROWSER_FAILED,
   BROWSER_OPENED,

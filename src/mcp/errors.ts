@@ -3,8 +3,7 @@ import { saysSessionLost } from "../http/lost-session.js";
 import { networkError } from "../http/network-error.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
-import { parseServerJson } from "./exact-json.js";
-import { RPC_CODES, type RpcError } from "./json-rpc.js";
+import { parseServerJson, RPC_CODES, type RpcError } from "./json-rpc.js";
 
 export class HttpFailure extends Error {
   override readonly name = "HttpFailure";

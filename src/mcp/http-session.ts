@@ -16,7 +16,6 @@ import {
   userActionError,
 } from "./elicitation.js";
 import { RequestTimeout, RpcFailure } from "./errors.js";
-import { parseServerJson, writeExactJson } from "./exact-json.js";
 import {
   bodyParts,
   httpFailure,
@@ -29,7 +28,7 @@ import {
   sessionHeaders,
   textParts,
   tooLong,
-} from "./http-exchange.js";
+} from "./http-channel.js";
 import {
   CLIENT_CAPABILITIES,
   cancelledMessage,
@@ -37,12 +36,14 @@ import {
   INITIALIZE,
   isRpcRequest,
   isRpcResponse,
+  parseServerJson,
   RPC_CODES,
   type RpcMessage,
   type RpcNotification,
   type RpcRequest,
   readParam,
   rpcErrorResponse,
+  writeExactJson,
 } from "./json-rpc.js";
 import { sessionlessHeaders } from "./param-headers.js";
 

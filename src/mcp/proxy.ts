@@ -1,9 +1,11 @@
 import { EventEmitter, once } from "node:events";
+import type { Readable } from "node:stream";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { settledWithin } from "../http/deadline.js";
+import { isJsonObject } from "../http/strict-json.js";
 import { quote } from "../redact.js";
 import { isSessionLost, noResponseError, sessionLostError, tooDeepError, toRpcError } from "./errors.js";
-import type { HttpChannel } from "./http-channel.js";
+import { type HttpChannel, MAX_MESSAGE_BYTES } from "./http-channel.js";
 import {
   CANCELLED,
   cancelledMessage,
@@ -13,18 +15,208 @@ import {
   isRpcRequest,
   isRpcResponse,
   isTooDeep,
+  RPC_CODES,
   type RpcId,
   type RpcMessage,
+  type RpcRequest,
   type RpcResponse,
+  readMessage,
   readParam,
   rpcErrorResponse,
   SUBSCRIPTION,
 } from "./json-rpc.js";
 import { ParamHeaders } from "./param-headers.js";
-import { Handshake, type PendingRequest, PendingRequests, ProxyOutcome, UnsentMessages } from "./pending-requests.js";
 import { ServerSession, type ServerSessionOptions } from "./server-session.js";
-import type { StdioWriter } from "./stdio.js";
-import { refusedRpcError, type ToolPolicy } from "./tool-policy.js";
+import { createStdioWriter, readLines, type StdioWriter } from "./stdio.js";
+import { refusedRpcError, ToolPolicy, type ToolPolicyOptions } from "./tool-policy.js";
+
+/**
+ * How far a request of the host is:
+ *
+ * | state | the server | loses its session | the host cancels it |
+ * |---|---|---|---|
+ * | `sent` | has the request | the request waits, if a new session is possible; else it fails | it gets a message |
+ * | `waiting` | refused it unprocessed with a lost session | it fails, if the new session does | it is dropped |
+ * | `resent` | has it in the new session | it fails: it is not sent a third time | it gets a message |
+ *
+ * A response or a failure ends it in any state.
+ */
+export type RequestState = "sent" | "waiting" | "resent";
+
+/** A request of the host without a response. */
+export interface PendingRequest {
+  readonly request: RpcRequest;
+  /** Cancels its HTTP request. */
+  readonly abort: AbortController;
+  /** The revision that the request names, as it must since 2026-07-28, when sessions were removed; undefined before. */
+  readonly revision: string | undefined;
+  state: RequestState;
+}
+
+const PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion";
+
+/** The requests of the host that have no response yet, by id. */
+export class PendingRequests {
+  readonly #requests = new Map<RpcId, { pending: PendingRequest; onEnd: () => void }>();
+
+  /**
+   * Adds a request.
+   *
+   * @param onEnd called when the request is removed, for whatever reason
+   */
+  add(request: RpcRequest, onEnd: () => void): PendingRequest {
+    const meta = readParam(request, "_meta");
+    const revision = isJsonObject(meta) ? meta[PROTOCOL_VERSION] : undefined;
+    const pending: PendingRequest = {
+      request,
+      abort: new AbortController(),
+      revision: typeof revision === "string" ? revision : undefined,
+      state: "sent",
+    };
+    // Two requests with the same id get one response.
+    this.remove(request.id);
+    this.#requests.set(request.id, { pending, onEnd });
+    return pending;
+  }
+
+  /** Removes a request; undefined if it already has a response or was cancelled. */
+  remove(id: unknown): PendingRequest | undefined {
+    const found = this.#requests.get(id as RpcId);
+    if (!found) return undefined;
+    this.#requests.delete(id as RpcId);
+    found.onEnd();
+    return found.pending;
+  }
+
+  get(id: unknown): PendingRequest | undefined {
+    return this.#requests.get(id as RpcId)?.pending;
+  }
+
+  /** Whether this request, and not another with its id, is still pending. */
+  has(pending: PendingRequest): boolean {
+    return this.get(pending.request.id) === pending;
+  }
+
+  all(): PendingRequest[] {
+    return [...this.#requests.values()].map(({ pending }) => pending);
+  }
+}
+
+/**
+ * Delays what follows `initialize` and `notifications/initialized` until the server has accepted them. A pipe keeps the
+ * order of messages, separate HTTP requests do not. Responses are not delayed, since the server may wait for them.
+ */
+export class Handshake {
+  readonly #forward: (message: RpcMessage) => void;
+  #openSteps = 0;
+  #queue: RpcMessage[] = [];
+
+  constructor(forward: (message: RpcMessage) => void) {
+    this.#forward = forward;
+  }
+
+  /** Forwards a message, at once or after the open steps. */
+  pass(message: RpcMessage): void {
+    if (this.#openSteps > 0 && !isRpcResponse(message)) this.#queue.push(message);
+    else this.#forward(message);
+  }
+
+  /** Begins a step that later messages wait for. The function that it returns ends the step. */
+  begin(): () => void {
+    this.#openSteps += 1;
+    let hasEnded = false;
+    return () => {
+      if (hasEnded) return;
+      hasEnded = true;
+      this.#openSteps -= 1;
+      this.#release();
+    };
+  }
+
+  /** Removes a delayed request; undefined if there is none with this id. */
+  drop(id: unknown): RpcMessage | undefined {
+    const found = this.#queue.find((message) => isRpcRequest(message) && message.id === (id as RpcId));
+    this.#queue = this.#queue.filter((message) => message !== found);
+    return found;
+  }
+
+  /** Removes and returns all delayed messages. */
+  clear(): RpcMessage[] {
+    return this.#queue.splice(0);
+  }
+
+  #release(): void {
+    while (this.#openSteps === 0) {
+      const next = this.#queue.shift();
+      if (next === undefined) return;
+      this.#forward(next);
+    }
+  }
+}
+
+/** The messages of the host that are not sent yet, with their sizes. */
+export class UnsentMessages {
+  readonly #sizes = new Map<RpcMessage, number>();
+  #bytes = 0;
+
+  /** The size of all of them. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Whether there is none. */
+  get isEmpty(): boolean {
+    return this.#sizes.size === 0;
+  }
+
+  add(message: RpcMessage, bytes: number): void {
+    this.#sizes.set(message, bytes);
+    this.#bytes += bytes;
+  }
+
+  remove(message: RpcMessage): void {
+    this.#bytes -= this.#sizes.get(message) ?? 0;
+    this.#sizes.delete(message);
+  }
+}
+
+/**
+ * What the proxy has to report at its end:
+ *
+ * | state | after a response | after a failed request | after an `initialize` that failed for good |
+ * |---|---|---|---|
+ * | `starting` | `working` | `failing` | `failed` |
+ * | `failing`: no request had a response, and this is the first error | `working` | `failing` | `failed` |
+ * | `working` | `working` | `working` | `failed` |
+ * | `failed` | `failed` | `failed` | `failed` |
+ */
+export class ProxyOutcome {
+  #state: "starting" | "failing" | "working" | "failed" = "starting";
+  #error: AgentAuthError | undefined;
+
+  /** Why the proxy failed; undefined unless it is `failing` or `failed`. */
+  get error(): AgentAuthError | undefined {
+    return this.#error;
+  }
+
+  onResponse(): void {
+    if (this.#state !== "failed") this.#become("working", undefined);
+  }
+
+  onFailure(error: AgentAuthError): void {
+    if (this.#state === "starting") this.#become("failing", error);
+  }
+
+  /** `initialize` failed in a way that a retry does not fix. */
+  onFatalFailure(error: AgentAuthError): void {
+    this.#become("failed", error);
+  }
+
+  #become(state: "failing" | "working" | "failed", error: AgentAuthError | undefined): void {
+    this.#state = state;
+    this.#error = error;
+  }
+}
 
 /** How long to wait for the server to accept a notification. */
 const MAX_ACCEPT_MS = 5000;
@@ -41,7 +233,7 @@ export interface McpProxyOptions extends Omit<ServerSessionOptions, "onMessage">
 }
 
 /** Forwards messages in both directions. Each request of the host gets a response: the server's, or an error. */
-export class McpProxy {
+class McpProxy {
   readonly #options: McpProxyOptions;
   readonly #pending = new PendingRequests();
   readonly #session: ServerSession;
@@ -296,4 +488,103 @@ export class McpProxy {
     this.#unsent.remove(message);
     this.#events.emit("change");
   }
+}
+
+/** Options of {@link runStdioProxy}. */
+export interface StdioProxyOptions
+  extends Pick<
+    McpProxyOptions,
+    "url" | "fetch" | "unattended" | "token" | "extension" | "mask" | "onWarning" | "onLog"
+  > {
+  /** Which tools the host may list and call. Default: all. */
+  tools?: ToolPolicyOptions | undefined;
+  /** Milliseconds between requests that keep an idle session alive. Default: none. */
+  keepAliveMs?: number | undefined;
+  /** Messages of the host, one per line. Its end ends the proxy. */
+  input: Readable;
+  /** Writes to the host; resolves when the host has read the text, rejects when the pipe is closed. */
+  write(text: string): Promise<void>;
+  signal: AbortSignal;
+  /** The longest message that is forwarded, in bytes. Default {@link MAX_MESSAGE_BYTES}. */
+  maxBytes?: number | undefined;
+}
+
+/** How long pending requests may take after the host has closed its input. */
+const DRAIN_MS = 1000;
+/** How long the server may take to end the session. */
+const TERMINATE_MS = 2000;
+
+/**
+ * Forwards every message between a host on stdio and a server of streamable HTTP, until the host closes its input, the
+ * signal fires, or the host's `initialize` fails in a way that a retry does not fix.
+ *
+ * @throws `AgentAuthError` if no request succeeded, for example without a login; the host gets the error too
+ */
+export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
+  const { tools, keepAliveMs, input, signal, write, maxBytes = MAX_MESSAGE_BYTES, ...server } = options;
+  const { onWarning } = server;
+  const ended = new AbortController();
+  const stop = () => ended.abort(signal.reason);
+  ended.signal.addEventListener("abort", () => input.destroy());
+  const host = createStdioWriter(write, () => ended.abort());
+  const proxy = new McpProxy({
+    ...server,
+    host,
+    ready: host.ready,
+    maxBytes,
+    policy: new ToolPolicy(tools),
+    onFatalError: () => ended.abort(),
+  });
+  const pings = keepAliveMs === undefined ? undefined : setInterval(() => void proxy.ping(keepAliveMs), keepAliveMs);
+  pings?.unref();
+  signal.addEventListener("abort", stop);
+  if (signal.aborted) stop();
+  try {
+    await readHost({ input, proxy, host, maxBytes, onWarning, ended: ended.signal });
+    await settledWithin(proxy.untilIdle(ended.signal), DRAIN_MS);
+    proxy.abortPending();
+    // Failure is ignored: the server may have no sessions, or be unreachable.
+    await settledWithin(proxy.terminate(), TERMINATE_MS);
+  } finally {
+    clearInterval(pings);
+    signal.removeEventListener("abort", stop);
+    proxy.close();
+    await host.flushed();
+    input.destroy();
+  }
+  if (proxy.error) throw proxy.error;
+}
+
+interface HostInput extends Pick<StdioProxyOptions, "input" | "onWarning"> {
+  proxy: Pick<McpProxy, "fromHost" | "untilBelow">;
+  host: StdioWriter;
+  maxBytes: number;
+  ended: AbortSignal;
+}
+
+/** Forwards the host's messages until its input ends. */
+async function readHost({ input, proxy, host, maxBytes, onWarning, ended }: HostInput): Promise<void> {
+  const reject = async (response: RpcResponse) => {
+    onWarning(`the host: ${response.error?.message}`);
+    host.send(response);
+    await host.ready();
+  };
+  try {
+    for await (const line of readLines(input, maxBytes)) {
+      if (line === undefined) await reject(tooLong(maxBytes));
+      else if (line.trim() !== "") {
+        const read = readMessage(line);
+        if ("failure" in read) await reject(read.failure);
+        else proxy.fromHost(read.message, line.length);
+      }
+      await proxy.untilBelow(maxBytes, ended);
+    }
+  } catch (error) {
+    // A destroyed input means that the host or the proxy closed the pipe.
+    if (!input.destroyed) throw error;
+  }
+}
+
+function tooLong(maxBytes: number): RpcResponse {
+  return rpcErrorResponse(null, { code: RPC_CODES.invalid, message: `the message is longer than ${maxBytes} bytes` });
 }

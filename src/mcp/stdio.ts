@@ -1,5 +1,4 @@
-import { writeExactJson } from "./exact-json.js";
-import type { RpcMessage } from "./json-rpc.js";
+import { type RpcMessage, writeExactJson } from "./json-rpc.js";
 
 const NEWLINE = 0x0a;
 

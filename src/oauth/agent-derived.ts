@@ -14,8 +14,7 @@ import { isLoginNotRequired } from "./discovery/challenge-request.js";
 import { discoverIssuer } from "./discovery/discovery.js";
 import { acceptedTypeFor } from "./discovery/overrides.js";
 import { type GrantOptions, type LoginOptions, loginRequired } from "./grant/grant-requirements.js";
-import type { LoginContext } from "./login/login-context.js";
-import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
+import type { LoginContext, PreparedDeviceLogin, PreparedLogin } from "./login/authorization.js";
 import { TokenManager } from "./login/token-manager.js";
 import { fingerprintOf, hashSha256 } from "./machine/grant-strategies.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";
@@ -25,7 +24,7 @@ import { type Discovered, type IssuerMetadata, isSameIssuer, listsExchange, take
 import { parseMcpUrl } from "./model/resource.js";
 import { unionScopes } from "./model/scope.js";
 import { type ExchangedToken, type ExchangeRequest, exchangeTokens } from "./token/exchange.js";
-import { isCurrent, verifyIdToken } from "./token/id-token.js";
+import { isCurrent, verifyIdToken } from "./token/token.js";
 
 /** The users, each at one server, whose managers are kept. */
 const MAX_USERS = 1000;

@@ -1,9 +1,9 @@
 import { AgentAuthError, abortedError, isAgentAuthError, messageOf } from "../errors.js";
-import type { Network } from "../http/address-class.js";
+import type { Network } from "../http/address.js";
 import type { HttpEvent } from "../http/buffered-response.js";
-import { CookieJars } from "../http/cookies.js";
 import { type Clock, systemClock } from "../http/deadline.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
+import { CookieJars } from "../http/redirect.js";
 import { quote, type Secret } from "../redact.js";
 import { createEvents, type Events } from "../telemetry/emit.js";
 import type { AgentEvent } from "../telemetry/events.js";
@@ -15,12 +15,17 @@ import { DPOP_POLICIES, type DpopPolicy } from "./dpop/dpop.js";
 import { checkedStore } from "./grant/checked-store.js";
 import { type LoginOptions, machineAccountError, type TokenOptions } from "./grant/grant-requirements.js";
 import { PendingRefreshes } from "./grant/send-refresh.js";
-import { Nonces, type OAuthHttpOptions } from "./http/http.js";
-import { ConnectionPool, type Remembered, type ServerConnection } from "./http/server-connection.js";
-import type { Progress, TraceEntry } from "./http/trace.js";
-import type { LoginContext } from "./login/login-context.js";
+import {
+  ConnectionPool,
+  Nonces,
+  type OAuthHttpOptions,
+  type Progress,
+  type Remembered,
+  type ServerConnection,
+  type TraceEntry,
+} from "./http/http.js";
+import type { LoginContext, PreparedDeviceLogin, PreparedLogin } from "./login/authorization.js";
 import { DEFAULT_LOGIN_TIMEOUT_MS, type LoginMethod } from "./login/login-method.js";
-import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import type { WebLoginContext } from "./login/web-login.js";
 import { noInteractiveLoginError } from "./machine/grant-strategies.js";
 import { type AuthorizationParams, checkAuthorizationParam } from "./model/authorization-params.js";
@@ -30,8 +35,7 @@ import { isMachineAccount, type MachineGrant } from "./model/machine-grant.js";
 import { type Discovered, isSameIssuer } from "./model/metadata.js";
 import { parseMcpUrl } from "./model/resource.js";
 import { parseScope } from "./model/scope.js";
-import { checkEndpoint, type TokenCall } from "./token/token.js";
-import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "./token/token-checks.js";
+import { checkEndpoint, isAcceptableTokenType, TOKEN_TYPE_RULE, type TokenCall } from "./token/token.js";
 
 /** The company's identity provider. */
 export interface IdpOptions {

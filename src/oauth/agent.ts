@@ -30,12 +30,11 @@ import { challengeOfRemedy } from "./discovery/resource-metadata.js";
 import { type GrantOptions, type LoginOptions, loginRequired, type TokenOptions } from "./grant/grant-requirements.js";
 import { type AgentRequestInit, type FetchContext, fetchWithToken } from "./grant/token-fetch.js";
 import type { HandOver } from "./hand-over.js";
-import type { TraceEntry } from "./http/trace.js";
-import { type LoginContext, withParams } from "./login/login-context.js";
+import type { TraceEntry } from "./http/http.js";
+import { type LoginContext, type PreparedDeviceLogin, type PreparedLogin, withParams } from "./login/authorization.js";
 import { beginDevice, finishDevice, finishInSession, grantKeyFor } from "./login/login-flow.js";
 import type { LoginSession } from "./login/login-method.js";
 import { type Preparation, planLogin, preferredRedirect, prepareLogin } from "./login/login-plan.js";
-import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import {
   type CallbackOptions,
   type CallbackResult,
@@ -47,8 +46,14 @@ import {
   type StartLoginOptions,
 } from "./login/web-app.js";
 import { GRANT_STRATEGIES, type GrantFlag, noStoredTokenError } from "./machine/grant-strategies.js";
-import { SdkProvider, type SdkTokenContext, SdkTokenSource } from "./mcp-sdk/sdk-provider.js";
-import type { McpAuthProvider, McpOAuthClientProvider, ProviderOptions } from "./mcp-sdk/types.js";
+import {
+  type McpAuthProvider,
+  type McpOAuthClientProvider,
+  type ProviderOptions,
+  SdkProvider,
+  type SdkTokenContext,
+  SdkTokenSource,
+} from "./mcp-sdk/sdk-provider.js";
 import type { ConnectionPage, ConnectionQuery } from "./model/connection.js";
 import { AccessToken, type Grant, type GrantKey, hasExpired } from "./model/grant.js";
 import { withReservation } from "./model/grant-store.js";

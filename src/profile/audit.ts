@@ -2,8 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readSync, renameSync, type S
 import { basename, dirname, join, resolve } from "node:path";
 import { isAgentAuthError, messageOf } from "../errors.js";
 import type { HttpEvent } from "../http/buffered-response.js";
-import { linkStatOf, retryWhileBusy } from "../platform/files.js";
-import { randomHex } from "../platform/system.js";
+import { linkStatOf, randomHex, retryWhileBusy } from "../platform.js";
 import {
   attempt,
   checkOpened,

@@ -8,14 +8,18 @@ import { AGENT_OPTIONS } from "../oauth/agent-options.js";
 import type { PreRegisteredClient } from "../oauth/client/client-auth.js";
 import type { GrantStore } from "../oauth/model/grant-store.js";
 import type { Workload } from "../oauth/model/machine-grant.js";
-import { type Env, readEnv } from "../platform/system.js";
+import { type Env, readEnv } from "../platform.js";
 import { Redactor } from "../redact.js";
 import { bothReceivers } from "../telemetry/emit.js";
-import { type AssertionSourceOptions, openSource } from "./assertion-sources.js";
+import { type AssertionSourceOptions, openSource, storedGrants } from "./assertion-sources.js";
 import { openAudit } from "./audit.js";
-import { makingProfile } from "./change-config.js";
-import { certificateFiles, type NetworkOptions, withSource } from "./connection-settings.js";
-import { agentNetwork, networkFetch } from "./network.js";
+import {
+  agentNetwork,
+  certificateFiles,
+  type NetworkOptions,
+  networkFetch,
+  withSource,
+} from "./connection-settings.js";
 import { openStore } from "./open-store.js";
 import { authorizationParamsOf, checkSetting } from "./profile-settings.js";
 import { readSettings, type SettingRules } from "./resolve-settings.js";
@@ -23,8 +27,8 @@ import { secretOrReferenced } from "./secrets.js";
 import { requireBaseUrl, sandboxNotice, serviceOptions } from "./service-settings.js";
 import type { Settings } from "./settings.js";
 import { findHome, homeFolder } from "./settings.js";
+import { makingProfile } from "./settings-file.js";
 import { storeChoiceOf } from "./store-choice.js";
-import { storedGrants } from "./stored-grants.js";
 
 /**
  * How the clients of a profile reach the network, beside the environment. A client that is given a `fetch` sends every request

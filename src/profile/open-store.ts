@@ -1,5 +1,5 @@
 import type { GrantStore } from "../oauth/model/grant-store.js";
-import { type Env, withoutOurs } from "../platform/system.js";
+import { type Env, withoutOurs } from "../platform.js";
 import { fileStore } from "../store/file/file.js";
 import { keyringStore } from "../store/keychain/keyring.js";
 import { memoryStore } from "../store/memory.js";

@@ -5,13 +5,15 @@ import { suggest } from "../http/suggest.js";
 import type { AuthorizationParams } from "../oauth/model/authorization-params.js";
 import { quote } from "../redact.js";
 import {
+  issuerAddress,
   LOGIN_PROFILE_KEYS,
   type LoginProfileKey,
+  nonEmpty,
   readAuthorizationParams,
+  requireRule,
   type SettingInfo,
 } from "./login-settings.js";
 import { isReference, REFERENCES } from "./secrets.js";
-import { issuerAddress, nonEmpty, requireRule } from "./setting-rules.js";
 import { FORMATS, type Settings } from "./settings.js";
 
 /** What a profile can set. */

@@ -1,11 +1,10 @@
 import { AgentAuthError, isAgentAuthError, usageError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { suggestionHint } from "../http/suggest.js";
-import type { Env } from "../platform/system.js";
+import type { Env } from "../platform.js";
 import { quote, shellWord } from "../redact.js";
 import { loginSettings, type ProfileLoginSetting } from "./login-settings.js";
 import { checkSetting, isEngine, type Profile, type StoreKind } from "./profile-settings.js";
-import { checkSandboxToken, readSandboxState } from "./sandbox-state.js";
 import { checkApiToken, isReference, noteReference, referencedSecret } from "./secrets.js";
 import {
   type ApiTokenSetting,
@@ -17,10 +16,12 @@ import {
 } from "./settings.js";
 import {
   type Config,
+  checkSandboxToken,
   chosenProfile,
   isProfileName,
   profileNames,
   readConfig,
+  readSandboxState,
   SANDBOX_PROFILE,
 } from "./settings-file.js";
 

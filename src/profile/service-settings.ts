@@ -2,7 +2,7 @@ import type { PlaceToken } from "../api/auth.js";
 import type { ManagementClientOptions } from "../api/client.js";
 import type { SortingEncoding } from "../api/types.js";
 import { AgentAuthError } from "../errors.js";
-import { withInput } from "../platform/shell.js";
+import { withInput } from "../platform.js";
 import { RUNNING_SANDBOX } from "./resolve-settings.js";
 import type { Settings } from "./settings.js";
 import { SANDBOX_PROFILE } from "./settings-file.js";

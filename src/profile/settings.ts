@@ -1,6 +1,6 @@
 import { isAbsolute, join, posix, relative, resolve, win32 } from "node:path";
 import { type AgentAuthError, usageError } from "../errors.js";
-import { type Env, system } from "../platform/system.js";
+import { type Env, system } from "../platform.js";
 import { quote } from "../redact.js";
 import type { LoginFlags, ProfileLoginSetting } from "./login-settings.js";
 

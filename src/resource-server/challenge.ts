@@ -1,7 +1,8 @@
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
-import type { Scheme } from "./credentials.js";
-import { PROOF_ALGORITHMS } from "./dpop-proof.js";
-import { REFUSALS, type RefusalCode } from "./refusal.js";
+import { resourceMetadataAddress } from "../http/oauth-syntax.js";
+import { PROOF_ALGORITHMS } from "./dpop.js";
+import type { ResourceServerSettings } from "./options.js";
+import { REFUSALS, type RefusalCode, type Scheme } from "./refusal.js";
 
 /** A response to send, independent of the server. */
 export interface Answer {
@@ -27,7 +28,7 @@ const HEADERS = { "content-type": "application/json", "cache-control": "no-store
 const RETRY_AFTER = 5;
 
 /** A response with a JSON body. */
-export function jsonAnswer(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
+function jsonAnswer(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
   return { status, headers: { ...HEADERS, ...headers }, body: JSON.stringify(body) };
 }
 
@@ -85,4 +86,60 @@ function challengeAnswer(
   });
   const headers = { "www-authenticate": challenges.join(", "), ...(nonce !== undefined && { "dpop-nonce": nonce }) };
   return jsonAnswer(status, body, headers);
+}
+
+/** The metadata of a protected resource (RFC 9728 section 2). */
+export interface ResourceMetadataDocument {
+  /** The resource identifier. */
+  resource: string;
+  /** The issuers whose tokens it accepts. */
+  authorization_servers: readonly string[];
+  /** The supported scopes. */
+  scopes_supported?: readonly string[];
+  /** The accepted algorithms of proofs (RFC 9449); left out where tokens must not be bound to a key. */
+  dpop_signing_alg_values_supported?: readonly string[];
+  /** Whether tokens must be bound to a key. */
+  dpop_bound_access_tokens_required?: boolean;
+  [member: string]: unknown;
+}
+
+/** The metadata of a resource server, and its address. */
+export interface Metadata {
+  document: ResourceMetadataDocument;
+  /** The whole address. */
+  url: string;
+  /** Its path, as in requests. */
+  path: string;
+  answer: Answer;
+}
+
+// Readable from any web page: it is the same for everyone, and holds no secret.
+const CORS = { "access-control-allow-origin": "*" };
+const PREFLIGHT = {
+  ...CORS,
+  "access-control-allow-methods": "GET, HEAD",
+  "access-control-allow-headers": "*",
+  "access-control-max-age": "86400",
+};
+
+export function metadataOf({ resource, issuers, scopesSupported, dpop, metadata }: ResourceServerSettings): Metadata {
+  const url = resourceMetadataAddress(resource);
+  const document = {
+    ...metadata,
+    resource,
+    authorization_servers: issuers,
+    ...(scopesSupported && { scopes_supported: scopesSupported }),
+    ...(dpop !== "off" && { dpop_signing_alg_values_supported: PROOF_ALGORITHMS }),
+    ...(dpop === "required" && { dpop_bound_access_tokens_required: true }),
+  };
+  const answer = jsonAnswer(200, document, { ...CORS, "cache-control": "public, max-age=300" });
+  return { document, url, path: new URL(url).pathname, answer };
+}
+
+/** The response to a request for the metadata, by its method. */
+export function answerMetadata({ answer }: Metadata, method: string): Answer {
+  if (method === "GET") return answer;
+  if (method === "HEAD") return { ...answer, body: "" };
+  if (method === "OPTIONS") return { status: 204, headers: PREFLIGHT, body: "" };
+  return jsonAnswer(405, { error: "invalid_request" }, { ...CORS, allow: "GET, HEAD, OPTIONS" });
 }

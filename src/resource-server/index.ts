@@ -5,11 +5,9 @@
  * @module agentauth/resource-server
  */
 
-export type { Scopes, VerifyOptions } from "./authenticator.js";
+export type { ResourceMetadataDocument } from "./challenge.js";
 export type { AuthInfo, TokenClaims, VerifiedToken } from "./claims.js";
-export type { Scheme } from "./credentials.js";
 export type { Presentation } from "./dpop.js";
-export type { ResourceMetadataDocument } from "./metadata.js";
 export type {
   Admission,
   HonoContext,
@@ -18,7 +16,9 @@ export type {
   NodeRequest,
   NodeResponse,
   ProtectedHandler,
+  Scopes,
+  VerifyOptions,
 } from "./middleware.js";
 export type { IntrospectionOptions, ResourceServerOptions } from "./options.js";
-export type { RefusalReason, ResourceServerEvent } from "./refusal.js";
+export type { RefusalReason, ResourceServerEvent, Scheme } from "./refusal.js";
 export { createResourceServer, type ResourceServer } from "./resource-server.js";

@@ -3,9 +3,8 @@ import { AgentAuthError, messageOf } from "../errors.js";
 import { fromBase64url, isBase64url } from "../http/base64url.js";
 import { isJsonObject, type JsonObject, parseStrictJson } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
-import type { Issuer } from "./issuer.js";
+import { type Issuer, RefreshingCache } from "./issuer.js";
 import type { ResourceServerSettings } from "./options.js";
-import { RefreshingCache } from "./refreshing-cache.js";
 import { TokenRefusal } from "./refusal.js";
 
 /** A parsed key set; each read of an issuer's keys makes another. */

@@ -1,9 +1,9 @@
-import { createAuthenticator, type Scopes, type VerifyOptions } from "./authenticator.js";
+import { metadataOf, type ResourceMetadataDocument } from "./challenge.js";
 import type { VerifiedToken } from "./claims.js";
 import { Dpop } from "./dpop.js";
 import { httpIssuer, type Issuer } from "./issuer.js";
-import { metadataOf, type ResourceMetadataDocument } from "./metadata.js";
 import {
+  createAuthenticator,
   createHono,
   createMiddleware,
   createProtected,
@@ -12,6 +12,8 @@ import {
   type NodeMiddleware,
   type NodeRequest,
   type ProtectedHandler,
+  type Scopes,
+  type VerifyOptions,
 } from "./middleware.js";
 import {
   checkAddresses,

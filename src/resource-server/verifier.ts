@@ -3,13 +3,11 @@ import { SingleFlight } from "../http/single-flight.js";
 import { deleteNulls, isJsonObject, type JsonObject } from "../http/strict-json.js";
 import { MASK, quote } from "../redact.js";
 import { type ClaimRules, checkClaims, type TokenClaims, type VerifiedToken } from "./claims.js";
-import { checkLength } from "./credentials.js";
-import type { Dpop, Presentation } from "./dpop.js";
+import { type Dpop, digestOf, type Presentation, TokenCache } from "./dpop.js";
 import type { Issuer } from "./issuer.js";
 import { type KeySet, type Keys, keysOf, looksLikeJwt, readJwt, verifySignature } from "./jwt.js";
 import type { ResourceServerSettings } from "./options.js";
-import { TokenRefusal, tokenRefusalError } from "./refusal.js";
-import { digestOf, TokenCache } from "./token-cache.js";
+import { checkLength, TokenRefusal, tokenRefusalError } from "./refusal.js";
 
 /** The result of a verification. */
 export interface Verified {

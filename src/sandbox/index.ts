@@ -12,7 +12,7 @@ export type {
   SandboxInteraction,
   SandboxPool,
   SessionType,
-} from "./data/wire-types.js";
+} from "./data/sample-device.js";
 export { parseFault } from "./faults/check-fault.js";
 export type { FaultController, FaultState } from "./faults/controller.js";
 export {
@@ -25,7 +25,7 @@ export {
   type FaultSelector,
 } from "./faults/faults.js";
 export type { SandboxClock } from "./http/clock.js";
-export type { LoggedRequest, RequestLog } from "./http/request-log.js";
+export type { LoggedRequest, RequestLog } from "./http/requests.js";
 export type { CreateMcpServer, McpNotifier, McpServerContext } from "./mcp/own-server.js";
 export type { OAuthOptions } from "./oauth/issuer-settings.js";
 export type { AssertionClaims, SandboxMachine } from "./oauth/machine.js";

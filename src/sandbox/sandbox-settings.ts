@@ -5,7 +5,7 @@ import { checkOptionNames } from "../http/public-class.js";
 import type { JsonObject } from "../http/strict-json.js";
 import { quote } from "../redact.js";
 import type { DataSize } from "./data/data.js";
-import { MAX_POOLS } from "./data/seeded.js";
+import { MAX_POOLS } from "./data/sample-device.js";
 import type { Fault } from "./faults/faults.js";
 import { isLoopback } from "./http/requests.js";
 import type { CreateMcpServer } from "./mcp/own-server.js";

@@ -1,17 +1,14 @@
 import { abortedError } from "../errors.js";
-import { adminApi } from "./admin-api.js";
 import { type Account, SandboxData } from "./data/data.js";
-import { FaultController } from "./faults/controller.js";
-import type { SandboxPart } from "./faults/round-trip.js";
+import { FaultController, type SandboxPart } from "./faults/controller.js";
 import { MovableClock, type SandboxClock, Sleeps } from "./http/clock.js";
-import { createRequestLog, type RequestLog } from "./http/request-log.js";
-import { jsonResponse, READ_METHODS, requireMethod } from "./http/sandbox-response.js";
+import { createRequestLog, jsonResponse, READ_METHODS, type RequestLog, requireMethod } from "./http/requests.js";
 import { managementPart } from "./management/management-api.js";
 import { mcpPart } from "./mcp/mcp-server.js";
 import { authorizationPart } from "./oauth/authorization-server.js";
 import { Machines, type SandboxMachine } from "./oauth/machine.js";
 import { MCP_PATH, PoolServers } from "./oauth/pool-server.js";
-import { Origins } from "./router.js";
+import { adminApi, Origins } from "./router.js";
 import { readSandboxSettings, type SandboxOptions, type SandboxSettings } from "./sandbox-settings.js";
 
 const DAY_MS = 86_400_000;

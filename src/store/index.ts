@@ -6,11 +6,11 @@
  */
 export { decodeClient, decodeGrant, encodeClient, encodeGrant } from "../oauth/model/codec.js";
 export type * from "./driver/driver.js";
-export type { Takeover } from "./driver/driver-lease.js";
+export type { Takeover } from "./driver/driver-leases.js";
 export { type GrantStoreOptions, grantStore } from "./driver/grant-store.js";
 export { type MemoryDriverOptions, memoryDriver } from "./driver/memory-driver.js";
 export type { NearOptions } from "./driver/remembered-grants.js";
-export { keysInUse, type ResealOptions, type ResealReport, reseal } from "./driver/reseal.js";
+export { keysInUse, type ResealOptions, type ResealReport, reseal } from "./driver/tenant-records.js";
 export { memoryStore } from "./memory.js";
 export { type EnvelopeOptions, envelope } from "./seal/envelope.js";
 export type { KeyInput } from "./seal/key-ring.js";

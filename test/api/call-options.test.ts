@@ -1,6 +1,6 @@
 import { format, inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import { callHeaders, limitsOf, querySerializer, requireId, strictChecksOf } from "../../src/api/call-options.js";
+import { callHeaders, limitsOf, querySerializer, requireId, strictChecksOf } from "../../src/api/types.js";
 import { type AgentAuthError, type Logger, ManagementClient, type ManagementClientOptions } from "../../src/index.js";
 import { FakeClock } from "../helpers/clock.js";
 import { type Answer, sendJson, startServer } from "../helpers/server.js";

@@ -1,9 +1,7 @@
 import nock from "nock";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { MANAGEMENT_OPTIONS } from "../../src/api/client.js";
-import { HttpRequest } from "../../src/http/http-request.js";
-import { HttpResponse } from "../../src/http/http-response.js";
-import { ownFetch } from "../../src/http/own-fetch.js";
+import { HttpRequest, HttpResponse, ownFetch } from "../../src/http/http-message.js";
 import { checkOptionNames } from "../../src/http/public-class.js";
 import { ManagementClient } from "../../src/index.js";
 import { useNock } from "../helpers/nock.js";

@@ -4,11 +4,10 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import openapiTypeScript, { astToString, COMMENT_HEADER } from "openapi-typescript";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { parse } from "yaml";
-import { strictChecksOf } from "../../src/api/call-options.js";
 import { ManagementClient } from "../../src/api/client.js";
 import type { components, operations } from "../../src/api/schema.gen.js";
 import { checkShape, SHAPES } from "../../src/api/shapes.js";
-import type { Device as ReadDevice } from "../../src/api/types.js";
+import { type Device as ReadDevice, strictChecksOf } from "../../src/api/types.js";
 import { SERVICE_ERROR_CODES } from "../../src/error-codes.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { DriftTracker } from "../../src/api/drift-tracker.js";
+import { DriftTracker, SeenIds } from "../../src/api/drift-tracker.js";
 import type { Page } from "../../src/api/page.js";
-import { SeenIds } from "../../src/api/seen-ids.js";
 import type { PaginationOutput } from "../../src/api/types.js";
 import type { AgentAuthError, ListingSummary, ListOptions } from "../../src/index.js";
 import { fc } from "../helpers/properties.js";

@@ -1,9 +1,8 @@
 import nock from "nock";
 import { describe, expect, it } from "vitest";
-import type { Page } from "../../src/api/page.js";
-import { OrderCheck, orderText, validatePagination } from "../../src/api/page-checks.js";
-import { type Pace, Prefetcher, type Upcoming } from "../../src/api/prefetcher.js";
-import { SeenIds } from "../../src/api/seen-ids.js";
+import { SeenIds } from "../../src/api/drift-tracker.js";
+import { OrderCheck, orderText, type Page, validatePagination } from "../../src/api/page.js";
+import { type Pace, Prefetcher, type Upcoming } from "../../src/api/pages.js";
 import type { AbortSource } from "../../src/http/deadline.js";
 import { type ListingSummary, ManagementClient } from "../../src/index.js";
 import { useNock } from "../helpers/nock.js";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { strictChecksOf } from "../../src/api/call-options.js";
 import { checkShape as checkWith, SHAPES, type Shape } from "../../src/api/shapes.js";
+import { strictChecksOf } from "../../src/api/types.js";
 import { hideClientSecret, MASK } from "../../src/redact.js";
 import { fc } from "../helpers/properties.js";
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
 import { type BrokerEvent, createBroker } from "../../src/broker/broker.js";
 import { systemClock } from "../../src/http/deadline.js";
-import { HttpRequest } from "../../src/http/http-request.js";
+import { HttpRequest } from "../../src/http/http-message.js";
 import { AgentClient } from "../../src/oauth/agent.js";
 import { startSandbox } from "../../src/sandbox/index.js";
 import { memoryStore } from "../../src/store/memory.js";

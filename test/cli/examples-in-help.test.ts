@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
-import { type CommandInfo, describeProgram, leafCommands } from "../../src/cli/commands/commands/command-tree.js";
+import { type CommandInfo, describeProgram, leafCommands } from "../../src/cli/commands/commands/run.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { declaredProgram } from "../helpers/program.js";
 

@@ -3,9 +3,9 @@ import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { run } from "../../src/cli/execute.js";
 import { PipeClosed } from "../../src/cli/io/io.js";
+import { isCi } from "../../src/cli/runtime/agent-mode.js";
 import type { CommandContext, Host } from "../../src/cli/runtime/context.js";
 import type { CommandDeclaration } from "../../src/cli/runtime/declaration.js";
-import { isCi } from "../../src/cli/runtime/environment.js";
 import { AgentAuthError } from "../../src/errors.js";
 import { temporaryFolder } from "../helpers/cli.js";
 

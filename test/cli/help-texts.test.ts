@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { describeProgram } from "../../src/cli/commands/commands/command-tree.js";
+import { describeProgram } from "../../src/cli/commands/commands/run.js";
 import { declaredProgram } from "../helpers/program.js";
 
 describe("every text of the help", () => {

@@ -1,14 +1,14 @@
 import * as oauth from "oauth4webapi";
 import stringWidth from "string-width";
 import { describe, expect, it } from "vitest";
-import { textOf } from "../../src/cli/clients/mcp-content.js";
+import { textOf } from "../../src/cli/clients/http-error.js";
 import { doctorText } from "../../src/cli/commands/doctor/run.js";
 import { terminalText } from "../../src/cli/commands/request/run.js";
 import { formatError } from "../../src/cli/output/errors.js";
 import { printObject } from "../../src/cli/output/writer.js";
 import { usageErrorOf } from "../../src/cli/runtime/usage-error.js";
 import { AgentAuthError } from "../../src/errors.js";
-import { deviceText } from "../../src/login/device-code.js";
+import { deviceText } from "../../src/login/browser.js";
 import { loginText } from "../../src/login/messages.js";
 import { oauthError } from "../../src/oauth/http/oauth-error.js";
 import { FORMATS } from "../../src/profile/settings.js";

@@ -1,6 +1,5 @@
 import { createCommandContext } from "../../src/cli/clients/context.js";
-import type { CommandContext, RunContext } from "../../src/cli/runtime/context.js";
-import { createPendingSaves } from "../../src/cli/runtime/pending-saves.js";
+import { type CommandContext, createPendingSaves, type RunContext } from "../../src/cli/runtime/context.js";
 import { processSignals } from "../../src/cli/runtime/signals.js";
 import { systemClock } from "../../src/http/deadline.js";
 import { Redactor } from "../../src/redact.js";

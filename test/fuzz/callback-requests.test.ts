@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { expect, it } from "vitest";
-import { openLoopback } from "../../src/login/loopback.js";
+import { openLoopback } from "../../src/login/listen.js";
 import { fc } from "../helpers/properties.js";
 import { RUNS, SETTINGS, textLike } from "./inputs.js";
 

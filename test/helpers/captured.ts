@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os";
 import { expect } from "vitest";
 import { isAgentAuthError } from "../../src/errors.js";
-import type { TraceEntry } from "../../src/oauth/http/trace.js";
+import type { TraceEntry } from "../../src/oauth/http/http.js";
 import { rejection } from "./service.js";
 import { ON_LINUX } from "./systems.js";
 

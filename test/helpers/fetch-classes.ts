@@ -1,7 +1,5 @@
 import { expect, it } from "vitest";
-import { HttpHeaders } from "../../src/http/http-headers.js";
-import { HttpRequest } from "../../src/http/http-request.js";
-import { HttpResponse } from "../../src/http/http-response.js";
+import { HttpHeaders, HttpRequest, HttpResponse } from "../../src/http/http-message.js";
 
 type WithBytes<Message> = Message & { bytes(): Promise<Uint8Array> };
 

@@ -1,7 +1,7 @@
 import { Readable, Writable } from "node:stream";
 import { createIo, type Io, type IoSettings } from "../../src/cli/io/io.js";
 import type { TerminalStream } from "../../src/cli/io/stream.js";
-import type { Env } from "../../src/platform/system.js";
+import type { Env } from "../../src/platform.js";
 
 /** An `Io` that records its output. */
 export interface MemoryIo extends Io {

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import type { Network } from "../../src/http/address-class.js";
-import { createSsrfGuard } from "../../src/transport/ssrf-guard.js";
+import type { Network } from "../../src/http/address.js";
+import { createSsrfGuard } from "../../src/http/node/agents.js";
 import type { Scene } from "./issuer.js";
 
 const PUBLIC = "93.184.215.14";

@@ -1,6 +1,6 @@
 import { COMMANDS } from "../../src/cli/commands/all.gen.js";
 import { buildProgram } from "../../src/cli/program.js";
-import { createPendingSaves } from "../../src/cli/runtime/pending-saves.js";
+import { createPendingSaves } from "../../src/cli/runtime/context.js";
 import { processSignals } from "../../src/cli/runtime/signals.js";
 import { systemClock } from "../../src/http/deadline.js";
 import { Redactor } from "../../src/redact.js";

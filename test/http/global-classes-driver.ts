@@ -11,10 +11,8 @@ import {
   validateJwtAccessToken,
 } from "oauth4webapi";
 import createClient from "openapi-fetch";
-import { HttpHeaders } from "../../src/http/http-headers.js";
-import { HttpRequest } from "../../src/http/http-request.js";
-import { HttpResponse } from "../../src/http/http-response.js";
-import { createFetch } from "../../src/transport/network.js";
+import { HttpHeaders, HttpRequest, HttpResponse } from "../../src/http/http-message.js";
+import { createFetch } from "../../src/http/node/network.js";
 
 interface Paths {
   "/item": {

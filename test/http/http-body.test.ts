@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { HttpResponse } from "../../src/http/http-response.js";
+import { HttpResponse } from "../../src/http/http-message.js";
 import {
   decode,
   encode,

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { HttpHeaders } from "../../src/http/http-headers.js";
-import { HttpResponse } from "../../src/http/http-response.js";
+import { HttpHeaders, HttpResponse } from "../../src/http/http-message.js";
 import { type FetchClasses, isRefused, testStandard } from "../helpers/fetch-classes.js";
 
 const RECORD = { name1: "value1", name2: null, name3: undefined, name4: 1, "Content-Type": "value5" };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { HttpRequest } from "../../src/http/http-request.js";
+import { HttpRequest } from "../../src/http/http-message.js";
 import {
   encode,
   type FetchClasses,

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { discardBody } from "../../src/http/buffered-response.js";
-import { HttpResponse } from "../../src/http/http-response.js";
+import { HttpResponse } from "../../src/http/http-message.js";
 import {
   decode,
   encode,

@@ -1,8 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { HttpHeaders } from "../../src/http/http-headers.js";
-import { HttpRequest } from "../../src/http/http-request.js";
-import { HttpResponse } from "../../src/http/http-response.js";
-import { isRequest, isResponse, ownFetch, toNativeFetch } from "../../src/http/own-fetch.js";
+import {
+  HttpHeaders,
+  HttpRequest,
+  HttpResponse,
+  isRequest,
+  isResponse,
+  ownFetch,
+  toNativeFetch,
+} from "../../src/http/http-message.js";
 
 describe("a fetch of the user", () => {
   const request = new HttpRequest("https://a.example/", { method: "POST", headers: { a: "1" }, body: "text" });

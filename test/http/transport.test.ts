@@ -3,7 +3,7 @@ import { type AgentAuthError, abortedError } from "../../src/errors.js";
 import { shownUrl } from "../../src/http/address.js";
 import { type HttpEvent, requestIdOf } from "../../src/http/buffered-response.js";
 import { FollowingController } from "../../src/http/deadline.js";
-import { ownFetch } from "../../src/http/own-fetch.js";
+import { ownFetch } from "../../src/http/http-message.js";
 import { OneAtATime, SingleFlight } from "../../src/http/single-flight.js";
 import { createTransport, type Logger, type TransportOptions } from "../../src/http/transport.js";
 import type { ListOptions } from "../../src/index.js";

@@ -4,7 +4,7 @@ import { createServer, type ListenOptions } from "node:net";
 import { describe, expect, it, onTestFinished, test, vi } from "vitest";
 import { reserveRedirect } from "../../src/login/listen.js";
 import { planRedirect, redirectUri } from "../../src/login/redirect-address.js";
-import { DOCUMENT_PORTS } from "../../src/oauth/client/metadata-document.js";
+import { DOCUMENT_PORTS } from "../../src/oauth/client/registration.js";
 import { withFastClock } from "../helpers/fast-clock.js";
 import { freePort } from "../helpers/port.js";
 import { remedy } from "../helpers/remedy.js";
@@ -318,14 +318,14 @@ describe("the end", () => {
 
   test("was there before the beginning where the signal had fired", async () => {
     const before = openHandles();
-    const { openLoopback } = await import("../../src/login/loopback.js");
+    const { openLoopback } = await import("../../src/login/listen.js");
     expect(await rejection(openLoopback({ signal: AbortSignal.abort() }))).toMatchObject({ code: "aborted" });
     expect(openHandles()).toBe(before);
   });
 
   test("may come while the port is bound", async () => {
     const before = openHandles();
-    const { openLoopback } = await import("../../src/login/loopback.js");
+    const { openLoopback } = await import("../../src/login/listen.js");
     const controller = new AbortController();
     const opening = rejection(openLoopback({ signal: controller.signal }));
     controller.abort();

@@ -1,10 +1,10 @@
 import { describe, expect, it, test } from "vitest";
 import { AgentAuthError, type ErrorClass } from "../../src/errors.js";
 import * as brief from "../../src/login/brief-messages.js";
+import { deviceText } from "../../src/login/browser.js";
+import * as pages from "../../src/login/callback-handler.js";
 import { commandWords } from "../../src/login/command-words.js";
-import { deviceText } from "../../src/login/device-code.js";
 import * as messages from "../../src/login/messages.js";
-import * as pages from "../../src/login/pages.js";
 import { detectEnvironment } from "../../src/login/platform.js";
 import { quote } from "../../src/redact.js";
 import { fc } from "../helpers/properties.js";

@@ -1,7 +1,7 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
-import { type Loopback, type LoopbackOptions, openLoopback } from "../../src/login/loopback.js";
+import { type Loopback, type LoopbackOptions, openLoopback } from "../../src/login/listen.js";
 
 export const STATE = "st_0123456789abcdefghijkl";
 export const DENIED = new AgentAuthError("access_denied", "SECRET-DETAIL", { class: "auth" });

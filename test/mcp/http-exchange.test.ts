@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { isEventStream } from "../../src/http/buffered-response.js";
-import { HttpResponse } from "../../src/http/http-response.js";
+import { HttpResponse } from "../../src/http/http-message.js";
 import {
   bodyParts,
   httpFailure,
@@ -9,7 +9,7 @@ import {
   readResponseBody,
   type StreamEvent,
   textParts,
-} from "../../src/mcp/http-exchange.js";
+} from "../../src/mcp/http-channel.js";
 
 const turns = async (count: number) => {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));

@@ -1,18 +1,20 @@
 import { describe, expect, it, vi } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
-import { parseExactJson, parseServerJson, writeExactJson } from "../../src/mcp/exact-json.js";
 import {
   CLIENT_CAPABILITIES,
   declareExtension,
   describeMessage,
   isTooDeep,
+  parseExactJson,
+  parseServerJson,
   type RpcMessage,
   type RpcRequest,
   readMessage,
   readServerMessage,
+  writeExactJson,
 } from "../../src/mcp/json-rpc.js";
 import { hasValidMarks, ParamHeaders } from "../../src/mcp/param-headers.js";
-import { Handshake, PendingRequests, ProxyOutcome, UnsentMessages } from "../../src/mcp/pending-requests.js";
+import { Handshake, PendingRequests, ProxyOutcome, UnsentMessages } from "../../src/mcp/proxy.js";
 import { fc } from "../helpers/properties.js";
 
 const message = (method: string, params?: unknown) => ({ jsonrpc: "2.0", id: 1, method, params }) as RpcMessage;

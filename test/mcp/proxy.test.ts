@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import { systemClock } from "../../src/http/deadline.js";
-import type { SendRequest } from "../../src/mcp/http-exchange.js";
+import type { SendRequest } from "../../src/mcp/http-channel.js";
 import { pendingError } from "../helpers/captured.js";
 import { type SeenRequest, startServer, until } from "../helpers/server.js";
 import { HELLO, startHost } from "./stdio-host.js";

@@ -1,8 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { RpcMessage, RpcResponse } from "../../src/mcp/json-rpc.js";
-import { ServerRequests } from "../../src/mcp/server-session.js";
-import { SessionRecovery } from "../../src/mcp/session-recovery.js";
+import { ServerRequests, SessionRecovery } from "../../src/mcp/server-session.js";
 import { speedUpTimers } from "../flow/support.js";
 import { sendJson, until } from "../helpers/server.js";
 import { EVENTS, type LossyOptions, sendSession, sessionNotFound, startLossyServer } from "./lossy-server.js";

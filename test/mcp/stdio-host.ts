@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { onTestFinished } from "vitest";
-import type { SendRequest } from "../../src/mcp/http-exchange.js";
-import { runStdioProxy, type StdioProxyOptions } from "../../src/mcp/stdio-proxy.js";
+import type { SendRequest } from "../../src/mcp/http-channel.js";
+import { runStdioProxy, type StdioProxyOptions } from "../../src/mcp/proxy.js";
 import { until } from "../helpers/server.js";
 
 /** A message that the host has received. */

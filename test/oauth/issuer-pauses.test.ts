@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import { systemClock } from "../../src/http/deadline.js";
-import { IssuerLoads, type IssuerOutcome, IssuerPauses } from "../../src/oauth/issuer-pauses.js";
+import { IssuerLoads, type IssuerOutcome, IssuerPauses } from "../../src/oauth/keep-alive.js";
 import { memoryRecords, type ShortLivedRecords } from "../../src/oauth/model/grant-store.js";
 
 const ISSUER = "https://as.example";

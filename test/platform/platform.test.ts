@@ -5,8 +5,15 @@ import type { Subject } from "../../src/cli/commands/doctor/check.js";
 import { STORE_CHECKS } from "../../src/cli/commands/doctor/store-checks.js";
 import { ACCESS_TEXT, homeAccess } from "../../src/cli/config/home-access.js";
 import { createIo } from "../../src/cli/io/io.js";
-import { othersWithAccess, retryWhileBusy } from "../../src/platform/files.js";
-import { loadSpawn, lookupByPlatform, shellOf, withoutOurs, withVariable } from "../../src/platform/system.js";
+import {
+  loadSpawn,
+  lookupByPlatform,
+  othersWithAccess,
+  retryWhileBusy,
+  shellOf,
+  withoutOurs,
+  withVariable,
+} from "../../src/platform.js";
 import { pasting } from "../../src/redact.js";
 import { temporaryFolder } from "../helpers/cli.js";
 import { onSystem } from "./support.js";

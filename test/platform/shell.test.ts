@@ -12,7 +12,7 @@ import {
   takingOwnership,
   wakingUp,
   writePrivatelyCommand,
-} from "../../src/platform/shell.js";
+} from "../../src/platform.js";
 import { storingToken } from "../../src/profile/service-settings.js";
 import { shellWord, wordFor } from "../../src/redact.js";
 import { onSystem } from "./support.js";

@@ -1,5 +1,5 @@
 import { onTestFinished } from "vitest";
-import { type System, system } from "../../src/platform/system.js";
+import { type System, system } from "../../src/platform.js";
 import { pasting, type Shell } from "../../src/redact.js";
 
 /** Lets the code under test run on another system until the test has finished, with messages for a shell. */

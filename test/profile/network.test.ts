@@ -4,8 +4,14 @@ import * as tls from "node:tls";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createAgentClient, createManagementClient } from "../../src/profile/clients.js";
-import { outletOf, proxySettings, readAuthorities, withSource } from "../../src/profile/connection-settings.js";
-import { agentNetwork, networkFetch } from "../../src/profile/network.js";
+import {
+  agentNetwork,
+  networkFetch,
+  outletOf,
+  proxySettings,
+  readAuthorities,
+  withSource,
+} from "../../src/profile/connection-settings.js";
 import { quote, Redactor } from "../../src/redact.js";
 import { LIST, LISTED, listening, portOf, proxiedTest, TOKEN } from "../cli/clients/proxied-service.js";
 import { pendingError } from "../helpers/captured.js";

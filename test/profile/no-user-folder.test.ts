@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, vi } from "vitest";
-import { enableCompileCache } from "../../src/cli/fast-path/compile-cache.js";
+import { enableCompileCache } from "../../src/cli/main.js";
 import { createAgentClient } from "../../src/node.js";
 import { findHome, homeFolder, userFolder } from "../../src/profile/settings.js";
 import { memoryStore } from "../../src/store/memory.js";

@@ -1,11 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { flagText } from "../../src/cli/flags/flag-name.js";
+import { flagText } from "../../src/cli/flags/values.js";
 import { resolveSettings } from "../../src/profile/resolve-settings.js";
-import { writeSandboxState } from "../../src/profile/sandbox-state.js";
 import type { SettingFlags } from "../../src/profile/settings.js";
-import { type Config, readConfig } from "../../src/profile/settings-file.js";
+import { type Config, readConfig, writeSandboxState } from "../../src/profile/settings-file.js";
 import { quote } from "../../src/redact.js";
 import { temporaryFolder } from "../helpers/cli.js";
 

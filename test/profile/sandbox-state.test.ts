@@ -10,7 +10,7 @@ import {
   removeSandboxState,
   type SandboxState,
   writeSandboxState,
-} from "../../src/profile/sandbox-state.js";
+} from "../../src/profile/settings-file.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { ON_WINDOWS } from "../helpers/systems.js";
 

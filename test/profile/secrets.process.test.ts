@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Env } from "../../src/platform/system.js";
+import type { Env } from "../../src/platform.js";
 import {
   limitSecretCommands,
   namedSecret,

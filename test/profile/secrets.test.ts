@@ -13,7 +13,7 @@ import {
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
-import type { Env } from "../../src/platform/system.js";
+import type { Env } from "../../src/platform.js";
 import {
   commandOutput,
   isReference,

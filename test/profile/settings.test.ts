@@ -14,10 +14,8 @@ import { join, normalize, resolve } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { collectRepeated } from "../../src/cli/flags/values.js";
 import { createAgentClient, createManagementClient, defaultStore } from "../../src/node.js";
-import { changeConfig } from "../../src/profile/change-config.js";
-import { readAuthorizeParam } from "../../src/profile/login-settings.js";
+import { parseSeconds, readAuthorizeParam, shortText, wholeNumber } from "../../src/profile/login-settings.js";
 import { requireBaseUrl, serviceOptions } from "../../src/profile/service-settings.js";
-import { parseSeconds, shortText, wholeNumber } from "../../src/profile/setting-rules.js";
 import {
   expandUserFolder,
   findHome,
@@ -26,6 +24,7 @@ import {
   type Settings,
   userFolder,
 } from "../../src/profile/settings.js";
+import { changeConfig } from "../../src/profile/settings-file.js";
 import { runCli, temporaryFolder } from "../helpers/cli.js";
 import { sendJson, startServer } from "../helpers/server.js";
 import { ON_WINDOWS } from "../helpers/systems.js";

@@ -11,8 +11,7 @@ import {
   type Profile,
   readTakeover,
 } from "../../src/profile/profile-settings.js";
-import { chooseStore, type StoreChoice, storeChoiceOf } from "../../src/profile/store-choice.js";
-import { newKeys, readKeys } from "../../src/profile/store-keys.js";
+import { chooseStore, newKeys, readKeys, type StoreChoice, storeChoiceOf } from "../../src/profile/store-choice.js";
 import { pendingError } from "../helpers/captured.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { madeGrant } from "../helpers/grant.js";

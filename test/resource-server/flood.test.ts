@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from "vitest";
-import { digestOf, TokenCache } from "../../src/resource-server/token-cache.js";
+import { digestOf, TokenCache } from "../../src/resource-server/dpop.js";
 import { createIntrospect } from "../../src/resource-server/verifier.js";
 import { FakeClock } from "../helpers/clock.js";
 import { INTROSPECTION, startSigner } from "./support.js";

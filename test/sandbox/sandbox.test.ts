@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { MAX_LOGGED } from "../../src/sandbox/http/request-log.js";
+import { MAX_LOGGED } from "../../src/sandbox/http/requests.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/index.js";
 import { ask, it as base, devices, devicesUrl, failureOf, raw } from "./support.js";
 

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { it as base } from "vitest";
-import type { ListEnvelope, SandboxDevice } from "../../src/sandbox/data/wire-types.js";
-import type { ErrorEnvelope } from "../../src/sandbox/http/sandbox-response.js";
+import type { ListEnvelope, SandboxDevice } from "../../src/sandbox/data/sample-device.js";
+import type { ErrorEnvelope } from "../../src/sandbox/http/requests.js";
 import { type Fault, type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/index.js";
 
 interface SandboxFixtures {

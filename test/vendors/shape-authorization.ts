@@ -1,7 +1,11 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { SandboxClock } from "../../src/sandbox/http/clock.js";
-import { doubleAuthentication, parseJsonObject } from "../../src/sandbox/http/requests.js";
-import { jsonResponse, type SandboxResponse } from "../../src/sandbox/http/sandbox-response.js";
+import {
+  doubleAuthentication,
+  jsonResponse,
+  parseJsonObject,
+  type SandboxResponse,
+} from "../../src/sandbox/http/requests.js";
 import { type ServerShape, SHAPE_CLIENT, type ShapeRefusal } from "./shape.js";
 
 /** An authorization server of a shape. It logs the user in at once, without pages. */

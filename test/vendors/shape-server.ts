@@ -1,14 +1,15 @@
 import type { AuthInfo } from "@modelcontextprotocol/server";
+import type { RoundTrip, SandboxPart } from "../../src/sandbox/faults/controller.js";
 import type { FaultEndpoint } from "../../src/sandbox/faults/faults.js";
-import type { RoundTrip, SandboxPart } from "../../src/sandbox/faults/round-trip.js";
-import { readBody, readForm } from "../../src/sandbox/http/requests.js";
 import {
   jsonResponse,
   READ_METHODS,
+  readBody,
+  readForm,
   requireMethod,
   type SandboxResponse,
-} from "../../src/sandbox/http/sandbox-response.js";
-import { bufferResponse, sampleMcp, webRequest } from "../../src/sandbox/mcp/handler.js";
+} from "../../src/sandbox/http/requests.js";
+import { bufferResponse, sampleMcp, webRequest } from "../../src/sandbox/mcp/own-server.js";
 import { startSandboxWith } from "../../src/sandbox/sandbox.js";
 import type { SandboxOptions } from "../../src/sandbox/sandbox-settings.js";
 import { SERVER_SHAPES } from "./catalogue.js";

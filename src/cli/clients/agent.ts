@@ -1,16 +1,15 @@
 import { AgentClient, type AgentClientOptions } from "../../oauth/agent.js";
-import type { TraceEntry } from "../../oauth/http/trace.js";
+import type { TraceEntry } from "../../oauth/http/http.js";
+import { agentNetwork } from "../../profile/connection-settings.js";
 import { clientOptionsOf } from "../../profile/login-settings.js";
-import { agentNetwork } from "../../profile/network.js";
 import { authorizationParamsOf, checkSetting } from "../../profile/profile-settings.js";
 import { quote } from "../../redact.js";
 import { bothReceivers } from "../../telemetry/emit.js";
 import type { Io } from "../io/io.js";
 import { type AgentUse, type CommandContext, type ContextFlags, mayLogin } from "../runtime/context.js";
 import { readGrantInputs, readIdp } from "./grant.js";
-import { canConfirm, confirm, loginMethod } from "./login-method.js";
+import { canConfirm, confirm, loginMethod, traceLine } from "./login-method.js";
 import { eventLogger, networkOptions, tracedNetwork, traceOptions } from "./network.js";
-import { traceLine } from "./trace-line.js";
 
 /**
  * The agent client that the flags and settings describe.

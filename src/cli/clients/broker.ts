@@ -4,7 +4,7 @@ import { usageError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { LoginRemedy } from "../../remedy.js";
 import type { CommandContext, ContextFlags } from "../runtime/context.js";
-import { loginCommand } from "../runtime/pasted-commands.js";
+import { loginCommand } from "../runtime/hints.js";
 
 /** The client of a broker that is described by flags. */
 const ONLY_CLIENT = "default";

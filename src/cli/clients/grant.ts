@@ -1,9 +1,6 @@
 import { type AgentAuthError, usageError } from "../../errors.js";
 import type { IdpOptions } from "../../oauth/agent-options.js";
 import type { PreRegisteredClient } from "../../oauth/client/client-auth.js";
-import { flagOf } from "../../profile/login-settings.js";
-import { networkFetch } from "../../profile/network.js";
-import { namedSecret, secretOrReferenced } from "../../profile/secrets.js";
 import {
   type GrantHost,
   type GrantRecipe,
@@ -11,7 +8,10 @@ import {
   readKey,
   storedGrants,
   storedRecipe,
-} from "../../profile/stored-grants.js";
+} from "../../profile/assertion-sources.js";
+import { networkFetch } from "../../profile/connection-settings.js";
+import { flagOf } from "../../profile/login-settings.js";
+import { namedSecret, secretOrReferenced } from "../../profile/secrets.js";
 import { checkMachineGrantFlags, type MachineGrantFlags } from "../flags/grant.js";
 import type { CommandContext, ContextFlags } from "../runtime/context.js";
 import { networkOptions } from "./network.js";

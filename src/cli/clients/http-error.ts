@@ -1,9 +1,43 @@
 import type { ClientErrorCode } from "../../error-codes.js";
-import { AgentAuthError, type ErrorClass } from "../../errors.js";
+import { AgentAuthError, type ErrorClass, usageError } from "../../errors.js";
 import { shownUrl } from "../../http/address.js";
 import { requestIdOf } from "../../http/buffered-response.js";
-import { quote } from "../../redact.js";
+import { TOKEN } from "../../http/http-message.js";
+import { escapeText, quote } from "../../redact.js";
 import type { CommandContext, ContextFlags } from "../runtime/context.js";
+
+/**
+ * A header as it was typed.
+ *
+ * @param from the flag that it was typed after, or what else has it
+ * @throws `AgentAuthError` `usage`, which shows only the start of the text: the rest may be a secret
+ */
+export function parseHeaderLine(line: string, from: string): { name: string; value: string } {
+  const [, name = "", value = ""] = /^([^:]*):[ \t]*(.*?)[ \t]*$/s.exec(line) ?? [];
+  // A line that is one word is all value.
+  const shown = /[:\s]/.test(line) ? `${from} ${quote(line.split(/[:\s]/, 1)[0], 40)}` : from;
+  if (!TOKEN.test(name)) throw usageError(`${shown} is not "name: value"`, 'for example "Accept: text/plain"');
+  checkHeaderValue(value, shown);
+  return { name, value };
+}
+
+/** @throws `AgentAuthError` `usage` for a value with which a header could have another one in it */
+export function checkHeaderValue(value: string, shown: string): void {
+  if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return;
+  throw usageError(
+    `${shown} has a character that is not allowed in a header value`,
+    "remove line breaks and control characters",
+  );
+}
+
+/** A result as text: its texts, and a word for each part that is no text. */
+export function textOf(result: Record<string, unknown>): string {
+  const parts = Array.isArray(result["content"]) ? (result["content"] as Record<string, unknown>[]) : [];
+  const lines = parts.map((part) =>
+    part["type"] === "text" && typeof part["text"] === "string" ? part["text"] : `(${String(part["type"])})`,
+  );
+  return `${lines.flatMap((text) => text.split("\n").map(escapeText)).join("\n")}\n`;
+}
 
 /** How long a login may take that is needed before a response, in seconds. */
 const DEFAULT_LOGIN_TIMEOUT_S = 300;

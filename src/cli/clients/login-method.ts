@@ -5,15 +5,20 @@ import { untilAborted } from "../../http/deadline.js";
 import type { LoginDisplay } from "../../login/messages.js";
 import type { PasteInput } from "../../login/paste.js";
 import { terminalLogin } from "../../login/terminal.js";
+import type { TraceEntry } from "../../oauth/http/http.js";
 import type { LoginMethod } from "../../oauth/login/login-method.js";
 import { loginMethodOptions } from "../../profile/login-settings.js";
 import { escapeText } from "../../redact.js";
-import { flagText } from "../flags/flag-name.js";
+import { flagText } from "../flags/values.js";
 import type { Io } from "../io/io.js";
 import { hasHyperlinks, isAscii } from "../io/terminal.js";
 import { agentMode } from "../runtime/agent-mode.js";
 import { type ContextFlags, canPrompt, type RunContext } from "../runtime/context.js";
-import { fill } from "../runtime/help/text.js";
+import { fill } from "../runtime/help.js";
+
+export function traceLine({ step, method, url, status, used, why }: TraceEntry): string {
+  return `${used ? "+" : "-"} ${step}: ${method} ${url}${status === undefined ? "" : ` ${status}`}: ${why}`;
+}
 
 /**
  * How the user logs in, by the flags. Where no prompt is allowed, the URL is printed all the same and the callback

@@ -1,10 +1,8 @@
 /** The network of a run, and what -v and --debug log of every request. */
 
-import { parseUrl, shownUrl } from "../../http/address.js";
-import type { Network } from "../../http/address-class.js";
+import { type Network, parseUrl, shownUrl } from "../../http/address.js";
 import { type HttpEvent, requestIdOf } from "../../http/buffered-response.js";
-import { HttpHeaders } from "../../http/http-headers.js";
-import { isRequest, ownFetch } from "../../http/own-fetch.js";
+import { HttpHeaders, isRequest, ownFetch } from "../../http/http-message.js";
 import { parseChallenges } from "../../oauth/model/challenge.js";
 import {
   CA_FLAG,

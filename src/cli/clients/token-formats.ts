@@ -1,6 +1,6 @@
 import { usageError } from "../../errors.js";
 import type { AccessToken } from "../../oauth/model/grant.js";
-import { quotedForPowershell } from "../../platform/shell.js";
+import { quotedForPowershell } from "../../platform.js";
 import { posixWord, quote, shellWord } from "../../redact.js";
 import type { TokenFlags } from "../flags/agent.js";
 

@@ -1,6 +1,6 @@
 import type { Command, OptionValues } from "commander";
 import { readSettings } from "../../profile/resolve-settings.js";
-import { flagText } from "../flags/flag-name.js";
+import { flagText } from "../flags/values.js";
 import type { AgentMode } from "../runtime/agent-mode.js";
 import type { RunContext } from "../runtime/context.js";
 

@@ -1,6 +1,7 @@
-import { chmodSync, lstatSync, readdirSync, type Stats } from "node:fs";
-import { statOf } from "../../platform/files.js";
-import { system } from "../../platform/system.js";
+import { chmodSync, existsSync, lstatSync, readdirSync, type Stats } from "node:fs";
+import { join } from "node:path";
+import { type Env, statOf, system } from "../../platform.js";
+import { findHome } from "../../profile/settings.js";
 import { GRANTS } from "../../store/file/file-grants.js";
 
 /** Who can get at a folder: this user alone, not known, others too, or a user it belongs to who is not this one. */
@@ -57,5 +58,27 @@ export function repairHome(home: string): boolean {
   } catch {
     // A folder that is not there is made private; any other trouble is for the store to report.
     return false;
+  }
+}
+
+const FIRST_STEPS = [
+  "Nothing is set up here yet. Without an account: agentauth demo",
+  "For lists of a service: agentauth config set base_url <url>",
+].join("\n");
+
+/** The first steps, in two lines, for a user without settings and logins; undefined for any other. */
+export function firstSteps(env: Env): string | undefined {
+  if (env["AGENTAUTH_BASE_URL"]) return undefined;
+  const home = findHome(env)?.value;
+  const isSetUp = home !== undefined && (existsSync(join(home, "config.json")) || hasFiles(join(home, GRANTS)));
+  return isSetUp ? undefined : FIRST_STEPS;
+}
+
+/** A folder that cannot be read may have anything in it. */
+function hasFiles(folder: string): boolean {
+  try {
+    return readdirSync(folder).length > 0;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== "ENOENT";
   }
 }

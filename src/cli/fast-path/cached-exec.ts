@@ -1,9 +1,8 @@
 import { Redactor } from "../../redact.js";
-import { report, runCommand } from "../commands/exec/child.js";
-import { encodingsOf } from "../commands/exec/masker.js";
+import { encodingsOf, report, runCommand } from "../commands/exec/child.js";
 import { createIo } from "../io/io.js";
+import { withholdSecrets } from "../runtime/agent-mode.js";
 import type { Host } from "../runtime/context.js";
-import { withholdSecrets } from "../runtime/environment.js";
 import { EXIT_CODES } from "../runtime/exit-codes.js";
 import { processSignals } from "../runtime/signals.js";
 import { freshToken, readArguments } from "./cached-token.js";

@@ -1,6 +1,6 @@
 import { AccessToken, coversScope, isFresh } from "../../oauth/model/grant.js";
 import { parseMcpUrl } from "../../oauth/model/resource.js";
-import { type Env, readEnv } from "../../platform/system.js";
+import { type Env, readEnv } from "../../platform.js";
 import { outletOf } from "../../profile/connection-settings.js";
 import { resolveSettings } from "../../profile/resolve-settings.js";
 import { homeFolder } from "../../profile/settings.js";
@@ -8,8 +8,8 @@ import { readConfig, writtenProfile } from "../../profile/settings-file.js";
 import { Redactor } from "../../redact.js";
 import { fileStore } from "../../store/file/file.js";
 import { formatToken, UNKNOWN_ASKER } from "../clients/token-formats.js";
-import { flagText } from "../flags/flag-name.js";
-import { PipeClosed, writeAll } from "../io/write-all.js";
+import { flagText } from "../flags/values.js";
+import { PipeClosed, writeAll } from "../io/stream.js";
 import type { Host } from "../runtime/context.js";
 
 /**

@@ -1,11 +1,15 @@
 import type { Command, Option } from "commander";
 import { usageError } from "../../errors.js";
 import type { HandOverFormats } from "../../oauth/hand-over.js";
-import { flagOf, type LoginCommand, type LoginFlags, loginSettings } from "../../profile/login-settings.js";
-import { wholeNumber } from "../../profile/setting-rules.js";
-import type { GlobalFlags } from "./global.js";
+import {
+  flagOf,
+  type LoginCommand,
+  type LoginFlags,
+  loginSettings,
+  wholeNumber,
+} from "../../profile/login-settings.js";
+import type { GlobalFlags, OutputFlags } from "./global.js";
 import { addMachineGrantFlags, type MachineGrantFlags } from "./grant.js";
-import type { OutputFlags } from "./output.js";
 import { addFlags, type FlagRow } from "./values.js";
 
 /** The flags of every command that may log in. */

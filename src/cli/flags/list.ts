@@ -1,7 +1,6 @@
 import type { Command } from "commander";
-import { wholeNumber } from "../../profile/setting-rules.js";
-import type { GlobalFlags } from "./global.js";
-import { addOutputFlags, type OutputFlags } from "./output.js";
+import { wholeNumber } from "../../profile/login-settings.js";
+import { addOutputFlags, type GlobalFlags, type OutputFlags } from "./global.js";
 import { addFlags } from "./values.js";
 
 export interface ListFlags extends GlobalFlags, OutputFlags, FilterFlags {

@@ -2,7 +2,7 @@
 
 import { fstatSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
-import { type Env, readEnv } from "../../platform/system.js";
+import { type Env, readEnv } from "../../platform.js";
 import { escapeText } from "../../redact.js";
 import { fileOf, type InStream, inStream, type OutStream, outStream, type TerminalStream } from "./stream.js";
 

@@ -5,10 +5,9 @@ import type { ColumnSet } from "../output/columns.js";
 import { createWriter, formatOf, type Writer } from "../output/writer.js";
 import type { CommandContext } from "../runtime/context.js";
 import { buildFilter } from "./filters.js";
-import { BRIEF_ITEMS, resumeCommand } from "./resume-command.js";
 import { type ListKind, requireScope, unusableHint } from "./scope.js";
 import { COLUMNS, documentedValues, parseSort } from "./source.js";
-import { type ListEnding, readList, reportEnding, type Selection } from "./summary.js";
+import { BRIEF_ITEMS, type ListEnding, readList, reportEnding, resumeCommand, type Selection } from "./summary.js";
 
 /** `pools list`, `domains list`, `devices list`. */
 export async function runList(kind: ListKind, parsedFlags: ListFlags, context: CommandContext): Promise<undefined> {

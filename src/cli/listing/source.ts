@@ -2,8 +2,7 @@
 
 import type { ManagementClient } from "../../api/client.js";
 import type { Listing } from "../../api/listing.js";
-import type { ListOptions } from "../../api/page.js";
-import { orderText } from "../../api/page-checks.js";
+import { type ListOptions, orderText } from "../../api/page.js";
 import { SHAPES } from "../../api/shapes.js";
 import type { OpenSorting } from "../../api/types.js";
 import { usageError } from "../../errors.js";

@@ -6,7 +6,7 @@ import { escapeText, quote, type Redactor } from "../../redact.js";
 import type { Io } from "../io/io.js";
 import type { Colors } from "../io/stream.js";
 import { exitCodeOf } from "../runtime/exit-codes.js";
-import { escapeJson } from "./safe-json.js";
+import { escapeJson } from "./value.js";
 
 /** The JSON that a failed command prints on stderr; absent fields are omitted. */
 export interface ErrorReport {

@@ -17,7 +17,7 @@ export interface OutputFormat {
 
 // Writers are above the flags, so they are loaded when they print: the rule of imports lets this file do no more.
 const table = () => import("./table.js");
-const lines = () => import("./lines.js");
+const lines = () => import("./csv.js");
 const csv = () => import("./csv.js");
 
 export const OUTPUT_FORMATS = {

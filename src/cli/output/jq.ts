@@ -5,8 +5,7 @@ import { AgentAuthError, messageOf, usageError } from "../../errors.js";
 import { escapeText } from "../../redact.js";
 import type { Io } from "../io/io.js";
 import type { OutputFormat } from "./formats.js";
-import { escapeJson, stringifyItems } from "./safe-json.js";
-import { isRecord } from "./value.js";
+import { escapeJson, isRecord, stringifyItems } from "./value.js";
 import type { FormatWriter, Writer, WriterContext } from "./writer-types.js";
 
 /** The part of jq-wasm that we use: every output of an expression over JSON texts. */

@@ -1,17 +1,16 @@
 /** Prints lists and single objects in the format of the flags or the settings. */
 
 import { usageError } from "../../errors.js";
-import { isNumber } from "../../mcp/exact-json.js";
+import { isNumber } from "../../mcp/json-rpc.js";
 import type { Format, Settings } from "../../profile/settings.js";
-import type { OutputFlags } from "../flags/output.js";
+import type { OutputFlags } from "../flags/global.js";
 import type { Io } from "../io/io.js";
 import { PipeClosed } from "../io/stream.js";
 import type { CommandContext } from "../runtime/context.js";
 import { type ColumnSet, selectColumns } from "./columns.js";
 import { OUTPUT_FORMATS } from "./formats.js";
 import { jqFilter, jqWriter, printResults } from "./jq.js";
-import { stringifyItems } from "./safe-json.js";
-import { leaves, valueText } from "./value.js";
+import { leaves, stringifyItems, valueText } from "./value.js";
 import type { FormatWriter, Writer, WriterContext } from "./writer-types.js";
 
 export type { Writer } from "./writer-types.js";

@@ -1,9 +1,8 @@
 import { AgentAuthError } from "../../errors.js";
-import { system } from "../../platform/system.js";
+import { system } from "../../platform.js";
 import type { ProcessLike } from "../io/io.js";
-import type { AcquiredProcess, Host, ProcessSignals } from "./context.js";
+import type { AcquiredProcess, Host, PendingSaves, ProcessSignals } from "./context.js";
 import { EXIT_CODES } from "./exit-codes.js";
-import type { PendingSaves } from "./pending-saves.js";
 
 /** The signals that end a run: the keyboard, `kill`, and a closed terminal or a broken connection. */
 const ENDINGS = {

@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { issuerMismatchError } from "../discovery/issuer-choice.js";
-import type { Progress } from "../http/trace.js";
+import type { Progress } from "../http/http.js";
 import type { Grant } from "../model/grant.js";
 import type { BoundBy, ClientBinding, GrantStore } from "../model/grant-store.js";
 import { isMachineAccount } from "../model/machine-grant.js";

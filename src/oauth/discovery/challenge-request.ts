@@ -1,13 +1,12 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { discardBody, isEventStream, readText, saysJson } from "../../http/buffered-response.js";
-import { Cookies } from "../../http/cookies.js";
 import { followSignal, untilAborted } from "../../http/deadline.js";
-import { HttpRequest } from "../../http/http-request.js";
+import { HttpRequest } from "../../http/http-message.js";
 import { networkError } from "../../http/network-error.js";
-import { sendWithinOrigin } from "../../http/redirect.js";
+import { Cookies, sendWithinOrigin } from "../../http/redirect.js";
 import { isJsonObject, type JsonObject, parseStrictJson, StrictJsonError } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
-import type { TraceEntry } from "../http/trace.js";
+import type { TraceEntry } from "../http/http.js";
 import { type BearerChallenge, bearerChallenge, responseChallenges } from "../model/challenge.js";
 
 /** What a request without a token depends on. */

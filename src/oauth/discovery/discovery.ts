@@ -1,24 +1,263 @@
-import { AgentAuthError } from "../../errors.js";
-import { followSignal } from "../../http/deadline.js";
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import type { PeerPolicy } from "../../http/address.js";
+import { followSignal, untilAborted } from "../../http/deadline.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
-import { isUnavailable } from "../http/http.js";
+import { isUnavailable, type ServerConnection, type TraceEntry } from "../http/http.js";
 import type { BearerChallenge } from "../model/challenge.js";
-import type { Discovered, IssuerMetadata, ServerMetadata } from "../model/metadata.js";
+import type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "../model/metadata.js";
 import { NO_RESOURCE, parseMcpUrl } from "../model/resource.js";
 import {
   isLoginNotRequired,
   isNothingThere,
   loginNotRequiredError,
   mayWantSession,
+  nothingThereError,
+  opennessOf,
   requestChallenge,
+  type UnauthenticatedResponse,
 } from "./challenge-request.js";
-import { findIssuer, isWithoutMetadata, type ReadMetadata } from "./issuer-search.js";
-import { readOnce, traceOnce, withEveryOption } from "./look-ahead.js";
-import { hasOverride, loginNeeds } from "./overrides.js";
-import { withUnseen } from "./resource-metadata.js";
-import { type DiscoveryContext, examineServer, type Search } from "./server-examination.js";
-import { findIssuerMetadata, findServerMetadata } from "./server-metadata.js";
+import {
+  boundFirst,
+  type IssuerCandidate,
+  type IssuerExpectation,
+  issuerCandidates,
+  issuerMismatchError,
+} from "./issuer-choice.js";
+import {
+  chosenResource,
+  hasOverride,
+  type LoginFlowOptions,
+  loginNeeds,
+  type OverrideContext,
+  overridesFor,
+  readOnce,
+  traceOnce,
+  trustedNames,
+  withEveryOption,
+} from "./overrides.js";
+import {
+  findResourceMetadata,
+  namesNoIssuer,
+  noResourceMetadata,
+  rememberedMetadata,
+  withUnseen,
+} from "./resource-metadata.js";
+import {
+  type ForeignMetadata,
+  findIssuerMetadata,
+  findServerMetadata,
+  type ServerDiscovery,
+} from "./server-metadata.js";
+
+export interface DiscoveryContext extends ServerConnection, OverrideContext, IssuerExpectation, LoginFlowOptions {
+  timeoutMs: number;
+  /** The option `resourceMetadata`: replaces the address that the server names. */
+  resourceMetadata?: string | undefined;
+  /** Whether requests to issuers present a client certificate. */
+  mutualTls?: boolean | undefined;
+  /** An earlier login at the server: its exceptions remain in force for its issuer. */
+  remembered: OverrideContext["remembered"];
+  trace: (entry: TraceEntry) => void;
+}
+
+/** What is known at the beginning of discovery. */
+export interface Search {
+  mcpUrl: string;
+  challenge: BearerChallenge | undefined;
+  /** The response to a request without a token, if it is there already. */
+  first?: UnauthenticatedResponse;
+  signal: AbortSignal;
+}
+
+/** What an MCP server says about itself. */
+export interface ExaminedServer {
+  /** Its address. */
+  url: string;
+  /** The same, canonical. */
+  server: string;
+  /** Its challenge to a request without a token. */
+  challenge: BearerChallenge | undefined;
+  response: Pick<UnauthenticatedResponse, "status" | "challenge" | "refused">;
+  /** Its metadata; undefined for a server that has none. */
+  resource: ResourceMetadata | undefined;
+  /** Whether it answered that request, so that only an earlier login names the issuer. */
+  isUnprotected: boolean;
+  /** Whether no MCP server is at the address. */
+  isAbsent: boolean;
+  /** Reads each document once. */
+  http: ServerDiscovery["http"];
+  policy: PeerPolicy;
+  signal: AbortSignal;
+}
+
+/**
+ * Examines the MCP server.
+ *
+ * | answers without a token | publishes metadata | earlier login | result |
+ * |---|---|---|---|
+ * | no | yes | any | its metadata |
+ * | no | no | any | none: one of 2025-03-26, if the user allows it |
+ * | yes | yes | any | its metadata |
+ * | yes | no | no | `login_not_required` |
+ * | yes | no | yes | those of the earlier login, which some other request needed |
+ *
+ * Whether it answers is found out only where nothing else decides.
+ */
+async function examineServer(
+  context: DiscoveryContext,
+  { mcpUrl, challenge: received, signal, first: known }: Search,
+): Promise<ExaminedServer> {
+  const { url, resource: server } = parseMcpUrl(mcpUrl);
+  const { overrides, remembered, trace, resourceMetadata: chosen } = context;
+  const first = received ? undefined : (known ?? (await requestChallenge(context, url, signal)));
+  const challenge = received ?? first?.challenge;
+  // The token may have been rejected because the server has a new issuer.
+  if (received) context.http.forgetDocuments();
+  const http = readOnce(context.http);
+  const policy = {
+    bounds: await untilAborted(context.addressPolicy(), signal),
+    crossOriginMetadata: hasOverride("allowCrossOriginMetadata", context),
+    strictResource: overrides.strictResource === true,
+    acceptedResource: context.resource ?? chosenResource(remembered),
+  };
+  const named = chosen === undefined ? (challenge?.resourceMetadata ?? []) : [chosen];
+  const search = { http, mcpUrl: url, named, isChosen: chosen !== undefined, policy, trace, signal };
+  const published = await findResourceMetadata(search);
+  const isOpenable = first && !published && chosen === undefined && !hasOverride("legacyDiscovery", context);
+  const openness = isOpenable ? await opennessOf(context, url, first, signal) : "closed";
+  const isUnprotected = openness === "open";
+  if (isUnprotected && remembered === undefined) throw loginNotRequiredError(server);
+  const resource = isUnprotected && remembered ? rememberedMetadata(remembered, url) : published;
+  const response = first ?? { status: 401, challenge };
+  return {
+    url,
+    server,
+    challenge,
+    response,
+    resource,
+    isUnprotected,
+    isAbsent: openness === "absent",
+    http,
+    policy,
+    signal,
+  };
+}
+
+export type ReadMetadata<T> = (discovery: ServerDiscovery) => Promise<T>;
+
+/** The metadata of the first usable issuer: one that the server names, else the origin of a legacy server. */
+async function findIssuer<T extends IssuerMetadata>(
+  context: DiscoveryContext,
+  examined: ExaminedServer,
+  read: ReadMetadata<T>,
+): Promise<T | ServerMetadata> {
+  const { url, resource, policy } = examined;
+  const isLegacy = !resource || resource.authorizationServers.length === 0;
+  const issuers = isLegacy ? [new URL(url).origin] : await boundFirst(trustedNames(context, url, resource), context);
+  const from = isLegacy ? url : resource.url;
+  const candidates = issuerCandidates(context, issuers, { from, policy });
+  if (isLegacy && !candidates.some((candidate) => overridesFor(candidate, context).includes("legacyDiscovery")))
+    throw noIssuerError(examined);
+  try {
+    return await readFirstUsable(candidates, { named: issuers, from }, (candidate, own) =>
+      read(metadataSearch(context, examined, candidate, own)),
+    );
+  } catch (error) {
+    if (!isLegacy || !isWithoutMetadata(error)) throw error;
+    return legacyIssuer(url);
+  }
+}
+
+/** The search for the metadata of one issuer. @param own why the metadata of the user's own issuer cannot be used */
+function metadataSearch(
+  context: DiscoveryContext,
+  { http, policy: { bounds }, signal }: ExaminedServer,
+  candidate: IssuerCandidate,
+  own: AgentAuthError | undefined,
+): ServerDiscovery {
+  const missingPkceMetadata = overridesFor(candidate, context).includes("allowMissingPkceMetadata");
+  const sameOriginEndpoints = context.overrides.sameOriginEndpoints === true;
+  return {
+    http,
+    issuer: candidate.issuer,
+    namedIssuer: candidate.namedIssuer,
+    foreign: foreignMetadataOf(candidate, context, own),
+    policy: { bounds, missingPkceMetadata, sameOriginEndpoints },
+    mutualTls: context.mutualTls,
+    trace: context.trace,
+    signal,
+  };
+}
+
+// Failures that say that an issuer publishes no metadata of its own. A name that does not resolve is none of them: a
+// network that spoofs DNS could hand the login to an issuer that asserts to be this one.
+const ABSENT = new Set(["no_server_metadata", "bad_content_type", "issuer_mismatch"]);
+
+/**
+ * Where metadata that assert the issuer may send a login. What an issuer publishes itself, and what it may get of the
+ * client's, rules out any other origin than its own.
+ *
+ * @param own why the metadata of the issuer itself cannot be used
+ */
+function foreignMetadataOf(
+  { issuer, namedIssuer, assertsIssuer }: IssuerCandidate,
+  { sendsCredential }: IssuerExpectation,
+  own: AgentAuthError | undefined,
+): ForeignMetadata | undefined {
+  if (!assertsIssuer || namedIssuer === undefined) return undefined;
+  const isOwnOnly = sendsCredential === true || (own !== undefined && !ABSENT.has(own.code));
+  return { at: namedIssuer, origin: isOwnOnly ? new URL(issuer).origin : undefined };
+}
+
+/**
+ * The result for the first candidate whose metadata can be used.
+ *
+ * @param named the issuers that the server names, and the address of the document that names them
+ */
+async function readFirstUsable<T>(
+  candidates: readonly IssuerCandidate[],
+  { named, from }: { named: readonly string[]; from: string },
+  read: (candidate: IssuerCandidate, own: AgentAuthError | undefined) => Promise<T>,
+): Promise<T> {
+  const failures: AgentAuthError[] = [];
+  for (const candidate of candidates) {
+    try {
+      return await read(candidate, failures[0]);
+    } catch (error) {
+      // An issuer that is down may be the right one: using the next one would be a guess.
+      if (!isAgentAuthError(error) || error.class !== "refused") throw error;
+      failures.push(error);
+    }
+  }
+  const [first] = candidates;
+  if (first?.namedIssuer === undefined) throw failures[0];
+  throw failures.find(({ code }) => !ABSENT.has(code)) ?? issuerMismatchError(first.issuer, named, from);
+}
+
+/** The error for a server that names no issuer, and that the user does not allow as one of 2025-03-26. */
+function noIssuerError({ url, resource, response, isAbsent }: ExaminedServer): AgentAuthError {
+  if (isAbsent) return nothingThereError(url);
+  return resource ? namesNoIssuer(resource, response) : noResourceMetadata(url, response);
+}
+
+function isWithoutMetadata(error: unknown): boolean {
+  return isAgentAuthError(error, "no_server_metadata");
+}
+
+/** The issuer of a server of 2025-03-26 that publishes nothing: its origin, with endpoints at fixed paths. */
+function legacyIssuer(mcpUrl: string): ServerMetadata {
+  const { origin } = new URL(mcpUrl);
+  return {
+    issuer: origin,
+    authorizationEndpoint: `${origin}/authorize`,
+    tokenEndpoint: `${origin}/token`,
+    registrationEndpoint: `${origin}/register`,
+    promisesIss: false,
+    takesClientIdDocuments: false,
+    url: mcpUrl,
+  };
+}
 
 /** For the whole of discovery: a server that names many documents gets the limit of a request many times. */
 const DISCOVERY_DEADLINE_MS = 30_000;

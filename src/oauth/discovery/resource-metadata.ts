@@ -1,20 +1,17 @@
 import { type Advice, AgentAuthError, isAgentAuthError, messageOf, withHint } from "../../errors.js";
-import { parseUrl } from "../../http/address.js";
-import { checkAddress, type PeerPolicy } from "../../http/address-class.js";
+import { checkAddress, type PeerPolicy, parseUrl } from "../../http/address.js";
 import type { BufferedResponse } from "../../http/buffered-response.js";
 import { resourceMetadataAddress } from "../../http/oauth-syntax.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
 import type { LoginRemedy, UnseenByLogin } from "../../remedy.js";
-import { type OAuthHttp, serverFailure } from "../http/http.js";
-import type { Remembered } from "../http/server-connection.js";
-import type { TraceEntry } from "../http/trace.js";
+import { type OAuthHttp, type Remembered, serverFailure, type TraceEntry } from "../http/http.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import type { ResourceMetadata } from "../model/metadata.js";
 import { coversServer, parseMcpUrl } from "../model/resource.js";
 import { parseScope } from "../model/scope.js";
 import type { UnauthenticatedResponse } from "./challenge-request.js";
-import { readDocument } from "./metadata-rules.js";
+import { readDocument } from "./server-metadata.js";
 
 /** Input of {@link findResourceMetadata}. */
 export interface ResourceDiscovery {

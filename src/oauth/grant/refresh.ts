@@ -12,13 +12,16 @@ import {
   mayHaveBeenUsed,
   type ObservedRefresh,
   observeRefresh,
+  type PendingRefreshes,
+  refreshDurationMs,
+  reportRefresh,
   type SaveContext,
+  type SendContext,
   saveNext,
+  sendRefresh,
   unsavedFor,
-} from "./refresh-outcome.js";
-import { noteRefusal } from "./rejected-token.js";
-import type { PendingRefreshes } from "./send-refresh.js";
-import { refreshDurationMs, reportRefresh, type SendContext, sendRefresh } from "./send-refresh.js";
+} from "./send-refresh.js";
+import { noteRefusal } from "./token-fetch.js";
 
 /** The pause before a refresh that its issuer refused for the client is confirmed. */
 const CONFIRM_AFTER_MS = 500;

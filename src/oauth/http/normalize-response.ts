@@ -1,8 +1,6 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { type BufferedResponse, strictObject } from "../../http/buffered-response.js";
-import { HttpHeaders } from "../../http/http-headers.js";
-import { HttpResponse } from "../../http/http-response.js";
-import { isResponse } from "../../http/own-fetch.js";
+import { HttpHeaders, HttpResponse, isResponse } from "../../http/http-message.js";
 import { refusalError } from "../../http/refuse.js";
 import { deleteEmpty } from "../../http/strict-json.js";
 import { Redactor } from "../../redact.js";

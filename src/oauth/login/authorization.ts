@@ -1,12 +1,332 @@
 import * as oauth from "oauth4webapi";
-import { AgentAuthError } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
+import type { Clock } from "../../http/deadline.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote, Secret } from "../../redact.js";
+import type { Events } from "../../telemetry/emit.js";
+import type { ClientKey, PreRegisteredClient } from "../client/client-auth.js";
+import type { IssuerTrust } from "../client/issuer-binding.js";
+import { adviseWithoutRegistration, redirectForm, refuseClient, refuseDocument } from "../client/registration.js";
+import type { DiscoveryContext } from "../discovery/discovery.js";
+import { type DpopPolicy, proverFor } from "../dpop/dpop.js";
+import { LOGIN_HINT, type LoginOptions, loginRemedy } from "../grant/grant-requirements.js";
+import type { Nonces, Progress } from "../http/http.js";
 import { oauthError } from "../http/oauth-error.js";
 import { type AuthorizationParams, FLOW_PARAMETERS, knownIssuer } from "../model/authorization-params.js";
-import type { ClientRecord } from "../model/grant.js";
+import type { BearerChallenge } from "../model/challenge.js";
+import type { ClientRecord, TokenResponse } from "../model/grant.js";
+import type { GrantStore } from "../model/grant-store.js";
 import type { ServerMetadata } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
+import { exchangeCode } from "../token/token.js";
+import type { DevicePrompt, LoginMethod, LoginSession } from "./login-method.js";
+
+/** A login before its callback: everything that is needed to make a grant of it. */
+export interface PreparedLogin {
+  /** The MCP server, or the identity provider, canonical. */
+  readonly server: string;
+  /** The requested account; undefined if none was named. */
+  readonly account: string | undefined;
+  /** The authorization server. */
+  readonly issuer: ServerMetadata;
+  /** The client of the login. */
+  readonly client: ClientRecord;
+  /** The requested scopes. */
+  readonly scope: readonly string[];
+  /** Those of them that the caller did not request: omitted if the issuer rejects them. */
+  readonly addedScope: readonly string[];
+  /** The `resource` parameter; `none` if none is sent. */
+  readonly resource: string;
+  /** What the user chose for this issuer, by the names of the client's options. */
+  readonly overrides: readonly string[];
+  /** The token type beside `Bearer` that is accepted from this issuer. */
+  readonly acceptedTokenType?: string | undefined;
+  /** The user's parameters of the authorization request. */
+  readonly authorizationParams?: AuthorizationParams | undefined;
+  /** Whether the issuer returns a refresh token only after a forced consent; undefined if no earlier login showed that. */
+  readonly needsConsent?: boolean | undefined;
+  /** The key that the tokens are bound to. */
+  readonly proofKey: Secret | undefined;
+  /** The authorization request, with the secrets that the callback is validated with. */
+  readonly pending: PendingAuthorization;
+}
+
+/** A device login before the user has entered its code (RFC 8628): everything that is needed to make a grant of it. */
+export interface PreparedDeviceLogin extends Omit<PreparedLogin, "pending" | "addedScope"> {
+  /** The issuer's answer, with the secret to poll with. */
+  readonly device: DeviceAuthorization;
+  /**
+   * Called with the seconds between two polls when the issuer demands more of them (RFC 8628 section 3.5): store them as
+   * `device.intervalSeconds`, so that another process that finishes this login does not poll too fast.
+   */
+  readonly onSlowDown?: ((intervalSeconds: number) => void) | undefined;
+}
+
+/** The answer of a device authorization endpoint (RFC 8628 section 3.2), checked. */
+export interface DeviceAuthorization extends Readonly<Omit<DevicePrompt, "expiresInSeconds">> {
+  /** The secret to poll with. */
+  readonly deviceCode: Secret;
+  /** Seconds between two polls. */
+  readonly intervalSeconds: number;
+  /** Unix milliseconds when the code expires. */
+  readonly expiresAt: number;
+}
+
+/** A login whose callback has been validated. */
+export interface AuthorizedLogin {
+  /** The login as last requested. */
+  login: PreparedLogin;
+  /** The callback's parameters, as returned by `checkCallback`. */
+  parameters: URLSearchParams;
+}
+
+/** Rejects a login that was stored as JSON, in which a mask replaces each secret. */
+export function requireSecrets({ pending }: PreparedLogin): void {
+  if (pending?.verifier instanceof Secret) return;
+  const message = "the prepared login has lost its secrets: JSON and logs contain a mask in their place";
+  const hint =
+    "pass the object of beginLogin itself, or use startLogin and handleCallback, which save a login between processes";
+  throw new AgentAuthError("usage", message, { class: "usage", hint });
+}
+
+/** What every login of an agent client needs. */
+export interface LoginContext extends DiscoveryContext {
+  store: GrantStore;
+  events: Events;
+  clock: Pick<Clock, "now" | "epoch" | "sleep">;
+  profile: string;
+  /** The name that a registration says; undefined for the default one, or that of a stored client. */
+  clientName: string | undefined;
+  preRegistered: PreRegisteredClient | undefined;
+  /** How the issuer of that client is determined. */
+  trust: IssuerTrust;
+  /** Whether the login is one at an identity provider, whose id token is verified before the login is stored. */
+  requiresIdToken?: boolean | undefined;
+  /** The key of a client of the method `private_key_jwt`. */
+  privateKey?: ClientKey | undefined;
+  /** Whether tokens are bound to a key of this client. */
+  dpop: DpopPolicy;
+  /** DPoP nonces of the servers. */
+  nonces: Nonces;
+  clientMetadataUrl: string | undefined;
+  flow: "browser" | "device";
+  /** Milliseconds for the user to log in. */
+  loginTimeoutMs: number;
+  loginHint: string | undefined;
+  /** Unix milliseconds of recent rejections by servers, if they led to this login. */
+  refusals: readonly number[];
+  onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+export interface LoginRequest {
+  mcpUrl: string;
+  method: LoginMethod;
+  scope: string | undefined;
+  /** The scopes requested before, in a step-up. */
+  previousScope?: string | undefined;
+  challenge?: BearerChallenge | undefined;
+  signal: AbortSignal;
+}
+
+/** The context of a login with parameters of its own; each replaces that of the client of the same name. */
+export function withParams(
+  context: LoginContext,
+  { authorizationParams }: Pick<LoginOptions, "authorizationParams">,
+): LoginContext {
+  return { ...context, authorizationParams: { ...context.authorizationParams, ...authorizationParams } };
+}
+
+/** The response to a request, and the client with the authentication method that worked. */
+export interface ClientResponse<T> {
+  client: ClientRecord;
+  response: T;
+}
+
+/** Exchanges the code of a login for tokens, and stores which method of the client's secret the issuer accepted. */
+export async function tokensOfLogin(
+  context: LoginContext,
+  { login, parameters }: AuthorizedLogin,
+  signal: AbortSignal,
+): Promise<ClientResponse<TokenResponse>> {
+  const { issuer, client, pending, acceptedTokenType } = login;
+  const { redirectUri, verifier, resource, nonce } = pending;
+  const prover = proverFor(login, context.nonces);
+  const { tokenEndpoint } = issuer;
+  const party = { issuer: issuer.issuer, tokenEndpoint, client, acceptedTokenType };
+  const call = { ...context, ...party, prover, signal };
+  const loginClient = { client, form: redirectForm(redirectUri), signal };
+  return withClientRefusal(context, loginClient, () =>
+    rememberMethod(context, loginClient, (onClient) =>
+      exchangeCode({ ...call, onClient }, { parameters, redirectUri, verifier, resource, nonce }),
+    ),
+  );
+}
+
+/**
+ * Runs work with a client, and stores the method of its secret that the issuer accepted in place of the registered one. Also if
+ * the work then fails: where the first request has used up a code, the next login does not repeat that.
+ */
+export async function rememberMethod<T>(
+  { store }: Pick<LoginContext, "store">,
+  { client, form }: Pick<LoginClient, "client" | "form">,
+  work: (onClient: (accepted: ClientRecord) => void) => Promise<T>,
+): Promise<ClientResponse<T>> {
+  let used = client;
+  try {
+    const response = await work((accepted) => {
+      used = accepted;
+    });
+    return { client: used, response };
+  } finally {
+    if (used !== client && client.source === "dynamic") await store.saveClient(used, form);
+  }
+}
+
+export interface LoginClient {
+  client: ClientRecord;
+  /** The redirect form that its registration is stored under. */
+  form: string;
+  signal: AbortSignal;
+}
+
+const REGISTERS_AGAIN = "log in again: another client is registered for that";
+/** What helps where an issuer refuses our metadata document. */
+export const REPLACES_DOCUMENT =
+  "log in again: a client is registered if the issuer does that; check what the client metadata document says";
+/** A login takes less time than that. */
+const NEW_CLIENT_MS = 600_000;
+
+/** Runs work with a client; one that we registered, or our metadata document, is not used again if the issuer rejects it. */
+export async function withClientRefusal<T>(
+  { store, clock }: Pick<LoginContext, "store" | "clock">,
+  { client, form, signal }: LoginClient,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isInvalidClient(error) && client.source === "metadata-document") {
+      await refuseDocument(store, client, clock.epoch());
+      throw withHint(error, REPLACES_DOCUMENT);
+    }
+    if (!isInvalidClient(error) || client.source !== "dynamic") throw error;
+    await refuseClient({ store, signal }, client, form);
+    const { registeredAt = [] } = client;
+    // This client replaces one that was rejected: another would lead in a circle, unless the issuer forgets its clients.
+    const isRejectedAgain = registeredAt.length > 1 && clock.epoch() - (registeredAt.at(-1) ?? 0) < NEW_CLIENT_MS;
+    const issuer = { issuer: client.issuer, takesClientIdDocuments: false };
+    const { hint, remedy } = isRejectedAgain ? adviseWithoutRegistration(issuer) : { hint: REGISTERS_AGAIN };
+    throw withHint(error, hint, remedy);
+  }
+}
+
+/** Whether an issuer rejects a client or its authentication (RFC 6749 section 5.2). */
+export function isInvalidClient(error: unknown): error is AgentAuthError {
+  return isAgentAuthError(error, "invalid_client");
+}
+
+/** Adds the login that requests fewer scopes to the error of a login whose scopes the issuer rejected. */
+export function withScopeHint(
+  error: unknown,
+  { profile }: Pick<LoginContext, "profile">,
+  { server, account, scope }: Pick<PreparedLogin, "server" | "account" | "scope">,
+): unknown {
+  if (!isAgentAuthError(error) || error.code !== "invalid_scope" || error.hint !== undefined) return error;
+  const reducedScope = scope.filter((one) => one !== "offline_access");
+  const key = { profile, server, account };
+  return reducedScope.length < scope.length
+    ? withHint(error, LOGIN_HINT, loginRemedy(key, { scope: reducedScope.join(" ") }))
+    : withHint(error, "ask for other scopes", { ...loginRemedy(key), option: "scope" });
+}
+
+/** Builds the authorization request of a login. */
+export async function authorizationOf(
+  context: Pick<LoginContext, "loginHint" | "nonces" | "requiresIdToken">,
+  login: Omit<PreparedLogin, "pending">,
+  redirectUri: string,
+): Promise<PendingAuthorization> {
+  const { issuer: server, client, scope, resource, authorizationParams, needsConsent } = login;
+  const proofKeyThumbprint = await proverFor(login, context.nonces)?.thumbprint();
+  // The account of such a login is ours.
+  const loginHint = context.requiresIdToken ? undefined : context.loginHint;
+  const request = { server, client, redirectUri, scope, resource, loginHint, proofKeyThumbprint };
+  return buildAuthorization({ ...request, authorizationParams, needsConsent });
+}
+
+/**
+ * Sends the user to the issuer and validates the callback. If the issuer rejects the scopes, although it lists them, a
+ * second request omits those that the caller did not request.
+ */
+export async function authorize(
+  context: LoginContext,
+  login: PreparedLogin,
+  session: LoginSession,
+  signal: AbortSignal,
+): Promise<AuthorizedLogin> {
+  const { issuer, pending } = login;
+  const callback = await session.authorize({
+    url: pending.authorizationUrl,
+    state: pending.state,
+    allowBareCode: !pending.promisesIss,
+    tokenEndpoint: issuer.tokenEndpoint,
+    promisesIss: pending.promisesIss,
+    forcesConsent: forcesConsent(login),
+    hasDeviceFlow: issuer.deviceAuthorizationEndpoint !== undefined,
+    signal,
+  });
+  const judged = await judgeCallback(context, login, callback);
+  return "again" in judged ? authorize(context, judged.again, session, signal) : judged;
+}
+
+/** Whether a login forces the user to consent, and no parameter of the user says so. */
+export function forcesConsent({ pending, authorizationParams }: PreparedLogin): boolean {
+  return asksForConsent(pending) && authorizationParams?.["prompt"] === undefined;
+}
+
+/** Errors of a callback that refuse the client. */
+const OF_CLIENT: readonly string[] = ["invalid_client", "unauthorized_client", "invalid_client_metadata"];
+
+/** Validates a callback. If the issuer rejected optional scopes, the result is the login to send the user with again. */
+export async function judgeCallback(
+  context: LoginContext,
+  login: PreparedLogin,
+  callback: URLSearchParams,
+): Promise<AuthorizedLogin | { again: PreparedLogin }> {
+  const { addedScope, pending } = login;
+  try {
+    return { login, parameters: checkCallback(pending, callback) };
+  } catch (error) {
+    if (login.client.source === "metadata-document" && isAgentAuthError(error) && OF_CLIENT.includes(error.code)) {
+      await refuseDocument(context.store, login.client, context.clock.epoch());
+      throw withHint(error, REPLACES_DOCUMENT);
+    }
+    if (!isScopeRefusal(error, addedScope)) throw withScopeHint(error, context, login);
+  }
+  reportReducedScope(context, login);
+  const reduced = { ...login, ...withoutAddedScope(login) };
+  return { again: { ...reduced, pending: await authorizationOf(context, reduced, pending.redirectUri) } };
+}
+
+/** Whether an issuer rejected the scopes and some of them are optional. */
+export function isScopeRefusal(error: unknown, addedScope: readonly string[]): boolean {
+  return isAgentAuthError(error, "invalid_scope") && addedScope.length > 0;
+}
+
+/** The scopes of a login without those that the caller did not request. */
+export function withoutAddedScope({ scope, addedScope }: Pick<PreparedLogin, "scope" | "addedScope">): {
+  scope: readonly string[];
+  addedScope: readonly string[];
+} {
+  return { scope: scope.filter((one) => !addedScope.includes(one)), addedScope: [] };
+}
+
+export function reportReducedScope(
+  { onProgress }: Pick<LoginContext, "onProgress">,
+  { issuer, addedScope }: Pick<PreparedLogin, "issuer" | "addedScope">,
+): void {
+  const text = `${quote(issuer.issuer)} lists ${quote(addedScope.join(" "))} but does not grant it with the other scopes; requesting without it`;
+  onProgress?.({ about: "login", text });
+}
 
 /**
  * A pending authorization: stores the issuer with state and verifier, so that the callback is validated against the

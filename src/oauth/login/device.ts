@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { checkAddress } from "../../http/address-class.js";
+import { checkAddress } from "../../http/address.js";
 import { Secret } from "../../redact.js";
 import { clientIssuer, obtainClient } from "../client/registration.js";
 import { acceptedTypeFor, overridesFor, requestParamsFor } from "../discovery/overrides.js";
@@ -9,17 +9,20 @@ import type { TokenResponse } from "../model/grant.js";
 import type { Discovered } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
 import { answerOf, sendAuthenticated, type TokenCall } from "../token/token.js";
-import { isScopeRefusal, reportReducedScope, withoutAddedScope } from "./authorize-step.js";
-import type { LoginContext } from "./login-context.js";
-import { timeoutError } from "./login-method.js";
-import type { DeviceAuthorization, PreparedDeviceLogin } from "./prepared-login.js";
 import {
   type ClientResponse,
+  type DeviceAuthorization,
   isInvalidClient,
+  isScopeRefusal,
+  type LoginContext,
+  type PreparedDeviceLogin,
   rememberMethod,
+  reportReducedScope,
   withClientRefusal,
+  withoutAddedScope,
   withScopeHint,
-} from "./token-step.js";
+} from "./authorization.js";
+import { timeoutError } from "./login-method.js";
 
 const DEVICE_CODE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 // This flow has no redirect, but a registration requires an address.

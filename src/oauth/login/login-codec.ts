@@ -25,7 +25,7 @@ import {
   withSchema,
 } from "../model/codec.js";
 import type { ServerMetadata } from "../model/metadata.js";
-import type { PreparedDeviceLogin, PreparedLogin } from "./prepared-login.js";
+import type { PreparedDeviceLogin, PreparedLogin } from "./authorization.js";
 
 /** What is stored with a login between its two steps. */
 export interface BetweenSteps {

@@ -9,20 +9,21 @@ import { type Grant, type GrantKey, type TokenResponse, tokensOf } from "../mode
 import { type Reservation, withReservation } from "../model/grant-store.js";
 import { listsExchange } from "../model/metadata.js";
 import { scopesBeyond } from "../model/scope.js";
-import { verifyIdToken } from "../token/id-token.js";
-import { asksForConsent } from "./authorization.js";
-import { authorize } from "./authorize-step.js";
-import { noDeviceFlowError, pollDeviceLogin, secondsToPoll, startDeviceLogin } from "./device.js";
-import type { LoginContext, LoginRequest } from "./login-context.js";
-import type { LoginSession } from "./login-method.js";
-import { type Preparation, planLogin, preferredRedirect, prepareLogin } from "./login-plan.js";
+import { verifyIdToken } from "../token/token.js";
 import {
   type AuthorizedLogin,
+  asksForConsent,
+  authorize,
+  type LoginContext,
+  type LoginRequest,
   type PreparedDeviceLogin,
   type PreparedLogin,
   requireSecrets,
-} from "./prepared-login.js";
-import { tokensOfLogin } from "./token-step.js";
+  tokensOfLogin,
+} from "./authorization.js";
+import { noDeviceFlowError, pollDeviceLogin, secondsToPoll, startDeviceLogin } from "./device.js";
+import type { LoginSession } from "./login-method.js";
+import { type Preparation, planLogin, preferredRedirect, prepareLogin } from "./login-plan.js";
 
 /** Logs the user in and stores the grant, which is read back before the caller gets it. */
 export async function loginWith(requested: LoginContext, request: LoginRequest): Promise<Grant> {

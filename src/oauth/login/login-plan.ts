@@ -3,9 +3,16 @@ import { followSignal, untilAborted } from "../../http/deadline.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote, type Secret } from "../../redact.js";
 import { credentialOf, holdToIssuer } from "../client/issuer-binding.js";
-import { FIRST_DOCUMENT_REDIRECT, refuseDocument, usesDocument } from "../client/metadata-document.js";
-import { clientIssuer, obtainClient, redirectForm, refuseClient } from "../client/registration.js";
-import { isForgotten } from "../client/registration-refusal.js";
+import {
+  clientIssuer,
+  FIRST_DOCUMENT_REDIRECT,
+  isForgotten,
+  obtainClient,
+  redirectForm,
+  refuseClient,
+  refuseDocument,
+  usesDocument,
+} from "../client/registration.js";
 import { discover, discoverProvider } from "../discovery/discovery.js";
 import {
   acceptedTypeFor,
@@ -17,10 +24,8 @@ import {
 import { newProofKey } from "../dpop/dpop.js";
 import { type Discovered, type IssuerMetadata, isSameIssuer, type ServerMetadata } from "../model/metadata.js";
 import { scopeFor } from "../model/scope.js";
-import { authorizationOf } from "./authorize-step.js";
-import type { LoginContext, LoginRequest } from "./login-context.js";
+import { authorizationOf, type LoginContext, type LoginRequest, type PreparedLogin } from "./authorization.js";
 import { type LoginMethod, timeoutError } from "./login-method.js";
-import type { PreparedLogin } from "./prepared-login.js";
 
 export interface LoginPlan extends Pick<LoginRequest, "mcpUrl" | "challenge" | "scope" | "previousScope" | "signal"> {
   flow: LoginContext["flow"];

@@ -6,11 +6,9 @@ import { CodecError } from "../model/codec.js";
 import type { Grant } from "../model/grant.js";
 import { type GrantStore, memoryRecords, withReservation } from "../model/grant-store.js";
 import { IDP_ACCOUNT } from "../model/machine-grant.js";
-import { judgeCallback } from "./authorize-step.js";
+import { judgeCallback, type LoginContext, type PreparedLogin } from "./authorization.js";
 import { loginMembers, loginOf } from "./login-codec.js";
-import type { LoginContext } from "./login-context.js";
 import { exchangeLogin, grantKeyFor, observeLogin, rethrowWithResourceHint } from "./login-flow.js";
-import type { PreparedLogin } from "./prepared-login.js";
 import { cookieNames, readCookie, type StartedLogin, setCookie } from "./web-app.js";
 
 /** Milliseconds in which the user has to finish a login. */

@@ -9,7 +9,7 @@ import {
   machineAccountOf,
   type Workload,
 } from "../model/machine-grant.js";
-import { readClaims } from "../token/token-checks.js";
+import { readClaims } from "../token/token.js";
 
 /** The requests that a strategy gets its tokens with. They need the protocol library, which a strategy does not load. */
 export interface TokenSteps {

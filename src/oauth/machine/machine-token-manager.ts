@@ -5,9 +5,9 @@ import { type Events, knownCodeOf, observe, reasonOf, serverOriginOf } from "../
 import type { EventFields } from "../../telemetry/events.js";
 import { fitsPolicy } from "../dpop/dpop.js";
 import type { GrantOptions } from "../grant/grant-requirements.js";
-import { observeToken, type TokenResult } from "../grant/refresh-outcome.js";
-import { isStorm, noteRefusal, type ServerTokens } from "../grant/rejected-token.js";
-import type { Progress } from "../http/trace.js";
+import { observeToken, type TokenResult } from "../grant/send-refresh.js";
+import { isStorm, noteRefusal, type ServerTokens } from "../grant/token-fetch.js";
+import type { Progress } from "../http/http.js";
 import { coversScope, type Grant, type GrantKey, hasExpired, hasSameTokens, isFresh } from "../model/grant.js";
 import { type GrantStore, isStoreFailure } from "../model/grant-store.js";
 import { HEARTBEAT_MS, holderText, isPeerFailure, rethrowRecentFailure } from "../model/lease.js";

@@ -3,8 +3,7 @@ import { refusalError } from "../../http/refuse.js";
 import { SECRET_MASK, Secret } from "../../redact.js";
 import { tokensOf } from "../model/grant.js";
 import { TOKEN_EXCHANGE } from "../model/metadata.js";
-import { answerOf, sendAuthenticated, type TokenCall } from "./token.js";
-import { readClaims } from "./token-checks.js";
+import { answerOf, readClaims, sendAuthenticated, type TokenCall } from "./token.js";
 
 const TYPE = "urn:ietf:params:oauth:token-type:";
 const ACCESS_TOKEN = `${TYPE}access_token`;

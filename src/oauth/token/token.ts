@@ -1,9 +1,11 @@
+import type { JSONWebKeySet } from "jose";
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { isLoopbackHost, secureAddress } from "../../http/address.js";
-import { classifyHost } from "../../http/address-class.js";
+import { classifyHost, isLoopbackHost, secureAddress } from "../../http/address.js";
+import { strictObject } from "../../http/buffered-response.js";
 import type { Clock } from "../../http/deadline.js";
 import { refusalError } from "../../http/refuse.js";
+import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { quote, type Secret } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import {
@@ -14,14 +16,220 @@ import {
   type PreRegisteredClient,
   withOtherForms,
 } from "../client/client-auth.js";
-import type { OAuthHttp, Prover } from "../http/http.js";
+import { type OAuthHttp, type Prover, serverFailure, type TraceEntry } from "../http/http.js";
 import { isToken, UNVERIFIED_ID_TOKEN } from "../http/normalize-response.js";
 import { oauthError } from "../http/oauth-error.js";
-import type { TraceEntry } from "../http/trace.js";
 import type { ClientRecord, Grant, TokenResponse } from "../model/grant.js";
 import { NO_RESOURCE, resourceParameter } from "../model/resource.js";
 import { splitScope } from "../model/scope.js";
-import { ANY_TOKEN_TYPE, checkTokenType, readClaims, usableIdToken } from "./token-checks.js";
+
+/** The types that have another meaning than "used as a bearer token". */
+const OTHER_MEANING: readonly string[] = ["bearer", "dpop", "n_a"];
+
+/** What {@link isAcceptableTokenType} requires, to be read after the name of the option. */
+export const TOKEN_TYPE_RULE =
+  "must be a name of at most 40 letters, digits, dots, hyphens and underscores, and neither Bearer, DPoP nor N_A";
+
+/** Whether tokens of a type may be used as bearer tokens if the user allows it (RFC 6749 appendix A.13). */
+export function isAcceptableTokenType(type: string): boolean {
+  return /^[a-z][\w.-]{0,39}$/i.test(type) && !OTHER_MEANING.includes(type.toLowerCase());
+}
+
+/** Leaves the check of token types to {@link checkTokenType}, whose error names the option that accepts one. */
+const ANY_TOKEN_TYPE: NonNullable<oauth.ProcessTokenResponseOptions["recognizedTokenTypes"]> = new Proxy(
+  {},
+  { get: () => () => {} },
+);
+
+/** How the tokens of a request are to be used. */
+export interface WantedTokenType {
+  tokenEndpoint: string;
+  /** Whether they are bound to a key (RFC 9449). */
+  isBound: boolean;
+  /** A type that is used as a bearer token by the choice of the user. */
+  acceptedTokenType: string | undefined;
+}
+
+/**
+ * Checks the type of a token, which is case-insensitive (RFC 6749 section 5.1). A token that is not bound to the key is
+ * not the one requested, and usable by anyone who finds it.
+ *
+ * @throws `AgentAuthError` `bad_token_answer`
+ */
+export function checkTokenType(
+  value: string,
+  { tokenEndpoint: from, isBound, acceptedTokenType }: WantedTokenType,
+): void {
+  const type = value.toLowerCase();
+  if (type === (isBound ? "dpop" : "bearer")) return;
+  if (!isBound && isAcceptableTokenType(type) && type === acceptedTokenType?.toLowerCase()) return;
+  const rule = isBound ? 'must be "DPoP" (RFC 9449 section 5)' : 'must be "Bearer" (RFC 6749 section 5.1)';
+  const mayAccept = !isBound && isAcceptableTokenType(type);
+  const override = mayAccept ? ({ override: "acceptTokenType", overrideValue: type } as const) : {};
+  throw refusalError("bad_token_answer", { field: "token_type", value, from, rule, ...override });
+}
+
+/** A parsed JWT whose signature is not verified: that is up to its audience. */
+export interface UnverifiedJwt {
+  header: Record<string, unknown>;
+  claims: Record<string, unknown>;
+}
+
+/** Reads a JWT without verifying it; undefined if it is not a JWT, such as an opaque token. */
+export function readClaims(token: string): UnverifiedJwt | undefined {
+  const [first = "", second = "", ...rest] = token.split(".");
+  const [header, claims] = [decodePart(first), decodePart(second)];
+  return rest.length === 1 && header && claims ? { header, claims } : undefined;
+}
+
+function decodePart(part: string): Record<string, unknown> | undefined {
+  try {
+    const binary = atob(part.replaceAll("-", "+").replaceAll("_", "/"));
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(
+      Uint8Array.from(binary, (character) => character.charCodeAt(0)),
+    );
+    const value = parseStrictJson(text);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The party that an id token must come from and be for. */
+export interface IdTokenExpectation {
+  issuer: string;
+  clientId: string;
+  /** The nonce of the authorization request, if it had one. */
+  nonce?: string | undefined;
+  /** The address of the token endpoint, for the trace. */
+  tokenEndpoint: string;
+  /** Whether the login is for the sake of the id token, so that one that cannot be used is an error. */
+  requiresIdToken?: boolean | undefined;
+  trace?: ((entry: TraceEntry) => void) | undefined;
+}
+
+/** Far above any real id token. */
+const MAX_ID_TOKEN = 64 * 1024;
+
+/**
+ * The id token of a token response, if it is of the issuer and for the client; any other is ignored, with an entry in
+ * the trace. MCP uses no id token: a valid one is stored only to be sent back to its issuer at a logout. For that
+ * neither its times nor its signature matter: it came directly from the issuer (OpenID Connect Core section 3.1.3.7).
+ * That of a login at an identity provider is verified by `verifyIdToken` as well.
+ *
+ * @throws `AgentAuthError` `bad_token_answer` for one that is required
+ */
+export function usableIdToken(value: unknown, expected: IdTokenExpectation): string | undefined {
+  const { trace, tokenEndpoint: url, requiresIdToken } = expected;
+  if (value === undefined && !requiresIdToken) return undefined;
+  const why = defectOf(value, expected);
+  if (why === undefined) return String(value);
+  if (requiresIdToken) {
+    const rule = `is required for a login at an identity provider${value === undefined ? "" : `, but ${why}`}`;
+    throw refusalError("bad_token_answer", { field: "id_token", value: value && "(not shown)", from: url, rule });
+  }
+  trace?.({ step: "token", method: "POST", url, used: true, why: `the id_token of the response is ignored: ${why}` });
+  return undefined;
+}
+
+function defectOf(value: unknown, { issuer, clientId, nonce }: IdTokenExpectation): string | undefined {
+  const jwt = typeof value === "string" && value.length <= MAX_ID_TOKEN ? readClaims(value) : undefined;
+  if (jwt === undefined) return "it is not a signed JWT";
+  const { alg } = jwt.header;
+  const { iss, aud, azp, sub, nonce: returned } = jwt.claims;
+  if (typeof alg !== "string" || alg.toLowerCase() === "none") return "it is not signed";
+  if (iss !== issuer) return `its iss is not ${quote(issuer)}`;
+  if (![aud].flat().includes(clientId) || (azp !== undefined && azp !== clientId))
+    return `it is not for the client ${quote(clientId)}`;
+  if (sub !== undefined && typeof sub !== "string") return "its sub is not a text";
+  if (nonce !== undefined && returned !== nonce) return "its nonce is not that of the request";
+  return undefined;
+}
+
+export interface IdTokenVerification {
+  /** Reads the keys of the issuer, which are cached. */
+  http: Pick<OAuthHttp, "document" | "forgetDocuments">;
+  /** Unix milliseconds. */
+  now: number;
+  signal: AbortSignal | undefined;
+}
+
+/** How far the clocks of the issuer and of this machine may differ. */
+const TOLERANCE_S = 60;
+
+/**
+ * Verifies the id token of a login at an identity provider (OpenID Connect Core section 3.1.3.7): its signature by a key
+ * of the issuer, `iss`, `aud`, `azp`, `exp` and `sub`. The nonce was compared when the answer came.
+ *
+ * @returns the id token
+ * @throws `AgentAuthError` `bad_token_answer`, `bad_server_metadata` for an issuer without keys, or a network error
+ */
+export async function verifyIdToken(grant: Grant, verification: IdTokenVerification): Promise<Secret> {
+  const { issuer, endpoints, client, tokens } = grant;
+  const { idToken } = tokens;
+  const complain = (rule: string) =>
+    refusalError("bad_token_answer", { field: "id_token", value: "(not shown)", from: endpoints.token, rule });
+  if (idToken === undefined) throw complain("is required for a login at an identity provider");
+  try {
+    await verifyClaims(idToken.reveal(), grant, verification);
+  } catch (error) {
+    if (isAgentAuthError(error)) throw error;
+    throw complain(`must be verifiable (OpenID Connect Core section 3.1.3.7): ${quote((error as Error).message)}`);
+  }
+  const { aud, azp, sub, iat } = readClaims(idToken.reveal())?.claims ?? {};
+  if (typeof sub !== "string" || sub === "") throw complain("must name the user by a text (sub)");
+  if (typeof iat !== "number" || iat > verification.now / 1000 + TOLERANCE_S)
+    throw complain("must have been issued by now (iat)");
+  const isForSeveral = Array.isArray(aud) && aud.length > 1;
+  if ((azp !== undefined || isForSeveral) && azp !== client.clientId)
+    throw complain(`must have been issued to the client ${quote(client.clientId)} (azp), and is of ${quote(issuer)}`);
+  return idToken;
+}
+
+/** Verifies by jose, which is loaded for the first token. A missing key may be new: the keys are read again once. */
+async function verifyClaims(token: string, grant: Grant, verification: IdTokenVerification): Promise<void> {
+  const { issuer, client } = grant;
+  const [{ createLocalJWKSet }, { jwtVerify }] = await Promise.all([
+    import("jose/jwks/local"),
+    import("jose/jwt/verify"),
+  ]);
+  const verify = async () =>
+    jwtVerify(token, createLocalJWKSet(await keysOf(grant, verification)), {
+      issuer,
+      audience: client.clientId,
+      requiredClaims: ["exp", "sub"],
+      clockTolerance: TOLERANCE_S,
+      currentDate: new Date(verification.now),
+    });
+  await verify().catch((error: unknown) => {
+    if ((error as { code?: unknown }).code !== "ERR_JWKS_NO_MATCHING_KEY") throw error;
+    verification.http.forgetDocuments();
+    return verify();
+  });
+}
+
+async function keysOf({ endpoints, issuer }: Grant, { http, signal }: IdTokenVerification): Promise<JSONWebKeySet> {
+  const { jwks: url } = endpoints;
+  if (url === undefined) {
+    const rule = "is required of an identity provider (OpenID Connect Discovery section 3)";
+    throw refusalError("bad_server_metadata", { field: "jwks_uri", value: undefined, from: issuer, rule });
+  }
+  const reply = await http.document(url, signal);
+  const { status } = reply;
+  if (status >= 500 || status === 429) throw serverFailure(url, status);
+  const rule = `must be the address of a key set, and answered HTTP ${status} (RFC 7517 section 5)`;
+  if (!reply.response.ok)
+    throw refusalError("bad_server_metadata", { field: "jwks_uri", value: url, from: issuer, rule });
+  return strictObject(reply) as unknown as JSONWebKeySet;
+}
+
+/** Whether an id token is valid for a while longer: half a minute, or half of a shorter life. */
+export function isCurrent(idToken: string | undefined, now: number): boolean {
+  const { exp, iat } = readClaims(idToken ?? "")?.claims ?? {};
+  if (typeof exp !== "number") return false;
+  const life = typeof iat === "number" ? exp - iat : Number.POSITIVE_INFINITY;
+  return exp - now / 1000 > Math.min(30, life / 2);
+}
 
 /** Input of a request to the token endpoint. */
 export interface TokenCall {

@@ -3,9 +3,7 @@ import { postgresDriver } from "../../store/postgres/postgres-driver.js";
 import type { RedisConnection } from "../../store/redis/connection.js";
 import { redisError } from "../../store/redis/engine.js";
 import { redisDriver } from "../../store/redis/redis-driver.js";
-import type { ClientPackage, PackageName } from "./client-package.js";
-import type { ConnectedDriver } from "./lazy-driver.js";
-import type { EngineAddress } from "./store-url.js";
+import type { ClientPackage, ConnectedDriver, EngineAddress, PackageName } from "./engine.js";
 
 type Module = Readonly<Record<string, unknown>>;
 type Connect = (module: Module, address: EngineAddress) => Promise<ConnectedDriver>;

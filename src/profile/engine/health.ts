@@ -1,5 +1,5 @@
 import { quote } from "../../redact.js";
-import { keysInUse } from "../../store/driver/reseal.js";
+import { keysInUse } from "../../store/driver/tenant-records.js";
 import type { EngineKind } from "../profile-settings.js";
 import type { EngineStore } from "./open-engine.js";
 

@@ -1,6 +1,15 @@
-import { type DeviceContext, makeDevice } from "./sample-device.js";
-import { ID_LIMIT, mix, readId, writeId } from "./seeded.js";
-import type { SandboxDevice, SandboxDomain, SandboxPool, SandboxSorting } from "./wire-types.js";
+import {
+  type DeviceContext,
+  ID_LIMIT,
+  makeDevice,
+  mix,
+  readId,
+  type SandboxDevice,
+  type SandboxDomain,
+  type SandboxPool,
+  type SandboxSorting,
+  writeId,
+} from "./sample-device.js";
 
 /** The fields that domains and pools can be sorted by. */
 export const SUMMARY_FIELDS = ["id", "status", "title"] as const;

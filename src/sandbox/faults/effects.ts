@@ -1,10 +1,9 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { ServiceErrorCode } from "../../error-codes.js";
 import type { Sleeps } from "../http/clock.js";
-import { errorResponse, jsonResponse, type SandboxResponse } from "../http/sandbox-response.js";
-import { findFault, isReplacing } from "./controller.js";
+import { errorResponse, jsonResponse, type SandboxResponse } from "../http/requests.js";
+import { findFault, isReplacing, type RoundTrip } from "./controller.js";
 import type { Fault, FaultOf } from "./faults.js";
-import type { RoundTrip } from "./round-trip.js";
 
 const DRIP_BYTES = 16;
 const DRIP_MS = 100;

@@ -1,9 +1,10 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
+import type { ServiceErrorCode } from "../../error-codes.js";
 import { withoutBrackets } from "../../http/address.js";
 import { isJsonObject, type JsonObject } from "../../http/strict-json.js";
-import { jsonResponse, Refusal, type SandboxResponse } from "./sandbox-response.js";
+import { MASK, Redactor } from "../../redact.js";
 
 /** Whether only this machine can reach a host to bind to. */
 export function isLoopback(host: string): boolean {
@@ -149,4 +150,100 @@ export function parseJsonObject(text: string): JsonObject | undefined {
 
 export function readForm(body: Buffer | undefined): URLSearchParams {
   return new URLSearchParams(body?.toString("utf8"));
+}
+
+export interface SandboxResponse {
+  status: number;
+  headers: Readonly<Record<string, string | readonly string[]>>;
+  body: string | Buffer;
+}
+
+/** An error answer of the service. */
+export interface ErrorEnvelope {
+  status: "error";
+  code: string;
+  message: string;
+}
+
+const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" } as const;
+
+export function jsonResponse(body: unknown, status = 200): SandboxResponse {
+  return { status, headers: JSON_HEADERS, body: JSON.stringify(body) };
+}
+
+export function errorResponse(
+  status: number,
+  code: ServiceErrorCode,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): SandboxResponse {
+  const body: ErrorEnvelope = { status: "error", code, message };
+  return { ...jsonResponse(body, status), headers: { ...JSON_HEADERS, ...headers } };
+}
+
+/** Rejects a request: the router sends its `answer`. */
+export class Refusal extends Error {
+  readonly response: SandboxResponse;
+
+  constructor(status: number, code: ServiceErrorCode, message: string, headers?: Readonly<Record<string, string>>) {
+    super(message);
+    this.response = errorResponse(status, code, message, headers);
+  }
+}
+
+/** The methods of a path that can only be read. */
+export const READ_METHODS: readonly string[] = ["GET", "HEAD"];
+
+/** Checks the method of a request. @throws Refusal 405 that names the methods of the path */
+export function requireMethod(method: string, allowed: readonly string[]): void {
+  if (allowed.includes(method)) return;
+  const allow = allowed.join(", ");
+  throw new Refusal(405, "invalid_action", `this path takes ${allow}`, { allow });
+}
+
+/** A request that the sandbox received. The log stores no headers and bodies, and so no credentials. */
+export interface LoggedRequest {
+  /** The HTTP method. */
+  method: string;
+  /** The path, without the query. */
+  path: string;
+  /** The query, decoded; values of parameters that are secret are masked. */
+  query: Record<string, string>;
+  /** Milliseconds by the sandbox's clock. */
+  at: number;
+  /** The HTTP status of the response; 0 before it is sent, and where the connection was reset instead. */
+  status: number;
+  /** The grant type of a token request, or the method of an MCP request. */
+  operation?: string;
+  /** The kinds of the faults that struck it, joined by commas. */
+  fault?: string;
+}
+
+/** The last {@link MAX_LOGGED} requests, oldest first. */
+export interface RequestLog extends ReadonlyArray<LoggedRequest> {
+  /** How many requests there were, including those that the log has dropped. */
+  readonly total: number;
+}
+
+/** How many requests the log holds. */
+export const MAX_LOGGED = 10_000;
+
+export function createRequestLog(): { log: RequestLog; add: (entry: LoggedRequest) => void } {
+  const entries: LoggedRequest[] = [];
+  let total = 0;
+  const log = Object.defineProperty(entries, "total", { get: () => total }) as LoggedRequest[] & { total: number };
+  const add = (entry: LoggedRequest) => {
+    total += 1;
+    entries.push(entry);
+    if (entries.length > MAX_LOGGED) entries.shift();
+  };
+  return { log, add };
+}
+
+const redactor = new Redactor();
+
+export function loggedQuery(query: URLSearchParams): Record<string, string> {
+  // The redactor recognises secret parameters by their encoded form, name=value.
+  const masked = redactor.redact(query.toString()).replace(/(^|&)(user_code=)[^&]+/g, `$1$2${MASK}`);
+  return Object.fromEntries(new URLSearchParams(masked));
 }

@@ -1,22 +1,27 @@
 import { quote } from "../../redact.js";
 import type { SandboxData } from "../data/data.js";
 import { DEVICE_FIELDS, PoolDevices, SortedList, SUMMARY_FIELDS, type Summary } from "../data/pool-devices.js";
-import { ID_PREFIXES } from "../data/seeded.js";
-import type {
-  Direction,
-  ListEnvelope,
-  ResourceName,
-  SandboxDomain,
-  SandboxPagination,
-  SandboxPool,
-  SandboxSorting,
-} from "../data/wire-types.js";
-import { type FaultController, findFault } from "../faults/controller.js";
+import {
+  type Direction,
+  ID_PREFIXES,
+  type ListEnvelope,
+  type ResourceName,
+  type SandboxDomain,
+  type SandboxPagination,
+  type SandboxPool,
+  type SandboxSorting,
+} from "../data/sample-device.js";
+import { type FaultController, findFault, type RoundTrip, type SandboxPart } from "../faults/controller.js";
 import { reshape } from "../faults/effects.js";
 import type { Fault } from "../faults/faults.js";
-import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
-import { tokenGuard } from "../http/requests.js";
-import { jsonResponse, READ_METHODS, Refusal, requireMethod, type SandboxResponse } from "../http/sandbox-response.js";
+import {
+  jsonResponse,
+  READ_METHODS,
+  Refusal,
+  requireMethod,
+  type SandboxResponse,
+  tokenGuard,
+} from "../http/requests.js";
 
 const PREFIX = "/api/v1";
 const OFFSET = "pagination[offset]";

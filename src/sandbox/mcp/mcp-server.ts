@@ -1,25 +1,24 @@
 import { systemClock } from "../../http/deadline.js";
 import type { Issuer } from "../../resource-server/issuer.js";
 import { type ResourceServer, resourceServerOf } from "../../resource-server/resource-server.js";
-import { findFault } from "../faults/controller.js";
-import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
+import { findFault, type RoundTrip, type SandboxPart } from "../faults/controller.js";
 import type { MovableClock } from "../http/clock.js";
-import { parseJson, readBody } from "../http/requests.js";
-import { READ_METHODS, Refusal, requireMethod, type SandboxResponse } from "../http/sandbox-response.js";
+import { parseJson, READ_METHODS, Refusal, readBody, requireMethod, type SandboxResponse } from "../http/requests.js";
 import type { OAuthSettings } from "../oauth/issuer-settings.js";
 import { introspectionOf } from "../oauth/keys.js";
 import { MCP_PATH, type PoolServer, type PoolServers } from "../oauth/pool-server.js";
 import {
   bufferResponse,
+  type CreateMcpServer,
   isEventStreamResponse,
   type McpHandler,
+  ownMcp,
   REPORTS_SCOPE,
   REPORTS_TOOL,
   sampleMcp,
   sendStream,
   webRequest,
-} from "./handler.js";
-import { type CreateMcpServer, ownMcp } from "./own-server.js";
+} from "./own-server.js";
 
 export interface McpSettings extends Pick<OAuthSettings, "scopesSupported" | "dpop" | "dpopNonces"> {
   origin: string;

@@ -1,12 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { splitScope } from "../../oauth/model/scope.js";
-import type { SandboxResponse } from "../http/sandbox-response.js";
+import type { SandboxResponse } from "../http/requests.js";
 import { STATIC_SCOPES } from "./configuration.js";
-import type { ForwardedRequest } from "./in-process-request.js";
 import { consentPage, errorPage, loginPage, pageHeaders, readHiddenForm } from "./issuer-pages.js";
 import { findUser, USERS } from "./issuer-settings.js";
 import { type Interaction, type InteractionResult, type OidcParams, type OidcProvider, paramOf } from "./oidc.js";
-import type { RunningServer } from "./pool-server.js";
+import type { ForwardedRequest, RunningServer } from "./pool-server.js";
 
 /** The login and consent pages of an authorization request. */
 export async function handleInteraction(

@@ -1,5 +1,6 @@
-import type { AgentAuthError } from "../../errors.js";
-import { inTime, unansweredError } from "./bounded-driver.js";
+import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js";
+import { type Clock, followSignal, systemClock, untilAborted } from "../../http/deadline.js";
+import type { Grant } from "../../oauth/model/grant.js";
 import type {
   DriverCallOptions,
   DriverHealth,
@@ -124,3 +125,179 @@ export function healthReport(clockAheadMs: number, risks: Findings, errors: Find
   const known = Object.entries(facts).filter((fact): fact is [string, string] => fact[1] != null);
   return { clockAheadMs, risks: holding(risks), errors: holding(errors), facts: Object.fromEntries(known) };
 }
+
+type Operations = Pick<StoreDriver, "get" | "put" | "delete" | "scan" | "claim" | "extend" | "release">;
+
+/** Carries out an operation with a driver and a signal that it chooses. */
+type Around = <T>(
+  signal: AbortSignal | undefined,
+  operation: (driver: StoreDriver, options: DriverCallOptions) => Promise<T>,
+) => Promise<T>;
+
+/** The operations of a driver, each of which is carried out by `around`. */
+export function eachOperation(around: Around): Operations {
+  return {
+    get: (key, given) => around(given?.signal, (driver, options) => driver.get(key, options)),
+    put: (key, value, expected, given) =>
+      around(given?.signal, (driver, options) => driver.put(key, value, expected, { ...given, ...options })),
+    delete: (key, expected, given) => around(given?.signal, (driver, options) => driver.delete(key, expected, options)),
+    scan: (filter, page, given) => around(given?.signal, (driver, options) => driver.scan(filter, page, options)),
+    claim: (key, claim, given) => around(given?.signal, (driver, options) => driver.claim(key, claim, options)),
+    extend: (key, claim, given) => around(given?.signal, (driver, options) => driver.extend(key, claim, options)),
+    release: (key, claim, given) => around(given?.signal, (driver, options) => driver.release(key, claim, options)),
+  };
+}
+
+/** A driver whose operations end after a time, also where those of the given one would not. */
+export function boundedDriver(driver: StoreDriver, timeoutMs: number): StoreDriver {
+  const { system, location, watch, health, touch } = driver;
+  const late = () => unansweredError(`${system} at ${location}`, timeoutMs);
+  const around: Around = (signal, operation) =>
+    inTime({ signal, timeoutMs, late }, (limit) => operation(driver, { signal: limit }));
+  return {
+    system,
+    location,
+    ...eachOperation(around),
+    ...(touch && { touch: (key, given) => around(given?.signal, (_, options) => touch.call(driver, key, options)) }),
+    ...(watch && { watch: watch.bind(driver) }),
+    ...(health && { health: health.bind(driver) }),
+  };
+}
+
+export interface CallLimit {
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs: number;
+  /** The error after that time. */
+  late(): AgentAuthError;
+}
+
+/** A constant, because an error would be made for each call. */
+const ENDED = "the call has ended";
+
+/**
+ * Ends the wait for work by a signal or after a time. What the work sends may happen after that; its own signal fires at
+ * the end in any case, so that nothing is sent later.
+ */
+export async function inTime<T>(
+  { signal, timeoutMs, late }: CallLimit,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = followSignal(signal, timeoutMs, late);
+  try {
+    if (signal?.aborted) throw abortedError(signal);
+    return await untilAborted(work(limit.signal), limit.signal);
+  } catch (error) {
+    const failure = limit.signal.aborted ? abortedError(limit.signal) : error;
+    limit.abort(ENDED);
+    throw failure;
+  } finally {
+    limit.release();
+  }
+}
+
+/** The error for an engine that cannot be used now: the same call may succeed later. */
+export function unavailableError(message: string, cause?: unknown): AgentAuthError {
+  return new AgentAuthError("store_unavailable", message, { class: "unavailable", remedy: { action: "retry" }, cause });
+}
+
+/** The error for an engine that did not respond in time. */
+export function unansweredError(engine: string, ms: number): AgentAuthError {
+  return unavailableError(`${engine} did not answer in ${ms / 1000} s`);
+}
+
+/** Whether the response of an engine is missing: what was requested may have happened. */
+export function isUnanswered(error: unknown): boolean {
+  return isAgentAuthError(error) && error.class === "unavailable";
+}
+
+/** A moment by the clocks of this process. */
+export interface ClockReading {
+  readonly now: number;
+  readonly epoch: number;
+}
+
+/** The clocks and timers of a store. Tests pass their own. */
+export interface StoreClock extends Clock {
+  /** Calls `beat` every `ms` milliseconds until the result is called. */
+  every(ms: number, beat: () => void): () => void;
+}
+
+/** Those of this machine. */
+export const storeClock: StoreClock = {
+  ...systemClock,
+  every(ms, beat) {
+    const timer: unknown = setInterval(beat, ms);
+    // In Node a heartbeat must not keep a process alive; a browser has a number here.
+    (timer as { unref?: () => void }).unref?.();
+    return () => clearInterval(timer as ReturnType<typeof setInterval>);
+  },
+};
+
+/** This moment. */
+export function readClock(clock: Clock): ClockReading {
+  return { now: clock.now(), epoch: clock.epoch() };
+}
+
+/**
+ * Milliseconds since a moment. By the epoch too: the monotonic clock of a machine that sleeps stops, while the engine
+ * counts on.
+ */
+export function since(from: ClockReading, clock: Clock): number {
+  return Math.max(clock.now() - from.now, clock.epoch() - from.epoch);
+}
+
+/** Clocks that differ by less agree: the measurement is no better than the time that a response takes. */
+const SLACK_MS = 10_000;
+const MEASURED_FOR_MS = 10 * 60_000;
+
+interface Measurement {
+  readonly now: number;
+  readonly epoch: number;
+  readonly aheadMs: Promise<number>;
+}
+
+/** By how much the clock of this machine differs from the engine's, which is the one that all machines share. */
+export class EngineClock {
+  readonly #driver: StoreDriver;
+  readonly #clock: StoreClock;
+  #last: Measurement | undefined;
+
+  constructor(driver: StoreDriver, clock: StoreClock) {
+    this.#driver = driver;
+    this.#clock = clock;
+  }
+
+  /** Milliseconds by which this machine is ahead; 0 if the clocks agree, or the engine does not show its own. */
+  aheadMs(): Promise<number> {
+    const [now, epoch] = [this.#clock.now(), this.#clock.epoch()];
+    const last = this.#last;
+    if (last !== undefined) {
+      const passed = now - last.now;
+      // A clock that was set, or a machine that slept.
+      const isSame = Math.abs(epoch - last.epoch - passed) < SLACK_MS;
+      if (isSame && passed < MEASURED_FOR_MS) return last.aheadMs;
+    }
+    const aheadMs = this.#measure();
+    this.#last = { now, epoch, aheadMs };
+    return aheadMs;
+  }
+
+  async #measure(): Promise<number> {
+    const health = await this.#driver.health?.().catch(() => undefined);
+    const aheadMs = health?.clockAheadMs ?? 0;
+    return Math.abs(aheadMs) < SLACK_MS ? 0 : aheadMs;
+  }
+}
+
+/** A grant whose tokens have their times on a clock that is ahead of the other by this much. */
+export function onClock(grant: Grant, aheadMs: number): Grant {
+  if (aheadMs === 0) return grant;
+  const usedAt = grant.usedAt === undefined ? undefined : grant.usedAt + aheadMs;
+  return { ...grant, usedAt, tokens: { ...grant.tokens, ...timesOnClock(grant.tokens, aheadMs) } };
+}
+
+export function timesOnClock({ obtainedAt, expiresAt }: TokenTimes, aheadMs: number): TokenTimes {
+  return { obtainedAt: obtainedAt + aheadMs, expiresAt: expiresAt === undefined ? undefined : expiresAt + aheadMs };
+}
+
+type TokenTimes = Pick<Grant["tokens"], "obtainedAt" | "expiresAt">;

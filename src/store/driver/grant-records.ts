@@ -2,9 +2,15 @@ import type { AgentAuthError } from "../../errors.js";
 import { Lru } from "../../http/lru.js";
 import { CodecError, decodeGrant, encodeGrant } from "../../oauth/model/codec.js";
 import type { ConnectionPage, ConnectionQuery } from "../../oauth/model/connection.js";
-import { canBeKept, type DueLogin, type DueLogins } from "../../oauth/model/due-logins.js";
 import { type Grant, type GrantKey, hasSameTokens } from "../../oauth/model/grant.js";
-import { type GrantFilter, matchesFilter, type Reservation } from "../../oauth/model/grant-store.js";
+import {
+  canBeKept,
+  type DueLogin,
+  type DueLogins,
+  type GrantFilter,
+  matchesFilter,
+  type Reservation,
+} from "../../oauth/model/grant-store.js";
 import {
   connectionOf,
   decodeSummary,
@@ -15,10 +21,9 @@ import {
   readUsable,
   summaryOf,
 } from "../../oauth/model/grant-summary.js";
-import { isUnanswered } from "./bounded-driver.js";
 import type { PutOptions, RecordKey, StoredRecord } from "./driver.js";
+import { type EngineClock, isUnanswered, onClock, type StoreClock, timesOnClock } from "./engine.js";
 import { type NearGrants, NewestGrants } from "./remembered-grants.js";
-import { type EngineClock, onClock, type StoreClock, timesOnClock } from "./store-clock.js";
 import { besideGrant, grantTags, isSameRecord, type TenantRecords } from "./tenant-records.js";
 
 const MAX_DECODED = 1000;

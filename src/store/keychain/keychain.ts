@@ -5,7 +5,7 @@ import { basename, dirname } from "node:path";
 import { type AgentAuthError, isAgentAuthError, messageOf } from "../../errors.js";
 import { followSignal, untilAborted } from "../../http/deadline.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
-import { system } from "../../platform/system.js";
+import { system } from "../../platform.js";
 import { quote } from "../../redact.js";
 import { storeError } from "../store-error.js";
 

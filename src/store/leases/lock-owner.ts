@@ -2,7 +2,7 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { hostname, uptime } from "node:os";
 import { isJsonObject } from "../../http/strict-json.js";
 import { isRecordedFailure, type RecordedFailure } from "../../oauth/model/lease.js";
-import { randomHex, system } from "../../platform/system.js";
+import { randomHex, system } from "../../platform.js";
 
 /** The process that holds a lock file, in terms by which another process can check whether it is alive. */
 export interface LockOwner {

@@ -2,14 +2,11 @@ import { type AgentAuthError, usageError } from "../../errors.js";
 import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import { OneAtATime } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
-import { unansweredError, unavailableError } from "../driver/bounded-driver.js";
 import type { LeaseClaim, RecordKey, ScanPage, StoreDriver, StoredRecord, Version } from "../driver/driver.js";
-import { claimAnswer, lateIn, type Row, watchBy } from "../driver/engine.js";
+import { claimAnswer, lateIn, type Row, unansweredError, unavailableError, watchBy } from "../driver/engine.js";
 import { adapterOf, type Parameter, type PostgresAccess } from "./client.js";
-import { checkedListen, engineError, notifiedKey, type RunStatement, statementCalls } from "./engine.js";
-import { engineHealth } from "./engine-health.js";
-import { statementsFor } from "./statements.js";
-import { fromHex, fromText, tableNames, toHex, toText } from "./store-sql.js";
+import { checkedListen, engineError, engineHealth, notifiedKey, type RunStatement, statementCalls } from "./engine.js";
+import { fromHex, fromText, statementsFor, tableNames, toHex, toText } from "./store-sql.js";
 
 /** Options of {@link postgresDriver}. */
 export interface PostgresDriverOptions {

@@ -1,26 +1,140 @@
 import {
+  accessSync,
   closeSync,
   constants,
   fstatSync,
   fsyncSync,
   ftruncateSync,
+  linkSync,
   mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
+  realpathSync,
   renameSync,
   rmdirSync,
   rmSync,
   type Stats,
   writeSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { homedir } from "node:os";
+import { dirname, isAbsolute, join, parse, resolve, sep } from "node:path";
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { codeOf, isContention, keepToUser, linkStatOf, retryWhileBusy, statOf } from "../../platform/files.js";
-import { moveAway } from "../../platform/shell.js";
-import { randomHex, system } from "../../platform/system.js";
+import {
+  changingMode,
+  codeOf,
+  isContention,
+  keepToUser,
+  linkStatOf,
+  moveAway,
+  randomHex,
+  retryWhileBusy,
+  statOf,
+  system,
+  takingOwnership,
+} from "../../platform.js";
 import { storeError } from "../store-error.js";
-import { checkOwner, resolveTrusted } from "./trusted-path.js";
+
+/** As many as Linux follows. */
+const MAX_LINKS = 40;
+const STICKY = 0o1000;
+
+/** Refuses what belongs to another user, or lets one in. Windows has neither owners nor modes in this sense. */
+export function checkOwner(what: string, path: string, stat: Stats, mode: "600" | "700" | "go-w"): void {
+  if (process.getuid === undefined) return;
+  if (!isTrusted(stat)) {
+    const about = { owner: stat.uid, isTree: mode === "700" };
+    throw storeError(`${what} belongs to another user (uid ${stat.uid})`, undefined, takingOwnership(path, about));
+  }
+  if ((stat.mode & (mode === "go-w" ? 0o022 : 0o077)) === 0) return;
+  const can = mode === "go-w" ? "written" : "read";
+  const shown = (stat.mode & 0o7777).toString(8).padStart(4, "0");
+  const owner = stat.uid === process.getuid() ? "you" : "root";
+  throw storeError(
+    `${what} can be ${can} by others (mode ${shown}, owner: ${owner})`,
+    undefined,
+    changingMode(mode, path, stat.uid),
+  );
+}
+
+/** Whether only this user or root can give something another content and mode. */
+function isTrusted({ uid }: Stats): boolean {
+  return uid === 0 || uid === process.getuid?.();
+}
+
+/**
+ * Follows a path from the root on, through links, and refuses it where another user can lead it elsewhere: by a folder on
+ * the way that another user owns or can write, or by a link that another user has put into a shared one. What was checked
+ * cannot change after that. As for OpenSSH, the folders above the user's own one are those of the system.
+ *
+ * @returns the path without links; the last parts of it may not exist
+ * @throws `AgentAuthError` `store_failed`, with the command that repairs it; an error of the system where it cannot be followed
+ */
+export function resolveTrusted(path: string): string {
+  const full = resolve(path);
+  if (process.getuid === undefined) return full;
+  const { root } = parse(full);
+  const rest = full.split(sep).filter(Boolean);
+  let at = root;
+  let isShared = checkFolderOnWay(root, linkStatOf(root));
+  let links = 0;
+  for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
+    const next = name === ".." ? dirname(at) : join(at, name);
+    const stat = linkStatOf(next);
+    if (stat === undefined) return join(next, ...rest);
+    if (isShared && name !== "..") checkOwner(next, next, { ...stat, mode: 0 } as Stats, "go-w");
+    if (stat.isSymbolicLink()) {
+      if (++links > MAX_LINKS) throw Object.assign(new Error("too many links"), { code: "ELOOP" });
+      const target = readlinkSync(next);
+      rest.unshift(...target.split(sep).filter((part) => part !== "" && part !== "."));
+      if (!isAbsolute(target)) continue;
+      at = root;
+    } else if (stat.isDirectory()) at = next;
+    // A file is checked by the handle that it is read from; below it there is nothing.
+    else return join(next, ...rest);
+    isShared = checkFolderOnWay(at, linkStatOf(at));
+  }
+  return at;
+}
+
+/**
+ * Refuses a folder if another user can lead a path through it elsewhere. In a sticky folder, such as /tmp, others can add
+ * names, and change none of this user's.
+ *
+ * @returns whether others can add names
+ */
+function checkFolderOnWay(folder: string, stat: Stats | undefined): boolean {
+  if (stat === undefined) return false;
+  const isSafe = isTrusted(stat) && (stat.mode & 0o022) === 0;
+  if (isSafe || isAboveUser(folder)) return false;
+  if (isTrusted(stat)) {
+    // A volume of Kubernetes has the mode 0777, and is mounted read-only.
+    if (isReadOnly(folder)) return false;
+    if ((stat.mode & STICKY) !== 0) return true;
+  }
+  checkOwner(`the folder ${folder}`, folder, stat, "go-w");
+  return false;
+}
+
+function isAboveUser(folder: string): boolean {
+  try {
+    const own = realpathSync(homedir());
+    return own !== folder && own.startsWith(folder === sep ? sep : folder + sep);
+  } catch {
+    // A user without a folder has none to trust.
+    return false;
+  }
+}
+
+function isReadOnly(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return false;
+  } catch (error) {
+    return codeOf(error) === "EROFS";
+  }
+}
 
 const MAX_BYTES = 1024 * 1024;
 /** An object, because Node copies its defaults for each call with the name alone. */
@@ -29,7 +143,7 @@ const UTF8 = { encoding: "utf8" } as const;
 const NO_SYNC = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP", "EPERM", "EISDIR", "ENOSYS"]);
 
 /** The file in a folder that was published in place of a file. */
-export const CONTENT = "content";
+const CONTENT = "content";
 
 /** Creates a folder that only its owner can enter. */
 export function makePrivateFolder(path: string): void {
@@ -286,7 +400,7 @@ export function moveEmptyAway(path: string, text: string, onEmpty: OnEmptyFile |
 }
 
 /** The advice for a file that another program uses. */
-export function inUse(cause: unknown): string | undefined {
+function inUse(cause: unknown): string | undefined {
   return isContention(cause)
     ? "another program, such as a virus scanner or a backup, may have it open: try again, or check who may write there"
     : undefined;
@@ -405,4 +519,122 @@ export function attempt(work: () => void): boolean {
   } catch {
     return false;
   }
+}
+
+/** How file systems answer that they have no hard links: EISDIR on Windows for exFAT, EACCES on Android. */
+const NO_LINKS = new Set(["EPERM", "EACCES", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EISDIR"]);
+/** How systems answer that a folder is not empty, or that the name belongs to a file. */
+const TAKEN = new Set(["EEXIST", "ENOTEMPTY", "ENOTDIR"]);
+
+/**
+ * Creates a temporary file beside `path`, with `bytes` allocated on the disk, for {@link publishPrivateFile}.
+ *
+ * @param like a file that was published here: where that needed a folder, the space for one is reserved too
+ * @returns its path
+ */
+export function reservePrivateFile(path: string, bytes: number, like?: string): string {
+  const temporary = temporaryPath(path);
+  try {
+    const inFolder = like !== undefined && isFolder(like);
+    if (inFolder) mkdirSync(temporary, 0o700);
+    const file = inFolder ? join(temporary, CONTENT) : temporary;
+    writeSynced(file, Buffer.alloc(bytes), constants.O_CREAT | constants.O_EXCL);
+  } catch (cause) {
+    discardFile(temporary);
+    throw storeError(`the folder ${dirname(path)} cannot be written`, cause, inUse(cause));
+  }
+  return temporary;
+}
+
+/**
+ * Writes the content of a reserved file and publishes it under its name, atomically and durably.
+ *
+ * @returns false when the name is taken, or the reserved file is gone; nothing is changed then
+ */
+export function publishPrivateFile(temporary: string, path: string, content: string): boolean {
+  try {
+    const inFolder = isFolder(temporary);
+    writeSynced(inFolder ? join(temporary, CONTENT) : temporary, content, 0);
+    if (inFolder) nameFolder(temporary, path);
+    else nameOnce(temporary, path);
+  } catch (cause) {
+    const code = codeOf(cause);
+    if (code === "EEXIST" || code === "ENOENT") return false;
+    throw storeError(`the file ${path} cannot be written`, cause, inUse(cause));
+  }
+  // It is saved: nothing that fails from here on may say otherwise.
+  discardFile(temporary);
+  attempt(() => syncFolder(dirname(path)));
+  return true;
+}
+
+/**
+ * Replaces the content of a file, atomically and durably, if it still has the content that was read. One process does it
+ * at a time.
+ *
+ * @returns false while another one does
+ */
+export function replacePublishedFile(path: string, before: string, content: string): boolean {
+  const temporary = `${path}.replaced.tmp`;
+  try {
+    writeSynced(temporary, content, constants.O_CREAT | constants.O_EXCL);
+  } catch (cause) {
+    const code = codeOf(cause);
+    if (code === "EEXIST" || code === "ENOENT") return code === "ENOENT";
+    throw storeError(`the folder ${dirname(path)} cannot be written`, cause, inUse(cause));
+  }
+  try {
+    if (readPublishedFile(path) !== before) {
+      discardFile(temporary);
+      return true;
+    }
+    retryWhileBusy(() => renameSync(temporary, isFolder(path) ? join(path, CONTENT) : path));
+  } catch (cause) {
+    // Another process has removed both.
+    if (codeOf(cause) === "ENOENT") return true;
+    discardFile(temporary);
+    throw storeError(`the file ${path} cannot be written`, cause, inUse(cause));
+  }
+  attempt(() => syncFolder(dirname(path)));
+  return true;
+}
+
+/**
+ * Gives a finished file a name that only one process can give: by a hard link. Where there are none, the file moves into a
+ * folder that gets the name: a folder replaces no other one that has content.
+ *
+ * @throws `EEXIST` where the name is taken; the temporary file may have moved
+ */
+export function nameOnce(temporary: string, path: string): void {
+  try {
+    retryWhileBusy(() => linkSync(temporary, path));
+  } catch (cause) {
+    if (isContention(cause) || !NO_LINKS.has(codeOf(cause) ?? "")) throw cause;
+    const folder = temporaryPath(path);
+    mkdirSync(folder, 0o700);
+    try {
+      retryWhileBusy(() => renameSync(temporary, join(folder, CONTENT)));
+      nameFolder(folder, path);
+    } catch (error) {
+      discardFile(folder);
+      throw error;
+    }
+  }
+}
+
+function nameFolder(folder: string, path: string): void {
+  syncFolder(folder);
+  retryWhileBusy(() => {
+    try {
+      renameSync(folder, path);
+    } catch (cause) {
+      // Windows has the same answer for a name that is taken as for a file in use.
+      const isTaken = TAKEN.has(codeOf(cause) ?? "") || (isContention(cause) && isFolder(path));
+      throw isTaken ? Object.assign(new Error("the name is taken", { cause }), { code: "EEXIST" }) : cause;
+    }
+  });
+}
+
+function isFolder(path: string): boolean {
+  return statOf(path)?.isDirectory() === true;
 }

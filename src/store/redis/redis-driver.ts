@@ -14,11 +14,19 @@ import type {
 } from "../driver/driver.js";
 import { claimAnswer, type Row, watchBy } from "../driver/engine.js";
 import { linkOf, type RedisConnection } from "./connection.js";
-import { leaseScriptCalls, redisError, type Session, scriptCalls } from "./engine.js";
-import { healthOf, weakestSync } from "./health.js";
-import { decodeKey, decodeName, encodeKey, encodeName, type Names, namesWith } from "./names.js";
+import { healthOf, leaseScriptCalls, redisError, type Session, scriptCalls, weakestSync } from "./engine.js";
 import * as scripts from "./scripts.js";
-import { DUE, PARTITIONS, SCAN } from "./scripts.js";
+import {
+  DUE,
+  decodeKey,
+  decodeName,
+  encodeKey,
+  encodeName,
+  type Names,
+  namesWith,
+  PARTITIONS,
+  SCAN,
+} from "./scripts.js";
 
 /** A wait for replicas of the engine. */
 export interface ReplicaWait {

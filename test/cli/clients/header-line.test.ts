@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { checkHeaderValue, parseHeaderLine } from "../../../src/cli/clients/header-line.js";
+import { checkHeaderValue, parseHeaderLine } from "../../../src/cli/clients/http-error.js";
 
 it.each<[string, string, string]>([
   ["accept: text/plain", "accept", "text/plain"],

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { textOf } from "../../../src/cli/clients/mcp-content.js";
+import { textOf } from "../../../src/cli/clients/http-error.js";
 
 it.each<[string, unknown, string]>([
   [

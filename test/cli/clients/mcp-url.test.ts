@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parseMcpUrlArgument } from "../../../src/cli/clients/mcp-url.js";
+import { parseMcpUrlArgument } from "../../../src/cli/clients/login-first.js";
 
 it("an address is taken as it is meant, and one that is none is a mistake of the caller", () => {
   expect(parseMcpUrlArgument("https://MCP.example:443/mcp")).toBe("https://mcp.example/mcp");

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { printedLogin, printedPendingLogin, warnOfUnusable } from "../../../src/cli/clients/printed-login.js";
+import { printedLogin, printedPendingLogin, warnOfUnusable } from "../../../src/cli/clients/login-first.js";
 import { AgentAuthError } from "../../../src/errors.js";
 import { describeLogin } from "../../../src/oauth/agent.js";
 import type { StoredLogin } from "../../../src/oauth/login/login-codec.js";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { removeOwnToken, storeToken, tokenPath } from "../../../src/cli/config/api-token.js";
-import { changeConfig } from "../../../src/profile/change-config.js";
+import { removeOwnToken, storeToken, tokenPath } from "../../../src/cli/config/effective.js";
+import { changeConfig } from "../../../src/profile/settings-file.js";
 import { temporaryFolder } from "../../helpers/folder.js";
 
 const never = new AbortController().signal;

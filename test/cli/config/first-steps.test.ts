@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { firstSteps } from "../../../src/cli/config/first-steps.js";
+import { firstSteps } from "../../../src/cli/config/home-access.js";
 import { linesOf, runCli, temporaryFolder } from "../../helpers/cli.js";
 
 const run = (args: readonly string[], home: string, env: Record<string, string> = {}) =>

@@ -8,7 +8,7 @@ import { commands, run } from "../../../src/cli/groups/tokens.js";
 import { main } from "../../../src/cli/main.js";
 import type { Host } from "../../../src/cli/runtime/context.js";
 import type { Grant } from "../../../src/oauth/model/grant.js";
-import { readEnv } from "../../../src/platform/system.js";
+import { readEnv } from "../../../src/platform.js";
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { madeGrant } from "../../helpers/grant.js";

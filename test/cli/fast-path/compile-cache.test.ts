@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { enableCompileCache } from "../../../src/cli/fast-path/compile-cache.js";
+import { enableCompileCache } from "../../../src/cli/main.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
 import { onSystem } from "../../platform/support.js";
 import { folder } from "../../store/stores.js";

@@ -1,6 +1,6 @@
 import stringWidth from "string-width";
 import { expect, it } from "vitest";
-import { cutText, textWidth, wrap } from "../../../src/cli/io/width.js";
+import { cutText, textWidth, wrap } from "../../../src/cli/io/terminal.js";
 
 it("agrees with string-width on every character below U+3000", () => {
   const texts = Array.from({ length: 0x2fe0 }, (_, at) => `x${String.fromCharCode(at + 0x20)}x`);

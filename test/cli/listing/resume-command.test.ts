@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { resumeCommand } from "../../../src/cli/listing/resume-command.js";
+import { resumeCommand } from "../../../src/cli/listing/summary.js";
 import { AgentAuthError, withHint } from "../../../src/errors.js";
 import { escapeText, shellWord } from "../../../src/redact.js";
 import { fc } from "../../helpers/properties.js";

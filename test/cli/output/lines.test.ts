@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { escapeJson } from "../../../src/cli/output/safe-json.js";
+import { escapeJson } from "../../../src/cli/output/value.js";
 import { fc } from "../../helpers/properties.js";
 import { device, print, TERMINAL } from "./printing.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { escapeJson, stringifyItems } from "../../../src/cli/output/safe-json.js";
+import { escapeJson, stringifyItems } from "../../../src/cli/output/value.js";
 import { hideClientSecret } from "../../../src/redact.js";
 
 it.each([

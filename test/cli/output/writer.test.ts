@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Readable, Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import type { OutputFlags } from "../../../src/cli/flags/output.js";
+import type { OutputFlags } from "../../../src/cli/flags/global.js";
 import { createIo, PipeClosed } from "../../../src/cli/io/io.js";
 import { DEVICE, DOMAIN, POOL } from "../../../src/cli/output/columns.js";
 import {

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { Command, Help } from "commander";
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../../../src/cli/commands/all.gen.js";
-import { describeProgram } from "../../../src/cli/commands/commands/command-tree.js";
+import { describeProgram } from "../../../src/cli/commands/commands/run.js";
 import { BUNDLE_OF_WORD, HIDDEN_WORDS } from "../../../src/cli/groups/words.gen.js";
 import { buildProgram, declareInOrder } from "../../../src/cli/program.js";
 import type { CommandDeclaration, Registry } from "../../../src/cli/runtime/declaration.js";

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { ENVIRONMENT } from "../../../src/cli/runtime/environment.js";
+import { ENVIRONMENT } from "../../../src/cli/runtime/agent-mode.js";
 
 const SOURCES = fileURLToPath(new URL("../../../src/cli/", import.meta.url));
 

@@ -1,8 +1,14 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { flagText } from "../../../src/cli/flags/flag-name.js";
-import { cliHint, type HintContext, listTools } from "../../../src/cli/runtime/hints.js";
-import { loginCommand, loginCommandWith, urlToPaste } from "../../../src/cli/runtime/pasted-commands.js";
+import { flagText } from "../../../src/cli/flags/values.js";
+import {
+  cliHint,
+  type HintContext,
+  listTools,
+  loginCommand,
+  loginCommandWith,
+  urlToPaste,
+} from "../../../src/cli/runtime/hints.js";
 import { AgentAuthError, type ErrorClass } from "../../../src/errors.js";
 import { LOGIN_HINT } from "../../../src/oauth/grant/grant-requirements.js";
 import type { ConfigureOption, ConfigureRemedy, PolicyOption, Remedy } from "../../../src/remedy.js";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createPendingSaves } from "../../../src/cli/runtime/pending-saves.js";
+import { createPendingSaves } from "../../../src/cli/runtime/context.js";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import type { Lease } from "../../../src/oauth/model/lease.js";

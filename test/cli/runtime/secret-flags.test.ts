@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { hideSecretWords, secretFlagError } from "../../../src/cli/runtime/secret-flags.js";
+import { hideSecretWords, secretFlagError } from "../../../src/cli/runtime/usage-error.js";
 import { linesOf, runCli } from "../../helpers/cli.js";
 import { testbedTest } from "../../helpers/testbed-test.js";
 

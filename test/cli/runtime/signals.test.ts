@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import { PassThrough } from "node:stream";
 import { expect, it, vi } from "vitest";
-import { createPendingSaves } from "../../../src/cli/runtime/pending-saves.js";
+import { createPendingSaves } from "../../../src/cli/runtime/context.js";
 import { listenForSignals } from "../../../src/cli/runtime/signals.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { onSystem } from "../../platform/support.js";

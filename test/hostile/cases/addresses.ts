@@ -1,4 +1,4 @@
-import { nodeNetwork } from "../../../src/transport/network.js";
+import { nodeNetwork } from "../../../src/http/node/network.js";
 import { ALL_METADATA, type HostileCase, UP_TO_CHALLENGE, UP_TO_RESOURCE, WHOLE_LOGIN } from "../case.js";
 import { readPage } from "../kit/user.js";
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import { explainOverride } from "../../../src/http/refuse.js";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
-import { withEveryOption } from "../../../src/oauth/discovery/look-ahead.js";
+import { withEveryOption } from "../../../src/oauth/discovery/overrides.js";
 import type { PolicyOption } from "../../../src/remedy.js";
 import { captureTrace } from "../../helpers/captured.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";

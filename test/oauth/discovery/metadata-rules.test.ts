@@ -4,7 +4,7 @@ import {
   checkIssuerMetadata,
   checkServerMetadata,
   type ServerDiscovery,
-} from "../../../src/oauth/discovery/metadata-rules.js";
+} from "../../../src/oauth/discovery/server-metadata.js";
 
 const ISSUER = "https://as.example/pool";
 const URL_OF = `${ISSUER}/.well-known/oauth-authorization-server`;

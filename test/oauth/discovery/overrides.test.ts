@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { type IssuerExpectation, isRemembered, issuerCandidates } from "../../../src/oauth/discovery/issuer-choice.js";
-import { readOnce, traceOnce } from "../../../src/oauth/discovery/look-ahead.js";
 import {
   acceptedTypeFor,
   foreignFirstEndpoint,
@@ -8,11 +7,13 @@ import {
   loginNeeds,
   type OverrideContext,
   overridesFor,
+  readOnce,
   requestParamsFor,
   resourceFor,
+  traceOnce,
   trustedNames,
 } from "../../../src/oauth/discovery/overrides.js";
-import type { TraceEntry } from "../../../src/oauth/http/trace.js";
+import type { TraceEntry } from "../../../src/oauth/http/http.js";
 import type { Discovered } from "../../../src/oauth/model/metadata.js";
 import { serverMetadata } from "../../helpers/issuer.js";
 

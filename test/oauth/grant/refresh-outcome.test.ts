@@ -7,8 +7,8 @@ import {
   markLost,
   mayHaveBeenUsed,
   unsavedFor,
-} from "../../../src/oauth/grant/refresh-outcome.js";
-import type { Progress } from "../../../src/oauth/http/trace.js";
+} from "../../../src/oauth/grant/send-refresh.js";
+import type { Progress } from "../../../src/oauth/http/http.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import type { PreviousAttempt } from "../../../src/oauth/model/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";

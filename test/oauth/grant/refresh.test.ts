@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import { markLost } from "../../../src/oauth/grant/refresh-outcome.js";
+import { markLost } from "../../../src/oauth/grant/send-refresh.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";

@@ -7,7 +7,7 @@ import {
   noteRefusal,
   recoverToken,
   wasRequested,
-} from "../../../src/oauth/grant/rejected-token.js";
+} from "../../../src/oauth/grant/token-fetch.js";
 import type { BearerChallenge } from "../../../src/oauth/model/challenge.js";
 import { madeGrant } from "../../helpers/grant.js";
 

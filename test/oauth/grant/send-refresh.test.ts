@@ -1,9 +1,9 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { createFetch } from "../../../src/http/node/network.js";
 import { PendingRefreshes, refreshDurationMs, withSendDeadline } from "../../../src/oauth/grant/send-refresh.js";
 import { leaseLost } from "../../../src/oauth/model/lease.js";
-import { createFetch } from "../../../src/transport/network.js";
 import { pendingError } from "../../helpers/captured.js";
 
 describe.each([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
-import { ConnectionPool } from "../../../src/oauth/http/server-connection.js";
+import { ConnectionPool } from "../../../src/oauth/http/http.js";
 import { decodeGrant, encodeGrant } from "../../../src/oauth/model/codec.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";

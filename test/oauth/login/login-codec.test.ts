@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { PreparedLogin } from "../../../src/oauth/login/authorization.js";
 import {
   decodeLogin,
   decodeStoredLogin,
@@ -7,7 +8,6 @@ import {
   loginOf,
   type StoredLogin,
 } from "../../../src/oauth/login/login-codec.js";
-import type { PreparedLogin } from "../../../src/oauth/login/prepared-login.js";
 import { CodecError } from "../../../src/oauth/model/codec.js";
 import { Secret } from "../../../src/redact.js";
 import { madeClient } from "../../helpers/grant.js";

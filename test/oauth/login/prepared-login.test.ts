@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { PreparedLogin } from "../../../src/oauth/login/authorization.js";
 import { decodeLogin, encodeLogin } from "../../../src/oauth/login/login-codec.js";
-import type { PreparedLogin } from "../../../src/oauth/login/prepared-login.js";
 import { CodecError } from "../../../src/oauth/model/codec.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";

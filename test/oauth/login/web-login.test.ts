@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { AgentClient, AgentClientOptions } from "../../../src/oauth/agent.js";
-import type { PreparedLogin } from "../../../src/oauth/login/prepared-login.js";
+import type { PreparedLogin } from "../../../src/oauth/login/authorization.js";
 import { cookiePath } from "../../../src/oauth/login/web-app.js";
 import { hashOfTexts, isSameText, openText, sealText } from "../../../src/oauth/login/web-login.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { idJagAssertion, jwtBearerTokens } from "../../../src/oauth/machine/machine-tokens.js";
+import { idJagAssertion, jwtBearerTokens } from "../../../src/oauth/machine/machine-request.js";
 import { quote, Secret } from "../../../src/redact.js";
 import { pendingError } from "../../helpers/captured.js";
 import { unsignedJwt } from "../../helpers/client-keys.js";

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { it as base, describe, expect } from "vitest";
-import { clientCredentialsTokens, jwtBearerTokens } from "../../../src/oauth/machine/machine-tokens.js";
+import { clientCredentialsTokens, jwtBearerTokens } from "../../../src/oauth/machine/machine-request.js";
 import { type ExchangeRequest, exchangeTokens } from "../../../src/oauth/token/exchange.js";
 import { checkEndpoint, type TokenCall } from "../../../src/oauth/token/token.js";
 import { quote, Secret } from "../../../src/redact.js";

@@ -1,7 +1,7 @@
 import { exportJWK, type JWK, SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
 import type { Grant } from "../../../src/oauth/model/grant.js";
-import { isCurrent, verifyIdToken } from "../../../src/oauth/token/id-token.js";
+import { isCurrent, verifyIdToken } from "../../../src/oauth/token/token.js";
 import { Secret } from "../../../src/redact.js";
 import { clientKey, unsignedJwt } from "../../helpers/client-keys.js";
 import { madeGrant } from "../../helpers/grant.js";

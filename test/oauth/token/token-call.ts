@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../../../src/http/deadline.js";
 import type { PreRegisteredClient } from "../../../src/oauth/client/client-auth.js";
-import { ConnectionPool } from "../../../src/oauth/http/server-connection.js";
+import { ConnectionPool } from "../../../src/oauth/http/http.js";
 import { recordOf, type TokenCall } from "../../../src/oauth/token/token.js";
 
 /** The input of a request to the token endpoint of an issuer, by a client that the issuer knows. */

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type PackageName, packageFrom } from "../../../src/profile/engine/client-package.js";
 import { connectWith } from "../../../src/profile/engine/connect.js";
-import type { EngineAddress } from "../../../src/profile/engine/store-url.js";
+import { type EngineAddress, type PackageName, packageFrom } from "../../../src/profile/engine/engine.js";
 import { storeSql } from "../../../src/store/postgres/store-sql.js";
 import { HAS_REDIS, startRedis } from "../../helpers/redis-server.js";
 import { MISSING_SERVER, type PostgresServer, startPostgres } from "../../store/postgres/postgres-server.js";

@@ -1,9 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { SandboxData } from "../../../src/sandbox/data/data.js";
 import { DEVICE_FIELDS } from "../../../src/sandbox/data/pool-devices.js";
-import { CLIENTS, LOCATIONS } from "../../../src/sandbox/data/sample-device.js";
-import { mix } from "../../../src/sandbox/data/seeded.js";
-import type { Direction, SandboxDevice } from "../../../src/sandbox/data/wire-types.js";
+import {
+  CLIENTS,
+  type Direction,
+  LOCATIONS,
+  mix,
+  type SandboxDevice,
+} from "../../../src/sandbox/data/sample-device.js";
 import { fc } from "../../helpers/properties.js";
 
 const ANCHOR = 1_790_000_000;

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import type { ListEnvelope, SandboxDevice, SandboxPool } from "../../../src/sandbox/data/wire-types.js";
+import type { ListEnvelope, SandboxDevice, SandboxPool } from "../../../src/sandbox/data/sample-device.js";
 import { FAULT_KINDS, type Sandbox } from "../../../src/sandbox/index.js";
 import { ask, it as base, devices, devicesUrl, failureOf, listUrl, raw, readAll, withFault } from "../support.js";
 

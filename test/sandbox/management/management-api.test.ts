@@ -5,7 +5,7 @@ import type {
   SandboxDomain,
   SandboxPagination,
   SandboxPool,
-} from "../../../src/sandbox/data/wire-types.js";
+} from "../../../src/sandbox/data/sample-device.js";
 import { startSandbox } from "../../../src/sandbox/index.js";
 import { fc } from "../../helpers/properties.js";
 import { sandboxTest } from "../sandbox-test.js";

@@ -3,7 +3,6 @@ import { AgentAuthError } from "../../../src/errors.js";
 import type { Grant } from "../../../src/oauth/model/grant.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { holderText, type Lease, type LeaseHolder, type LeaseOptions } from "../../../src/oauth/model/lease.js";
-import { type GrantStoreOptions, openGrantStore } from "../../../src/store/driver/grant-store.js";
 import {
   attemptOf,
   decodeState,
@@ -12,7 +11,8 @@ import {
   generationOf,
   inLocalTime,
   type LeaseState,
-} from "../../../src/store/driver/lease-state.js";
+} from "../../../src/store/driver/driver-leases.js";
+import { type GrantStoreOptions, openGrantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { pendingError } from "../../helpers/captured.js";
 import { madeGrant } from "../../helpers/grant.js";

@@ -7,8 +7,7 @@ import type { DriverHealth, RecordKey, RecordKind, StoreDriver } from "../../../
 import { type GrantStoreOptions, grantStore, openGrantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { NearGrants, type NearOptions, NewestGrants } from "../../../src/store/driver/remembered-grants.js";
-import { keysInUse, reseal } from "../../../src/store/driver/reseal.js";
-import { splitSummary } from "../../../src/store/driver/tenant-records.js";
+import { keysInUse, reseal, splitSummary } from "../../../src/store/driver/tenant-records.js";
 import { CipherError, type RecordCipher, type Sealing } from "../../../src/store/seal/sealing.js";
 import { pendingError } from "../../helpers/captured.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";

@@ -1,8 +1,14 @@
 import { describe, expect, it, test } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import { boundedDriver, isUnanswered } from "../../../src/store/driver/bounded-driver.js";
 import type { LeaseClaim, RecordKey, StoreDriver, Version } from "../../../src/store/driver/driver.js";
-import { healthReport, type Subscribe, untilFired, watchBy } from "../../../src/store/driver/engine.js";
+import {
+  boundedDriver,
+  healthReport,
+  isUnanswered,
+  type Subscribe,
+  untilFired,
+  watchBy,
+} from "../../../src/store/driver/engine.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { grantTags, nameIn, sealedName, splitSummary } from "../../../src/store/driver/tenant-records.js";
 import { driverContract } from "../driver-contract/driver-contract.js";

@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { isFresh } from "../../../src/oauth/model/grant.js";
+import { EngineClock, onClock, readClock, since, storeClock } from "../../../src/store/driver/engine.js";
 import { openGrantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
-import { EngineClock, onClock, readClock, since, storeClock } from "../../../src/store/driver/store-clock.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { TestTime } from "./support.js";
 

@@ -1,7 +1,7 @@
 import { AgentAuthError, abortedError } from "../../../src/errors.js";
 import type { StoreDriver } from "../../../src/store/driver/driver.js";
+import type { StoreClock } from "../../../src/store/driver/engine.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
-import type { StoreClock } from "../../../src/store/driver/store-clock.js";
 
 /** Lets what was answered go on. */
 export async function settle(): Promise<void> {

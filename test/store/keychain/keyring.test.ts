@@ -7,7 +7,7 @@ import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { type Keychain, keychainError, limitKeychain, osKeychain } from "../../../src/store/keychain/keychain.js";
 import { accountOf, type KeyringStoreOptions, keyringStore } from "../../../src/store/keychain/keyring.js";
-import { replacePublishedFile } from "../../../src/store/private/published-file.js";
+import { replacePublishedFile } from "../../../src/store/private/private-file.js";
 import { pendingError } from "../../helpers/captured.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { Lease } from "../../../src/oauth/model/lease.js";
-import { LockFiles } from "../../../src/store/leases/lock-files.js";
+import { LockFiles } from "../../../src/store/leases/file-leases.js";
 import { bootClock, type LockRecord, thisProcess } from "../../../src/store/leases/lock-owner.js";
 import { pendingError } from "../../helpers/captured.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";

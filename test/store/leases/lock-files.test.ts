@@ -2,9 +2,15 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileS
 import { hostname, uptime } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import type { System } from "../../../src/platform/system.js";
-import { type Clocks, decideTakeover, isLockOver, type Observation } from "../../../src/store/leases/file-leases.js";
-import { type Attempt, LockFiles } from "../../../src/store/leases/lock-files.js";
+import type { System } from "../../../src/platform.js";
+import {
+  type Attempt,
+  type Clocks,
+  decideTakeover,
+  isLockOver,
+  LockFiles,
+  type Observation,
+} from "../../../src/store/leases/file-leases.js";
 import {
   type LockRecord,
   livenessOf,
@@ -111,7 +117,7 @@ describe("a lock file", () => {
       vi.doUnmock("node:fs");
       vi.resetModules();
     });
-    const fresh = await import("../../../src/store/leases/lock-files.js");
+    const fresh = await import("../../../src/store/leases/file-leases.js");
     const lockFiles = new fresh.LockFiles(join(folder(), "claims"));
     const attempts: Attempt[] = [];
     for (let number = 1; number <= 10; number++) {
@@ -330,7 +336,7 @@ it.each([
   const stat = `42 ${name}) ${state} ${Array.from({ length: 18 }, (_, nth) => nth).join(" ")} 777 0 0\n`;
   vi.doMock("node:fs", () => ({ readFileSync: () => stat, readlinkSync: () => "pid:[1]" }));
   vi.resetModules();
-  const { system } = await import("../../../src/platform/system.js");
+  const { system } = await import("../../../src/platform.js");
   Object.assign(system, { name: "linux" });
   const owner = await import("../../../src/store/leases/lock-owner.js");
   expect(owner.livenessOf({ ...owner.thisProcess(), pid: 42, started: "777" })).toBe(expected);
@@ -340,7 +346,7 @@ it.each([
 describe("this process", () => {
   async function elsewhere(other: Partial<System>) {
     vi.resetModules();
-    const { system } = await import("../../../src/platform/system.js");
+    const { system } = await import("../../../src/platform.js");
     Object.assign(system, other);
     return (await import("../../../src/store/leases/lock-owner.js")).thisProcess();
   }

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { system } from "../../../src/platform/system.js";
+import { system } from "../../../src/platform.js";
 import {
   bootClock,
   type LockOwner,
@@ -106,7 +106,7 @@ describe("a process where there is no table of processes", () => {
     };
     vi.doMock("node:fs", () => ({ readFileSync: missing, readlinkSync: missing }));
     vi.resetModules();
-    const { system } = await import("../../../src/platform/system.js");
+    const { system } = await import("../../../src/platform.js");
     Object.assign(system, {
       name: "darwin",
       run: (program: string, args: readonly string[]) => (program === "sysctl" ? "ABC-1\n" : run(program, args)),

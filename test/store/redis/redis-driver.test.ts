@@ -3,10 +3,9 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import { linkOf } from "../../../src/store/redis/connection.js";
-import { redisError } from "../../../src/store/redis/engine.js";
-import { type Appendfsync, healthOf, weakestSync } from "../../../src/store/redis/health.js";
-import { decodeKey, decodeName, encodeKey, encodeName, namesWith } from "../../../src/store/redis/names.js";
+import { type Appendfsync, healthOf, redisError, weakestSync } from "../../../src/store/redis/engine.js";
 import { type RedisDriverOptions, redisDriver } from "../../../src/store/redis/redis-driver.js";
+import { decodeKey, decodeName, encodeKey, encodeName, namesWith } from "../../../src/store/redis/scripts.js";
 import { pendingError } from "../../helpers/captured.js";
 
 const KEY = { kind: "grant", partition: "p", id: "one" } as const;

@@ -4,7 +4,7 @@ import { AgentAuthError } from "../../../src/errors.js";
 import { grantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { recordLocation } from "../../../src/store/driver/tenant-records.js";
-import { aesGcm } from "../../../src/store/file/cipher.js";
+import { aesGcm } from "../../../src/store/file/file.js";
 import { envelope, openEnvelope } from "../../../src/store/seal/envelope.js";
 import { keyRing } from "../../../src/store/seal/key-ring.js";
 import { pendingError } from "../../helpers/captured.js";

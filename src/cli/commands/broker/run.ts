@@ -7,7 +7,7 @@ import { AgentAuthError, messageOf, usageError } from "../../../errors.js";
 import { parseStrictJson } from "../../../http/strict-json.js";
 import { writeSecretFile } from "../../../profile/secrets.js";
 import { quote } from "../../../redact.js";
-import { checkOwner } from "../../../store/private/trusted-path.js";
+import { checkOwner } from "../../../store/private/private-file.js";
 import { buildBroker, policyOfFlags } from "../../clients/broker.js";
 import type { AgentFlags } from "../../flags/agent.js";
 import { countText } from "../../output/value.js";

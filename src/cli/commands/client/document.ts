@@ -1,14 +1,13 @@
 import { AgentAuthError, isAgentAuthError, messageOf, usageError } from "../../../errors.js";
 import { isLoopbackHost, parseUrl } from "../../../http/address.js";
 import type { BufferedResponse } from "../../../http/buffered-response.js";
-import { HttpRequest } from "../../../http/http-request.js";
+import { HttpRequest } from "../../../http/http-message.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
 import { createTransport } from "../../../http/transport.js";
 import { userAgent } from "../../../http/version.js";
-import { DOCUMENT_REDIRECTS, findDocumentUrlProblem } from "../../../oauth/client/metadata-document.js";
+import { DOCUMENT_REDIRECTS, findDocumentUrlProblem } from "../../../oauth/client/registration.js";
 import { quote, shellWord } from "../../../redact.js";
-import type { GlobalFlags } from "../../flags/global.js";
-import type { OutputFlags } from "../../flags/output.js";
+import type { GlobalFlags, OutputFlags } from "../../flags/global.js";
 import { rowColumns } from "../../output/columns.js";
 import { formatOf, isOutputGiven, printObject, printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";

@@ -1,4 +1,4 @@
-import { textOrJson } from "../../flags/output.js";
+import { textOrJson } from "../../flags/global.js";
 import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import type { CommandsOptions } from "./run.js";

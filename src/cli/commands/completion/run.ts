@@ -1,14 +1,83 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the shells expand them.
+
+/**
+ * Scripts in place of the package's: those for bash and PowerShell evaluate the typed words, and those for bash and zsh
+ * break at the colon of a URL. Here neither the words nor the candidates are evaluated, since both may contain "$(…)".
+ */
+export const OWN_SCRIPTS: Readonly<Partial<Record<string, readonly string[]>>> = {
+  /** It needs only bash, 3.2 or later. A word ends at a blank, also between quotes. */
+  bash: [
+    '# bash completion for agentauth: eval "$(agentauth completion bash)"; bash 3.2 of macOS cannot source <(...)',
+    "__agentauth_complete() {",
+    "    local typed=${COMP_LINE:0:COMP_POINT} words=() tab=$'\\t' flag= directive=4 cur prefix line value",
+    '    read -ra words <<< "$typed"',
+    '    if [[ $typed == *[[:space:]] ]]; then words+=(""); fi',
+    "    cur=${words[${#words[@]}-1]}",
+    "    if [[ $cur == --*=* ]]; then flag=${cur%%=*}=; fi",
+    '    # Bash also splits a word at ":" and "=": the text before the last split is on the line already.',
+    '    prefix=${cur%"${cur##*[$COMP_WORDBREAKS]}"}',
+    "    COMPREPLY=()",
+    "    while IFS= read -r line; do",
+    "        if [[ $line == :* ]]; then",
+    "            directive=${line#:}",
+    "            continue",
+    "        fi",
+    '        value=$flag${line%%"$tab"*}',
+    '        if [[ $value == "$cur"* ]]; then COMPREPLY+=("${value#"$prefix"}"); fi',
+    '    done < <(agentauth complete -- "${words[@]:1}" 2>/dev/null </dev/null)',
+    "    if ((directive == 0)); then compopt -o default 2>/dev/null; fi",
+    "}",
+    "complete -F __agentauth_complete agentauth",
+  ],
+  zsh: [
+    "#compdef agentauth",
+    "# zsh completion for agentauth: source <(agentauth completion zsh), after compinit",
+    "_agentauth() {",
+    "    local -a answer",
+    '    answer=(${(f)"$(agentauth complete -- "${(@)words[2,CURRENT-1]}" "$PREFIX" 2>/dev/null </dev/null)"})',
+    "    if [[ $PREFIX == --*=* ]]; then compset -P 1 '*='; fi",
+    "    if [[ $answer == :0 ]]; then _files; return; fi",
+    "    # _describe takes the text after the first bare colon as the description.",
+    "    answer=(${answer[1,-2]%$'\\t'})",
+    "    answer=(${answer//:/\\\\:})",
+    "    answer=(${answer/$'\\t'/:})",
+    "    _describe -t agentauth agentauth answer",
+    "}",
+    "# Loaded from $fpath, complete at once; sourced, register the function.",
+    'if [[ ${funcstack[1]} == _agentauth ]]; then _agentauth "$@"; else compdef _agentauth agentauth; fi',
+  ],
+  /** For 5.1 or later. */
+  powershell: [
+    "# PowerShell completion for agentauth: agentauth completion powershell | Out-String | Invoke-Expression",
+    "Register-ArgumentCompleter -Native -CommandName agentauth -ScriptBlock {",
+    "    param($wordToComplete, $commandAst, $cursorPosition)",
+    "    $words = @($commandAst.CommandElements | Select-Object -Skip 1 |",
+    "        Where-Object { $_.Extent.EndOffset -lt $cursorPosition } | ForEach-Object { $_.Extent.Text })",
+    "    # Up to PowerShell 7.2 an empty argument is left out unless it is quoted.",
+    "    $empty = if ($PSVersionTable.PSVersion -lt [version]'7.3') { '\"\"' } else { '' }",
+    "    $words += if ($wordToComplete) { $wordToComplete } else { $empty }",
+    "    $flag = if ($wordToComplete -match '^(--[^=]+=)') { $Matches[1] } else { '' }",
+    "    foreach ($line in @(& agentauth complete -- @words 2>$null)) {",
+    "        if ($line.StartsWith(':')) { continue }",
+    '        $value, $about = $line -split "`t", 2',
+    "        $text = $flag + $value",
+    '        if ($text -notmatch \'^[\\w.:/=+-]+$\') { $text = "\'" + $text.Replace("\'", "\'\'") + "\'" }',
+    "        if (-not $about) { $about = $value }",
+    "        [System.Management.Automation.CompletionResult]::new($text, $value, 'ParameterValue', $about)",
+    "    }",
+    "}",
+  ],
+};
+
 import { type Command as EngineCommand, RootCommand, script } from "@bomb.sh/tab";
 import type { Command } from "commander";
 import { PROFILE_KEYS } from "../../../profile/profile-settings.js";
-import { readSandboxState } from "../../../profile/sandbox-state.js";
-import { profileNames, readConfig } from "../../../profile/settings-file.js";
+import { profileNames, readConfig, readSandboxState } from "../../../profile/settings-file.js";
 import { fileStore } from "../../../store/file/file.js";
-import { MCP_HOSTS } from "../../clients/mcp-hosts/hosts.js";
+import { MCP_HOSTS } from "../../clients/hosts.js";
 import { COLUMNS, documentedValues, SORT_FIELDS } from "../../listing/source.js";
 import { OUTPUT_TYPES } from "../../output/output-types.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { OWN_SCRIPTS } from "./scripts.js";
 
 export interface CompletionOptions {
   shell: "bash" | "zsh" | "fish" | "powershell";

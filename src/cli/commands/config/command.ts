@@ -1,5 +1,5 @@
 import { PROFILE_KEYS } from "../../../profile/profile-settings.js";
-import { addOutputFlags } from "../../flags/output.js";
+import { addOutputFlags } from "../../flags/global.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 export const command: CommandDeclaration = { group: "Settings:", order: 1, names: ["config"], declare: declareConfig };

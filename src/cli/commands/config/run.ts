@@ -4,13 +4,13 @@ import { Writable } from "node:stream";
 import { type AgentAuthError, abortedError, usageError } from "../../../errors.js";
 import { untilAborted } from "../../../http/deadline.js";
 import { suggestionHint } from "../../../http/suggest.js";
-import { changeConfig } from "../../../profile/change-config.js";
 import { checkSetting, isProfileKey, PROFILE_KEYS, type Profile } from "../../../profile/profile-settings.js";
 import { checkApiToken, isReference } from "../../../profile/secrets.js";
 import { storingToken } from "../../../profile/service-settings.js";
 import { expandUserFolder } from "../../../profile/settings.js";
 import {
   type Config,
+  changeConfig,
   configPath,
   isProfileName,
   keptText,
@@ -19,10 +19,8 @@ import {
 } from "../../../profile/settings-file.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import type { OnEmptyFile } from "../../../store/private/private-file.js";
-import { removeOwnToken, storeToken } from "../../config/api-token.js";
-import { type EffectiveSetting, settingsWithOrigin } from "../../config/effective.js";
-import type { GlobalFlags } from "../../flags/global.js";
-import type { OutputFlags } from "../../flags/output.js";
+import { type EffectiveSetting, removeOwnToken, settingsWithOrigin, storeToken } from "../../config/effective.js";
+import type { GlobalFlags, OutputFlags } from "../../flags/global.js";
 import type { InStream } from "../../io/stream.js";
 import { rowColumns } from "../../output/columns.js";
 import { printRows } from "../../output/writer.js";

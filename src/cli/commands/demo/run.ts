@@ -13,7 +13,7 @@ import { flagOf } from "../../../profile/login-settings.js";
 import { MASK, shellWord } from "../../../redact.js";
 import { type Sandbox, startSandbox } from "../../../sandbox/sandbox.js";
 import { fileStore } from "../../../store/file/file.js";
-import { textOf } from "../../clients/mcp-content.js";
+import { textOf } from "../../clients/http-error.js";
 import type { ListFlags } from "../../flags/list.js";
 import type { Io } from "../../io/io.js";
 import { runList } from "../../listing/print-list.js";

@@ -1,5 +1,5 @@
 import { addLoginSettings } from "../../flags/agent.js";
-import { addOutputFlags } from "../../flags/output.js";
+import { addOutputFlags } from "../../flags/global.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 export const command: CommandDeclaration = {

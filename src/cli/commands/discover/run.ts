@@ -1,20 +1,18 @@
 import type { AgentAuthError, AgentAuthErrorJson } from "../../../errors.js";
 import type { DiscoveryReport } from "../../../oauth/agent-options.js";
 import { isLoginNotRequired } from "../../../oauth/discovery/challenge-request.js";
-import type { TraceEntry } from "../../../oauth/http/trace.js";
+import type { TraceEntry } from "../../../oauth/http/http.js";
 import type { Discovered, ResourceMetadata, ServerMetadata } from "../../../oauth/model/metadata.js";
 import { coversServer, parseMcpUrl } from "../../../oauth/model/resource.js";
 import { escapeText } from "../../../redact.js";
-import { canConfirm } from "../../clients/login-method.js";
-import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
-import { traceLine } from "../../clients/trace-line.js";
+import { parseMcpUrlArgument } from "../../clients/login-first.js";
+import { canConfirm, traceLine } from "../../clients/login-method.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
-import { flagText } from "../../flags/flag-name.js";
+import { flagText } from "../../flags/values.js";
 import { tableText } from "../../output/layout.js";
 import { formatOf, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { cliHint, listTools } from "../../runtime/hints.js";
-import { loginCommandWith } from "../../runtime/pasted-commands.js";
+import { cliHint, listTools, loginCommandWith } from "../../runtime/hints.js";
 
 /** The output of `discover -o json`. */
 interface PrintedDiscovery {

@@ -1,5 +1,5 @@
 import { FORMATS } from "../../../profile/settings.js";
-import { addDocumentFlags } from "../../flags/output.js";
+import { addDocumentFlags } from "../../flags/global.js";
 import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 

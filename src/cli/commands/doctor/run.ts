@@ -8,10 +8,10 @@ import { VERSION } from "../../../http/version.js";
 import { PROXY_FLAG, proxySettings, withSource } from "../../../profile/connection-settings.js";
 import { firstSet, type Sourced } from "../../../profile/settings.js";
 import { escapeText, MASK, type Redactor } from "../../../redact.js";
-import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import { parseMcpUrlArgument } from "../../clients/login-first.js";
 import { effectiveSettings } from "../../config/effective.js";
 import type { OutStream } from "../../io/io.js";
-import { textWidth, wrap } from "../../io/width.js";
+import { textWidth, wrap } from "../../io/terminal.js";
 import { type ListKind, requireScope } from "../../listing/scope.js";
 import { openListing } from "../../listing/source.js";
 import { rowText } from "../../output/layout.js";
@@ -24,6 +24,7 @@ import {
   type Checks,
   type DoctorFlags,
   failed,
+  MACHINE_CHECKS,
   ok,
   runChecks,
   type Subject,
@@ -31,7 +32,6 @@ import {
   subjectOf,
   warning,
 } from "./check.js";
-import { MACHINE_CHECKS } from "./machine-checks.js";
 import { STORE_CHECKS } from "./store-checks.js";
 
 /** An effective setting, and the flag, variable or profile that it comes from. `null` if nothing is set. */

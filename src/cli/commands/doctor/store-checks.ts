@@ -3,18 +3,21 @@ import { join } from "node:path";
 import { isAgentAuthError } from "../../../errors.js";
 import { decodeStoredLogin } from "../../../oauth/login/login-codec.js";
 import { CodecError, decodeClient, decodeGrant } from "../../../oauth/model/codec.js";
-import { codeOf, othersWithAccess, statOf } from "../../../platform/files.js";
-import { changingMode, moveAway, takingOwnership } from "../../../platform/shell.js";
+import { changingMode, codeOf, moveAway, othersWithAccess, statOf, takingOwnership } from "../../../platform.js";
 import { engineReport } from "../../../profile/engine/health.js";
 import { homeFolder } from "../../../profile/settings.js";
 import type { StoreChoice } from "../../../profile/store-choice.js";
 import { quote } from "../../../redact.js";
-import { sealedWith } from "../../../store/file/cipher.js";
+import { sealedWith } from "../../../store/file/file.js";
 import { GRANTS, profileDigits } from "../../../store/file/file-grants.js";
 import { type Keychain, osKeychain } from "../../../store/keychain/keychain.js";
 import { accountOf } from "../../../store/keychain/keyring.js";
-import { checkPrivateFolder, readPublishedFile } from "../../../store/private/private-file.js";
-import { publishPrivateFile, reservePrivateFile } from "../../../store/private/published-file.js";
+import {
+  checkPrivateFolder,
+  publishPrivateFile,
+  readPublishedFile,
+  reservePrivateFile,
+} from "../../../store/private/private-file.js";
 import { CipherError } from "../../../store/seal/sealing.js";
 import { storeError } from "../../../store/store-error.js";
 import { ACCESS_TEXT, accessOf } from "../../config/home-access.js";

@@ -3,7 +3,7 @@ import { parseUrl } from "../../../http/address.js";
 import type { ExchangedToken } from "../../../oauth/token/exchange.js";
 import { quote } from "../../../redact.js";
 import { secretOf } from "../../clients/grant.js";
-import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import { parseMcpUrlArgument } from "../../clients/login-first.js";
 import { formatToken, UNKNOWN_ASKER } from "../../clients/token-formats.js";
 import type { AgentFlags } from "../../flags/agent.js";
 import type { CommandContext } from "../../runtime/context.js";

@@ -2,16 +2,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { usageError } from "../../../errors.js";
-import { system } from "../../../platform/system.js";
+import { system } from "../../../platform.js";
 import { flagOf } from "../../../profile/login-settings.js";
 import { quote, shellWord } from "../../../redact.js";
-import { tokenOf } from "../../clients/login-first.js";
-import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import { parseMcpUrlArgument, tokenOf } from "../../clients/login-first.js";
 import { checkHandOver } from "../../clients/token-formats.js";
 import type { AgentFlags } from "../../flags/agent.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { runCommand } from "./child.js";
-import { encodingsOf } from "./masker.js";
+import { encodingsOf, runCommand } from "./child.js";
 
 export interface ExecFlags extends Omit<AgentFlags, "output"> {
   /** The first operand: a word of the command if there is a broker. */

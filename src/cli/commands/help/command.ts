@@ -4,11 +4,10 @@ import { suggestionHint } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
 import { WIDEST_HELP } from "../../io/terminal.js";
 import { OUTPUT_FORMATS } from "../../output/formats.js";
+import { ENVIRONMENT } from "../../runtime/agent-mode.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
-import { ENVIRONMENT } from "../../runtime/environment.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../../runtime/exit-codes.js";
-import { globalFlagRows } from "../../runtime/help/page.js";
-import { wrapProse } from "../../runtime/help/text.js";
+import { globalFlagRows, wrapProse } from "../../runtime/help.js";
 import { seeHelp } from "../../runtime/usage-error.js";
 
 export const command: CommandDeclaration = {

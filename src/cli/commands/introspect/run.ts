@@ -1,4 +1,4 @@
-import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import { parseMcpUrlArgument } from "../../clients/login-first.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
 import { printResult } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
+import { addOutputFlags } from "../../flags/global.js";
 import { addDeviceFilters, addListFlags, type ListFlags } from "../../flags/list.js";
-import { addOutputFlags } from "../../flags/output.js";
 import type { ListKind } from "../../listing/scope.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 

@@ -5,7 +5,7 @@ import { checkIdentifier, type ListKind, requireScope } from "../../listing/scop
 import { COLUMNS, getItem } from "../../listing/source.js";
 import { formatOf, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { operandToPaste } from "../../runtime/pasted-commands.js";
+import { operandToPaste } from "../../runtime/hints.js";
 
 /** `devices get`, `pools get` and `domains get`. */
 export async function runGet(

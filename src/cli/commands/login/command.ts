@@ -1,6 +1,6 @@
 import type { HandOverFormats } from "../../../oauth/hand-over.js";
 import { addAgentFlags, RECEIVE_CALLBACK } from "../../flags/agent.js";
-import { textOrJson } from "../../flags/output.js";
+import { textOrJson } from "../../flags/global.js";
 import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 

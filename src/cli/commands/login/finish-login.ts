@@ -3,18 +3,17 @@ import { followSignal } from "../../../http/deadline.js";
 import { loginText, waitingText } from "../../../login/messages.js";
 import { checkPaste } from "../../../login/paste.js";
 import type { AgentClient } from "../../../oauth/agent.js";
-import { withoutAddedScope } from "../../../oauth/login/authorize-step.js";
+import { type PreparedLogin, withoutAddedScope } from "../../../oauth/login/authorization.js";
 import type { CallbackWay, StoredLogin } from "../../../oauth/login/login-codec.js";
 import type { AuthorizePrompt, LoginSession } from "../../../oauth/login/login-method.js";
 import { DEFAULT_LOGIN_TIMEOUT_MS, timeoutError } from "../../../oauth/login/login-method.js";
-import type { PreparedLogin } from "../../../oauth/login/prepared-login.js";
 import type { AccessToken } from "../../../oauth/model/grant.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { quote, shellWord } from "../../../redact.js";
-import { isListening } from "../../clients/callback-listener.js";
 import { loginMethod } from "../../clients/login-method.js";
 import {
   finishCommand,
+  isListening,
   readLogin,
   removeLogin,
   storeCallback,

@@ -5,12 +5,12 @@ import { messageOf, usageError } from "../../../errors.js";
 import type { AgentClient, AgentClientOptions } from "../../../oauth/agent.js";
 import { type HandOver, handOverOptions } from "../../../oauth/hand-over.js";
 import type { GrantStore } from "../../../oauth/model/grant-store.js";
-import { linkStatOf } from "../../../platform/files.js";
+import { linkStatOf } from "../../../platform.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { checkTrustedFolder, createPrivateFile } from "../../../store/private/private-file.js";
 import type { TokenFlags } from "../../flags/agent.js";
-import { outputError } from "../../io/write-all.js";
-import { escapeJson } from "../../output/safe-json.js";
+import { outputError } from "../../io/stream.js";
+import { escapeJson } from "../../output/value.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 /** The file that gets the login; undefined for standard output. */

@@ -1,20 +1,25 @@
 import { randomBytes } from "node:crypto";
-import { deviceText } from "../../../login/device-code.js";
+import { deviceText } from "../../../login/browser.js";
 import { reserveRedirect } from "../../../login/listen.js";
 import { codeTakerText, consentText, listeningText } from "../../../login/messages.js";
 import { listenAddress } from "../../../login/redirect-address.js";
 import { redirectOptionsOf } from "../../../login/terminal.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { checkHandOver } from "../../../oauth/hand-over.js";
-import { forcesConsent } from "../../../oauth/login/authorize-step.js";
+import { forcesConsent } from "../../../oauth/login/authorization.js";
 import type { StoredLogin } from "../../../oauth/login/login-codec.js";
 import { IDP_ACCOUNT } from "../../../oauth/model/machine-grant.js";
 import { loginMethodOptions } from "../../../profile/login-settings.js";
-import { type CallbackListener, startListener } from "../../clients/callback-listener.js";
-import { finishCommand, LIFE_MS, storeLogin } from "../../clients/started-logins.js";
+import {
+  type CallbackListener,
+  finishCommand,
+  LIFE_MS,
+  startListener,
+  storeLogin,
+} from "../../clients/started-logins.js";
 import type { TokenFlags } from "../../flags/agent.js";
-import { flagText } from "../../flags/flag-name.js";
-import { escapeJson } from "../../output/safe-json.js";
+import { flagText } from "../../flags/values.js";
+import { escapeJson } from "../../output/value.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import type { RejectedLogin } from "./finish-login.js";

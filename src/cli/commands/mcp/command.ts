@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { parseSeconds } from "../../../profile/setting-rules.js";
+import { parseSeconds } from "../../../profile/login-settings.js";
 import { addAgentFlags, addStoredLoginFlags } from "../../flags/agent.js";
-import { addOutputFlags } from "../../flags/output.js";
+import { addOutputFlags } from "../../flags/global.js";
 import { addFlags, collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import { declareHosts } from "./hosts/command.js";

@@ -1,4 +1,4 @@
-import { addOutputFlags } from "../../flags/output.js";
+import { addOutputFlags } from "../../flags/global.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 export const command: CommandDeclaration = {

@@ -1,20 +1,19 @@
 import { type AgentAuthError, usageError } from "../../../errors.js";
 import { suggestionHint } from "../../../http/suggest.js";
-import { changeConfig } from "../../../profile/change-config.js";
-import { readSandboxState } from "../../../profile/sandbox-state.js";
 import {
   type Config,
+  changeConfig,
   chosenProfile,
   profileNames,
   profileOf,
   readConfig,
+  readSandboxState,
   SANDBOX_PROFILE,
   writtenProfile,
 } from "../../../profile/settings-file.js";
 import { quote } from "../../../redact.js";
-import { removeOwnToken } from "../../config/api-token.js";
-import type { GlobalFlags } from "../../flags/global.js";
-import type { OutputFlags } from "../../flags/output.js";
+import { removeOwnToken } from "../../config/effective.js";
+import type { GlobalFlags, OutputFlags } from "../../flags/global.js";
 import { rowColumns } from "../../output/columns.js";
 import { printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";

@@ -1,5 +1,5 @@
+import { addDocumentFlags, DOCUMENT_FORMATS } from "../../flags/global.js";
 import { addDeviceFilters, addReadFlags } from "../../flags/list.js";
-import { addDocumentFlags, DOCUMENT_FORMATS } from "../../flags/output.js";
 import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 

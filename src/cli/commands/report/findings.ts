@@ -1,7 +1,94 @@
 import { isLoopbackHost, parseUrl } from "../../../http/address.js";
 import { wholeCharacters } from "../../../redact.js";
-import { groupThousands, readPath } from "../../output/value.js";
-import type { Finding } from "./model.js";
+import { countText, groupThousands, readPath } from "../../output/value.js";
+
+/** The output of `devices report`: the same object for the text, the HTML page and the JSON, which uses these names. */
+
+/** How often each value of a field came. */
+export interface Tally {
+  /** Distinct values; after 10,000 of them, further ones are not distinguished. */
+  distinct: number;
+  /** Devices without a valid value. */
+  unknown: number;
+  /** The most frequent values, in order. */
+  top: {
+    /** A value. */
+    value: string;
+    /** The number of devices that have it. */
+    count: number;
+  }[];
+  /** Devices that have one of the other values. */
+  others: number;
+}
+
+/** The devices that one rule found. */
+export interface Finding {
+  /** The name of the rule. */
+  code: string;
+  /** What was found, in a few words. */
+  title: string;
+  /** Why it matters. */
+  why: string;
+  /** What can be done about it. */
+  action: string;
+  /** Devices with this finding. */
+  count: number;
+  /** Devices with the data to check. */
+  judged: number;
+  /** Devices without that data. */
+  not_judged: number;
+  /** Some of the devices. */
+  examples: {
+    /** The device. */
+    id: string;
+    /** Its title; null if the service sent none. */
+    title: string | null;
+    /** What was found on it. */
+    detail: string;
+  }[];
+}
+
+/** A pool's devices in numbers. */
+export interface Report {
+  type: "device_report";
+  /** The pool. */
+  pool_id: string;
+  /** RFC 3339 in UTC. */
+  generated_at: string;
+  /** Whether the numbers include every requested device. */
+  complete: boolean;
+  /** How the numbers were collected. */
+  notes: string[];
+  /** How many devices there are. */
+  devices: {
+    /** Devices in the numbers. */
+    counted: number;
+    /** Devices that were read, including those that do not match the filter. */
+    read: number;
+    /** Devices in the pool, as the service reports; null if it does not. */
+    total: number | null;
+    /** Counted devices that were last seen within the last 7 days. */
+    seen_within_7_days: number;
+    /** Counted devices that were last seen within the last 30 days. */
+    seen_within_30_days: number;
+  };
+  /** The status of each device. */
+  status: Tally;
+  /** The kind of session of each device. */
+  session_type: Tally;
+  /** The profile of each device's client. */
+  auth_profile: Tally;
+  /** ISO 3166-1 alpha-2 codes, of when each device was last seen. */
+  countries: Tally;
+  /** Autonomous system numbers, of when each device was last seen. */
+  networks: Tally;
+  /** Titles of the registered clients. */
+  clients: Tally;
+  /** JA4 fingerprints, of when each device was last seen. */
+  fingerprints: Tally;
+  /** What the rules found. */
+  findings: Finding[];
+}
 
 /** The result of a rule: undefined if the device lacks the data, false for no finding, else a short detail. */
 type RuleResult = string | false | undefined;
@@ -180,4 +267,53 @@ export const DAY_SECONDS = 86_400;
 /** The date, in UTC, of a time in Unix seconds. */
 function dateOf(at: number): string {
   return new Date(at * 1000).toISOString().slice(0, 10);
+}
+
+/** The numbers of a report as lists: what its text and its page show. */
+
+/** How many devices there are, and when they were seen. */
+export function factsOf({ devices, generated_at }: Report): string[] {
+  return [
+    countText(devices.counted, "device"),
+    ...(devices.total === null ? [] : [`${groupThousands(devices.total)} in the pool`]),
+    `${groupThousands(devices.seen_within_7_days)} seen within 7 days`,
+    `${groupThousands(devices.seen_within_30_days)} within 30 days`,
+    `read ${generated_at.slice(0, 16).replace("T", " ")} UTC`,
+  ];
+}
+
+/** A list of values. */
+export interface Chart extends Tally {
+  title: string;
+}
+
+/** The charts of a report in the order in which they are shown. */
+export function chartsOf(report: Report): Chart[] {
+  return [
+    { title: "Countries, last seen", ...report.countries },
+    { title: "Clients", ...report.clients },
+    { title: "Networks (autonomous systems), last seen", ...report.networks },
+    { title: "TLS fingerprints (JA4), last seen", ...report.fingerprints },
+    { title: "Status", ...report.status },
+    { title: "Session types", ...report.session_type },
+    { title: "Authentication profiles of the clients", ...report.auth_profile },
+  ];
+}
+
+/** What a chart counts beside its first values, so that the counts add up. */
+export function restOf({ top, distinct, others, unknown }: Tally, shown: number): Tally["top"] {
+  const hidden = top.slice(shown).reduce((sum, { count }) => sum + count, others);
+  const rest = [
+    { value: countText(distinct - Math.min(shown, top.length), "other"), count: hidden },
+    { value: "unknown", count: unknown },
+  ].filter(({ count }) => count > 0);
+  return top.length + rest.length > 0 ? rest : [{ value: "none", count: 0 }];
+}
+
+/** A part of a whole in percent; a share above zero is never 0%, a share below one never 100%. */
+export function shareText(part: number, whole: number): string {
+  if (part === 0 || whole === 0) return "0%";
+  const percent = (part / whole) * 100;
+  if (percent < 1) return "<1%";
+  return part < whole && percent > 99 ? ">99%" : `${Math.round(percent)}%`;
 }

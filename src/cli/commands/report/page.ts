@@ -2,9 +2,16 @@ import { createHash } from "node:crypto";
 import { VERSION } from "../../../http/version.js";
 import { escapeHtml } from "../../../redact.js";
 import { countText, groupThousands } from "../../output/value.js";
-import { type Chart, chartsOf, factsOf, restOf, shareText } from "./charts.js";
-import { notJudgedText } from "./findings.js";
-import type { Finding, Report } from "./model.js";
+import {
+  type Chart,
+  chartsOf,
+  type Finding,
+  factsOf,
+  notJudgedText,
+  type Report,
+  restOf,
+  shareText,
+} from "./findings.js";
 
 /** The whole style of the page: its policy allows this text and no other. */
 const STYLE = `

@@ -1,29 +1,36 @@
 import { accessSync, constants, existsSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { type AgentAuthError, isAgentAuthError, usageError, withHint } from "../../../errors.js";
-import { codeOf } from "../../../platform/files.js";
-import { removeCommand } from "../../../platform/shell.js";
-import type { Env } from "../../../platform/system.js";
+import { codeOf, type Env, removeCommand } from "../../../platform.js";
 import type { Format, Settings } from "../../../profile/settings.js";
 import { escapeText, quote } from "../../../redact.js";
+import { DOCUMENT_FORMATS } from "../../flags/global.js";
 import type { ListFlags } from "../../flags/list.js";
-import { DOCUMENT_FORMATS } from "../../flags/output.js";
-import type { OutStream } from "../../io/stream.js";
-import { isAscii } from "../../io/terminal.js";
-import { cutText, textWidth, wrap } from "../../io/width.js";
-import { outputError } from "../../io/write-all.js";
+import { type OutStream, outputError } from "../../io/stream.js";
+import { cutText, isAscii, textWidth, wrap } from "../../io/terminal.js";
 import { buildFilter, type Filter } from "../../listing/filters.js";
-import { resumeCommand } from "../../listing/resume-command.js";
 import { requireScope, unusableHint } from "../../listing/scope.js";
 import { documentedValues, parseSort } from "../../listing/source.js";
-import { type ListEnding, readList, requireComplete } from "../../listing/summary.js";
+import { type ListEnding, readList, requireComplete, resumeCommand } from "../../listing/summary.js";
 import { isolate } from "../../output/layout.js";
 import { countText, groupThousands } from "../../output/value.js";
 import { printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { type Chart, chartsOf, factsOf, restOf, shareText } from "./charts.js";
-import { createFindings, DAY_SECONDS, type DeviceFacts, notJudgedText, readFacts } from "./findings.js";
-import type { Finding, Report, Tally } from "./model.js";
+import {
+  type Chart,
+  chartsOf,
+  createFindings,
+  DAY_SECONDS,
+  type DeviceFacts,
+  type Finding,
+  factsOf,
+  notJudgedText,
+  type Report,
+  readFacts,
+  restOf,
+  shareText,
+  type Tally,
+} from "./findings.js";
 
 interface ReportFlags extends ListFlags {
   html?: string;

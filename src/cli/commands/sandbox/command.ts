@@ -1,5 +1,5 @@
-import { wholeNumber } from "../../../profile/setting-rules.js";
-import { textOrJson } from "../../flags/output.js";
+import { wholeNumber } from "../../../profile/login-settings.js";
+import { textOrJson } from "../../flags/global.js";
 import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 

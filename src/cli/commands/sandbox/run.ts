@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { AgentAuthError, messageOf, usageError } from "../../../errors.js";
-import { HttpRequest } from "../../../http/http-request.js";
+import { HttpRequest } from "../../../http/http-message.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
 import { createTransport } from "../../../http/transport.js";
 import {
@@ -9,10 +9,10 @@ import {
   removeSandboxState,
   type SandboxState,
   writeSandboxState,
-} from "../../../profile/sandbox-state.js";
+} from "../../../profile/settings-file.js";
 import { quote, shellWord } from "../../../redact.js";
 import type { GlobalFlags } from "../../flags/global.js";
-import { escapeJson } from "../../output/safe-json.js";
+import { escapeJson } from "../../output/value.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { CommandRun } from "../../runtime/declaration.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";

@@ -8,17 +8,16 @@ import type { Settings } from "../../../profile/settings.js";
 import { profileOf } from "../../../profile/settings-file.js";
 import { storeChoiceOf } from "../../../profile/store-choice.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
-import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import {
   isUsable,
   type PrintedLogin,
+  parseMcpUrlArgument,
   printedLogin,
   printedPendingLogin,
   warnOfUnusable,
-} from "../../clients/printed-login.js";
+} from "../../clients/login-first.js";
 import { finishCommand, type PendingLogin, pendingLogins } from "../../clients/started-logins.js";
-import { firstSteps } from "../../config/first-steps.js";
-import { ACCESS_TEXT, homeAccess } from "../../config/home-access.js";
+import { ACCESS_TEXT, firstSteps, homeAccess } from "../../config/home-access.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
 import { rowColumns } from "../../output/columns.js";
 import { printPages, printRows } from "../../output/writer.js";

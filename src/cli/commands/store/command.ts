@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "commander";
-import { millisecondsOf } from "../../../oauth/model/due-logins.js";
-import { wholeNumber } from "../../../profile/setting-rules.js";
-import { addOutputFlags } from "../../flags/output.js";
+import { millisecondsOf } from "../../../oauth/model/grant-store.js";
+import { wholeNumber } from "../../../profile/login-settings.js";
+import { addOutputFlags } from "../../flags/global.js";
 import { addFlags, collectRepeated } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
@@ -35,7 +35,7 @@ Lists every profile, or the one that --profile names. The state expired needs no
 Example:
   $ agentauth store logins --needs-login --json`,
     )
-    .action(registry.run(() => import("./logins.js"), "runLogins"));
+    .action(registry.run(() => import("./keep-alive.js"), "runLogins"));
   addOutputFlags(group.command("health").description("Check the engine: durability, eviction, clock and keys"))
     .addHelpText(
       "after",

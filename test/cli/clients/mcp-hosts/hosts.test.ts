@@ -1,13 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import {
-  filesOf,
-  HOST_SCOPES,
-  type HostMachine,
-  MCP_HOSTS,
-  settingsPath,
-} from "../../../../src/cli/clients/mcp-hosts/hosts.js";
+import { filesOf, HOST_SCOPES, type HostMachine, MCP_HOSTS, settingsPath } from "../../../../src/cli/clients/hosts.js";
 import { temporaryFolder } from "../../../helpers/folder.js";
 
 const PLATFORMS = ["linux", "darwin", "win32"] as const;

@@ -1,6 +1,6 @@
 import { parse } from "jsonc-parser";
 import { describe, expect, it } from "vitest";
-import { changeServer, merged, serversIn } from "../../../../src/cli/clients/mcp-hosts/json.js";
+import { changeServer, merged, serversIn } from "../../../../src/cli/clients/hosts.js";
 import { fc } from "../../../helpers/properties.js";
 
 const ENTRY = { command: "agentauth", args: ["mcp", "proxy", "https://mcp.example/mcp"] };

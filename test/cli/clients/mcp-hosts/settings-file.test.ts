@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { changeHostFile, readHostFile } from "../../../../src/cli/clients/mcp-hosts/settings-file.js";
+import { changeHostFile, readHostFile } from "../../../../src/cli/clients/hosts.js";
 import { temporaryFolder } from "../../../helpers/folder.js";
 import { ON_WINDOWS } from "../../../helpers/systems.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { describeProgram, leafCommands } from "../../../../src/cli/commands/commands/command-tree.js";
+import { describeProgram, leafCommands } from "../../../../src/cli/commands/commands/run.js";
 
 import { EXIT_CODES } from "../../../../src/cli/runtime/exit-codes.js";
 import { FORMATS } from "../../../../src/profile/settings.js";

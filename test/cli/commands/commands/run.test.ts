@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { describeProgram, leafCommands } from "../../../../src/cli/commands/commands/command-tree.js";
+import { describeProgram, leafCommands } from "../../../../src/cli/commands/commands/run.js";
 import { linesOf, runCli } from "../../../helpers/cli.js";
 import { fixedText } from "../../../helpers/fixed-text.js";
 import { declaredProgram } from "../../../helpers/program.js";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { writeSandboxState } from "../../../../src/profile/sandbox-state.js";
+import { writeSandboxState } from "../../../../src/profile/settings-file.js";
 import { fileStore } from "../../../../src/store/file/file.js";
 import { linesOf, runCli, temporaryFolder } from "../../../helpers/cli.js";
 import { madeGrant } from "../../../helpers/grant.js";

@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
-import { tokenPath } from "../../../../src/cli/config/api-token.js";
+import { tokenPath } from "../../../../src/cli/config/effective.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
 import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { configTest, modeOf } from "./support.js";

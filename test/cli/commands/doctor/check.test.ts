@@ -14,19 +14,17 @@ import tls from "node:tls";
 import { describe, expect, it } from "vitest";
 import {
   type CheckFinding,
+  checkNode,
   failed,
+  KNOWN_VARIABLES,
+  MACHINE_CHECKS,
+  NODE_FLOOR,
   ok,
   runChecks,
   type Subject,
   skipped,
   warning,
 } from "../../../../src/cli/commands/doctor/check.js";
-import {
-  checkNode,
-  KNOWN_VARIABLES,
-  MACHINE_CHECKS,
-  NODE_FLOOR,
-} from "../../../../src/cli/commands/doctor/machine-checks.js";
 import { redactReport } from "../../../../src/cli/commands/doctor/run.js";
 import { checkKeychain, checkWriting, STORE_CHECKS } from "../../../../src/cli/commands/doctor/store-checks.js";
 import { AgentAuthError } from "../../../../src/errors.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createMasker, encodingsOf } from "../../../../src/cli/commands/exec/masker.js";
+import { createMasker, encodingsOf } from "../../../../src/cli/commands/exec/child.js";
 import { MASK } from "../../../../src/redact.js";
 import { fc } from "../../../helpers/properties.js";
 

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
 import { describe, expect } from "vitest";
 import { commandOf, runExec } from "../../../../src/cli/commands/exec/run.js";
-import { createPendingSaves } from "../../../../src/cli/runtime/pending-saves.js";
+import { createPendingSaves } from "../../../../src/cli/runtime/context.js";
 import { processSignals } from "../../../../src/cli/runtime/signals.js";
 import { memoryStore } from "../../../../src/store/memory.js";
 import { collect, linesOf, runCli, temporaryFolder, until } from "../../../helpers/cli.js";

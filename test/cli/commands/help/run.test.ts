@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { describeProgram, leafCommands } from "../../../../src/cli/commands/commands/command-tree.js";
+import { describeProgram, leafCommands } from "../../../../src/cli/commands/commands/run.js";
 import { EXIT_CODES } from "../../../../src/cli/runtime/exit-codes.js";
 import { linesOf, runCli } from "../../../helpers/cli.js";
 import { declaredProgram } from "../../../helpers/program.js";

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { filesOf, type HostScope, MCP_HOSTS } from "../../../../src/cli/clients/mcp-hosts/hosts.js";
+import { filesOf, type HostScope, MCP_HOSTS } from "../../../../src/cli/clients/hosts.js";
 import { type CliResult, runCli } from "../../../helpers/cli.js";
 import { temporaryFolder } from "../../../helpers/folder.js";
 

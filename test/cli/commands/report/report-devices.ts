@@ -1,4 +1,4 @@
-import type { Finding, Report } from "../../../../src/cli/commands/report/model.js";
+import type { Finding, Report } from "../../../../src/cli/commands/report/findings.js";
 import { createAggregate } from "../../../../src/cli/commands/report/run.js";
 
 /** 2026-01-31T12:00:00Z in milliseconds. */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
-import type { Report } from "../../../../src/cli/commands/report/model.js";
+import type { Report } from "../../../../src/cli/commands/report/findings.js";
 import { linesOf, runCli, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
 import { sendJson, startServer } from "../../../helpers/server.js";
 import { SampleService } from "../../../helpers/service.js";

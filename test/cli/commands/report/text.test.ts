@@ -1,7 +1,6 @@
 import stringWidth from "string-width";
 import { describe, expect, it } from "vitest";
-import { shareText } from "../../../../src/cli/commands/report/charts.js";
-import type { Report } from "../../../../src/cli/commands/report/model.js";
+import { type Report, shareText } from "../../../../src/cli/commands/report/findings.js";
 import { reportText } from "../../../../src/cli/commands/report/run.js";
 import { createMemoryIo } from "../../../helpers/memory-io.js";
 import { unsafeCharacters } from "../../../helpers/unsafe.js";

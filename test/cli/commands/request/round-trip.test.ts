@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type OutgoingRequest, type RequestFlags, sendRequest } from "../../../../src/cli/commands/request/run.js";
 import { AgentAuthError } from "../../../../src/errors.js";
-import { isRequest, toNativeFetch } from "../../../../src/http/own-fetch.js";
+import { isRequest, toNativeFetch } from "../../../../src/http/http-message.js";
 import { AccessToken } from "../../../../src/oauth/model/grant.js";
 import { madeGrant } from "../../../helpers/grant.js";
 import { CLOSED_PORT } from "../../../helpers/port.js";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { runLogins } from "../../../../src/cli/commands/store/logins.js";
+import { runLogins } from "../../../../src/cli/commands/store/keep-alive.js";
 import { fileStore } from "../../../../src/store/file/file.js";
 import { runCli, temporaryFolder } from "../../../helpers/cli.js";
 import { fixedText } from "../../../helpers/fixed-text.js";

@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import { describe, expect, it } from "vitest";
-import { globalFlagRows, HelpedCommand, visibleCommands } from "../../../../src/cli/runtime/help/page.js";
+import { globalFlagRows, HelpedCommand, visibleCommands } from "../../../../src/cli/runtime/help.js";
 
 interface Parts {
   /** Flags of the command's own. */

@@ -1,12 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  commandLine,
-  fill,
-  formatRows,
-  moreOf,
-  readHelpText,
-  wrapProse,
-} from "../../../../src/cli/runtime/help/text.js";
+import { commandLine, fill, formatRows, moreOf, readHelpText, wrapProse } from "../../../../src/cli/runtime/help.js";
 
 describe("text that is filled", () => {
   it.each<[string, number, number, string[]]>([

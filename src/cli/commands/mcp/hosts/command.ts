@@ -1,7 +1,7 @@
 import { Argument, type Command, InvalidArgumentError } from "commander";
-import { HOST_SCOPES, MCP_HOSTS } from "../../../clients/mcp-hosts/hosts.js";
+import { HOST_SCOPES, MCP_HOSTS } from "../../../clients/hosts.js";
 import { ACCOUNT_HINT } from "../../../flags/agent.js";
-import { addOutputFlags } from "../../../flags/output.js";
+import { addOutputFlags } from "../../../flags/global.js";
 import { addFlags, type FlagRow } from "../../../flags/values.js";
 import type { Registry } from "../../../runtime/declaration.js";
 

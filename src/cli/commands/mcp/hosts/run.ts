@@ -4,24 +4,26 @@ import { isDeepStrictEqual } from "node:util";
 import { isAgentAuthError, usageError } from "../../../../errors.js";
 import { shownUrl } from "../../../../http/address.js";
 import { isJsonObject } from "../../../../http/strict-json.js";
-import { loadSpawn, withoutOurs } from "../../../../platform/system.js";
+import { loadSpawn, withoutOurs } from "../../../../platform.js";
 import { requireUserFolder } from "../../../../profile/settings.js";
 import { quote, Redactor, shellWord } from "../../../../redact.js";
 import {
+  changeHostFile,
+  changeServer,
   filesOf,
   HOST_SCOPES,
   type HostMachine,
   type HostScope,
   MCP_HOSTS,
   type McpHost,
+  merged,
+  readHostFile,
+  SettingsSyntaxError,
+  serversIn,
   settingsPath,
-} from "../../../clients/mcp-hosts/hosts.js";
-import { changeServer, merged, SettingsSyntaxError, serversIn } from "../../../clients/mcp-hosts/json.js";
-import { changeHostFile, readHostFile } from "../../../clients/mcp-hosts/settings-file.js";
-import { parseMcpUrlArgument } from "../../../clients/mcp-url.js";
-import { isUsable } from "../../../clients/printed-login.js";
-import type { GlobalFlags } from "../../../flags/global.js";
-import type { OutputFlags } from "../../../flags/output.js";
+} from "../../../clients/hosts.js";
+import { isUsable, parseMcpUrlArgument } from "../../../clients/login-first.js";
+import type { GlobalFlags, OutputFlags } from "../../../flags/global.js";
 import { rowColumns } from "../../../output/columns.js";
 import { formatOf, printRows } from "../../../output/writer.js";
 import type { CommandContext } from "../../../runtime/context.js";

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { MCP_HOSTS } from "../../../../../src/cli/clients/mcp-hosts/hosts.js";
+import { MCP_HOSTS } from "../../../../../src/cli/clients/hosts.js";
 import { COMMANDS } from "../../../../../src/cli/commands/all.gen.js";
 import { buildProgram } from "../../../../../src/cli/program.js";
-import { createPendingSaves } from "../../../../../src/cli/runtime/pending-saves.js";
+import { createPendingSaves } from "../../../../../src/cli/runtime/context.js";
 import { processSignals } from "../../../../../src/cli/runtime/signals.js";
 import { usageErrorOf } from "../../../../../src/cli/runtime/usage-error.js";
 import { isAgentAuthError } from "../../../../../src/errors.js";

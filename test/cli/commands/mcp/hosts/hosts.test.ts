@@ -2,7 +2,7 @@ import { readdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { parse } from "jsonc-parser";
 import { describe, expect, it } from "vitest";
-import { HOST_SCOPES, MCP_HOSTS } from "../../../../../src/cli/clients/mcp-hosts/hosts.js";
+import { HOST_SCOPES, MCP_HOSTS } from "../../../../../src/cli/clients/hosts.js";
 import { NAME, read, startUser, URL_OF_SERVER, write } from "../host-support.js";
 
 /** Settings with comments, another setting and another server. */
