@@ -66,7 +66,7 @@ describe("the check of the lock file", () => {
     ["a link", { ...GOOD, link: true }, {}, /is a link/],
     ["a script", { ...GOOD, hasInstallScript: true }, {}, /runs a script/],
     [
-      "a script that the lock file does not tell of",
+      "a script that the lock file does not have",
       GOOD,
       { installed: { scripts: { postinstall: "x" } } },
       /runs a script: postinstall/,

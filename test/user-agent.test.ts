@@ -61,7 +61,7 @@ const senders: Record<string, () => Promise<Sent>> = {
   },
 };
 
-it.each(Object.entries(senders))("%s: every request says who sends it", async (_name, send) => {
+it.each(Object.entries(senders))("%s: every request names its sender", async (_name, send) => {
   const sent = (await send()).filter(({ url }) => !url.includes("/authorize"));
   expect(sent.length).toBeGreaterThan(0);
   for (const { url, headers } of sent)

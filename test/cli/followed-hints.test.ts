@@ -30,7 +30,7 @@ const CERTIFICATE =
 const it = machineTest({ devices: 3, dpop: "supported" });
 
 /** What a situation is arranged with. */
-interface Kit {
+interface Fixtures {
   readonly home: string;
   /** The MCP server of the sandbox. */
   readonly url: string;
@@ -47,21 +47,21 @@ interface Kit {
 }
 
 interface Situation {
-  readonly args: (kit: Kit) => readonly string[] | Promise<readonly string[]>;
-  readonly env?: (kit: Kit) => Record<string, string> | Promise<Record<string, string>>;
-  readonly arrange?: (kit: Kit) => unknown;
+  readonly args: (fixtures: Fixtures) => readonly string[] | Promise<readonly string[]>;
+  readonly env?: (fixtures: Fixtures) => Record<string, string> | Promise<Record<string, string>>;
+  readonly arrange?: (fixtures: Fixtures) => unknown;
   readonly stdin?: string;
   /** Whether it runs until it is stopped. */
   readonly isServer?: boolean;
   /** Resolves when one that prints nothing has to be stopped. */
-  readonly stop?: (kit: Kit) => Promise<void>;
+  readonly stop?: (fixtures: Fixtures) => Promise<void>;
 }
 
 const args =
   (...words: string[]) =>
-  (kit: Kit) =>
-    words.map((word) => word.replace("URL", kit.url));
-const SERVICE = ({ service }: Kit) => service;
+  (fixtures: Fixtures) =>
+    words.map((word) => word.replace("URL", fixtures.url));
+const SERVICE = ({ service }: Fixtures) => service;
 const withoutService = (...words: string[]): Situation => ({ args: args(...words) });
 const atService = (...words: string[]): Situation => ({ args: args(...words), env: SERVICE });
 
@@ -189,23 +189,23 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
   },
   "a file of a login that others can read": {
     args: args("token", "URL", "--no-login"),
-    arrange: async (kit) => {
-      await kit.logIn();
-      chmodSync(kit.file(/grants.*\.json$/), 0o644);
+    arrange: async (fixtures) => {
+      await fixtures.logIn();
+      chmodSync(fixtures.file(/grants.*\.json$/), 0o644);
     },
   },
   "a folder of logins that others can enter": {
     args: args("token", "URL", "--no-login"),
-    arrange: async (kit) => {
-      await kit.logIn();
-      chmodSync(join(kit.home, "grants"), 0o755);
+    arrange: async (fixtures) => {
+      await fixtures.logIn();
+      chmodSync(join(fixtures.home, "grants"), 0o755);
     },
   },
   "a file of a login that is broken": {
     args: args("token", "URL", "--no-login"),
-    arrange: async (kit) => {
-      await kit.logIn();
-      writeFileSync(kit.file(/grants.*\.json$/), "{");
+    arrange: async (fixtures) => {
+      await fixtures.logIn();
+      writeFileSync(fixtures.file(/grants.*\.json$/), "{");
     },
   },
   "a folder of logins that is a link": {
@@ -568,7 +568,10 @@ function commandsIn(text: string): string[] {
 }
 
 /** What stands for a placeholder: something that is there. */
-function filled(command: string, { home, url, service, ids }: Kit & { ids: Readonly<Record<string, string>> }): string {
+function filled(
+  command: string,
+  { home, url, service, ids }: Fixtures & { ids: Readonly<Record<string, string>> },
+): string {
   const values: Readonly<Record<string, string>> = {
     ...ids,
     mcp_url: url,
@@ -612,7 +615,7 @@ describe.skipIf(ON_WINDOWS)("the command of a hint leads further", () => {
     const { sandbox } = harness;
     const service = { AGENTAUTH_BASE_URL: sandbox.baseUrl, AGENTAUTH_API_TOKEN: sandbox.apiToken };
     const base = { AGENTAUTH_HOME: home, AGENTAUTH_ERRORS: "json", HOME: home };
-    const kit: Kit = {
+    const fixtures: Fixtures = {
       home,
       url,
       service,
@@ -626,30 +629,30 @@ describe.skipIf(ON_WINDOWS)("the command of a hint leads further", () => {
         return join(home, found);
       },
     };
-    await situation.arrange?.(kit);
-    const env = (await situation.env?.(kit)) ?? {};
-    const words = await situation.args(kit);
+    await situation.arrange?.(fixtures);
+    const env = (await situation.env?.(fixtures)) ?? {};
+    const words = await situation.args(fixtures);
     const stdin = situation.stdin ?? "";
     const stop = new AbortController();
-    void situation.stop?.(kit).then(() => stop.abort());
+    void situation.stop?.(fixtures).then(() => stop.abort());
     const options = { env, stdin, signal: stop.signal, ...(situation.isServer && UNTIL_READY) };
-    const first = await kit.run(words, options);
+    const first = await fixtures.run(words, options);
     sandbox.faults.clear();
     const text = hintText(first);
     printed.push(text);
     const before = messageOf(first);
     const { account: account_id, domain: domain_id, pool: pool_id } = sandbox.ids;
     const ids = { account_id, domain_id, pool_id, device_id: sandbox.data.device(pool_id, 0)?.id ?? "" };
-    for (const command of commandsIn(text).map((one) => filled(one, { ...kit, ids }))) {
+    for (const command of commandsIn(text).map((one) => filled(one, { ...fixtures, ids }))) {
       expect(command, text).not.toMatch(/<[a-z_ ]+>/);
       if (SYSTEM.test(command)) {
         const { status, stderr } = spawnSync("sh", ["-c", command], { encoding: "utf8" });
         expect([command, status, stderr]).toEqual([command, 0, ""]);
-        const again = await kit.run(words, options);
+        const again = await fixtures.run(words, options);
         expect(again.code === 0 || messageOf(again) !== before, command).toBe(true);
         continue;
       }
-      const result = await paste(command, kit, env);
+      const result = await paste(command, fixtures, env);
       const shows = /^(?:discover|doctor|status)\b/.test(command.slice("agentauth ".length)) && result.stdout !== "";
       expect(
         // A report has the message that its hint must not lead to again.
@@ -676,7 +679,7 @@ describe.skipIf(ON_WINDOWS)("the command of a hint leads further", () => {
 });
 
 /** Runs a command as a shell splits it into words. */
-function paste(command: string, { run, home }: Kit, env: Record<string, string>): Promise<CliResult> {
+function paste(command: string, { run, home }: Fixtures, env: Record<string, string>): Promise<CliResult> {
   const [line = "", input] = command.split(" < ");
   const script = `agentauth() { printf '%s\\0' "$@"; }\n${line}`;
   const { stdout, stderr } = spawnSync("sh", ["-c", script], { encoding: "utf8", cwd: home });

@@ -18,7 +18,7 @@ import { everyText, unsafeCharacters } from "../helpers/unsafe.js";
 import { parseCsv, print, TERMINAL } from "./output/printing.js";
 
 const TEXTS = everyText(256);
-const WAYS: readonly [string, MemoryIoOptions][] = [
+const OUTPUTS: readonly [string, MemoryIoOptions][] = [
   ["a terminal", { ...TERMINAL, columns: 1000 }],
   ["a pipe", {}],
 ];
@@ -33,7 +33,7 @@ function errorsOf(text: string): AgentAuthError[] {
 }
 
 describe("no character of all Unicode that a terminal acts on goes out raw", () => {
-  it.each(WAYS)("in what is said to a user, on %s", async (_where, options) => {
+  it.each(OUTPUTS)("in what is said to a user, on %s", async (_where, options) => {
     const io = createMemoryIo({ ...options, verbose: true });
     for (const text of TEXTS) {
       io.say(text);
@@ -87,7 +87,7 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
     }
   });
 
-  it.each(WAYS)("in one object, as any format, on %s", async (_where, options) => {
+  it.each(OUTPUTS)("in one object, as any format, on %s", async (_where, options) => {
     const value = { id: "one", texts: Object.fromEntries(TEXTS.map((text, index) => [`${index} ${text}`, text])) };
     for (const format of FORMATS.filter((one) => options.tty || one !== "csv")) {
       const io = createMemoryIo(options);
@@ -155,7 +155,7 @@ describe("what programs read", () => {
   const items = everyText(256).map((title, index) => ({ id: `i${index}`, title, [`key ${title}`]: [title] }));
   const wellFormed = items.filter(({ title }) => !/\p{Cs}/u.test(title));
 
-  it.each(WAYS)("parses back equal, on %s", async (_where, io) => {
+  it.each(OUTPUTS)("parses back equal, on %s", async (_where, io) => {
     expect(JSON.parse((await print("json", items, { io })).out)).toEqual(items);
     const lines = (await print("ndjson", items, { io })).out.trimEnd().split("\n");
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(items);

@@ -16,23 +16,16 @@ describe("a client secret", () => {
     expect((await testbed.run([...args, "--show-secrets"])).stdout.split(SECRET)).toHaveLength(3);
   });
 
-  it.for(["table", "wide", "plain", "csv", "json"])(
-    "is masked in %s where a column names it",
-    async (format, { testbed }) => {
-      const args = [...testbed.devices, "--limit", "1", "-q", "-o", format, ...COLUMNS];
+  // Each format masks it in output/writer.test.ts.
+  it("is masked where a column names it, and in devices get", async ({ testbed }) => {
+    const { pool } = testbed.sandbox.ids;
+    const get = ["devices", "get", testbed.sandbox.data.device(pool, 3)?.id ?? "", "--pool", pool, "-o", "plain"];
+    for (const args of [[...testbed.devices, "--limit", "1", "-q", "-o", "table", ...COLUMNS], get]) {
       const hidden = await testbed.run(args);
       expect(hidden.stdout).toContain("********");
       expect(hidden.stdout).not.toContain(SECRET);
       expect((await testbed.run([...args, "--show-secrets"])).stdout).toContain(SECRET);
-    },
-  );
-
-  it.for(["table", "plain", "json", "csv"])("is masked in devices get as %s", async (format, { testbed }) => {
-    const { pool } = testbed.sandbox.ids;
-    const id = testbed.sandbox.data.device(pool, 3)?.id ?? "";
-    const args = ["devices", "get", id, "--pool", pool, "-o", format];
-    expect((await testbed.run(args)).stdout).not.toContain(SECRET);
-    expect((await testbed.run([...args, "--show-secrets"])).stdout).toContain(SECRET);
+    }
   });
 
   it("is masked in raw answers, and for jq", async ({ testbed }) => {
@@ -66,17 +59,8 @@ describe("the API token", () => {
   });
 });
 
+// Lists and single objects in each format are in output/hostile-text.test.ts.
 describe("text that a terminal would act on", () => {
-  it.for(["table", "wide", "plain", "json", "ndjson", "id"])(
-    "comes out harmless as %s",
-    async (format, { testbed }) => {
-      testbed.sandbox.faults.add({ kind: "hostile-text", times: 0 });
-      const { code, stdout, stderr } = await testbed.run([...testbed.devices, "-o", format]);
-      expect(code).toBe(0);
-      expect(unsafeIn(stdout + stderr)).toEqual([]);
-    },
-  );
-
   it("keeps one line an item", async ({ testbed }) => {
     testbed.sandbox.faults.add({ kind: "hostile-text", text: "a\nb\rc\u2028d\te", times: 0 });
     for (const format of ["plain", "ndjson"]) {
@@ -87,15 +71,7 @@ describe("text that a terminal would act on", () => {
     expect(stdout.split("\t")[1]).toBe("a\\nb\\rc\\u{2028}d\\te");
   });
 
-  it("parses back equal from JSON", async ({ testbed }) => {
-    const text = "\u001b[31mred\u0007 \u202egnp.exe \u200b\u2028 \u009b2J";
-    testbed.sandbox.faults.add({ kind: "hostile-text", text, times: 0 });
-    const { stdout } = await testbed.run([...testbed.devices, "--limit", "1", "-q", "-o", "json"]);
-    expect(JSON.parse(stdout)).toMatchObject([{ title: text }]);
-    expect(unsafeIn(stdout)).toEqual([]);
-  });
-
-  it("is harmless in an error and in devices get", async ({ testbed }) => {
+  it("is harmless in an error", async ({ testbed }) => {
     const hostile = "\u001b]0;title\u0007\u202e\r\nerror: not ours";
     const fault = { kind: "wrong-envelope", body: { status: "error", code: "bad_request", message: hostile } } as const;
     testbed.sandbox.faults.add(fault);
@@ -104,19 +80,6 @@ describe("text that a terminal would act on", () => {
     testbed.sandbox.faults.add(fault);
     const json = await testbed.run([...testbed.devices, "-o", "json"]);
     expect([json.code, unsafeIn(json.stderr), linesOf(json.stderr).length]).toEqual([6, [], 1]);
-    testbed.sandbox.faults.clear();
-    testbed.sandbox.faults.add({ kind: "hostile-text", times: 0 });
-    const { pool } = testbed.sandbox.ids;
-    const get = await testbed.run([
-      "devices",
-      "get",
-      testbed.sandbox.data.device(pool, 3)?.id ?? "",
-      "--pool",
-      pool,
-      "-o",
-      "table",
-    ]);
-    expect([get.code, unsafeIn(get.stdout)]).toEqual([0, []]);
   });
 
   it("is harmless where the user typed it", async ({ testbed }) => {

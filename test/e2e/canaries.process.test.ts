@@ -22,9 +22,9 @@ const BUGS: readonly (readonly [string, string])[] = [
       return set.call(this, key, value);
     };`,
   ],
-  ["in the work and in telling it", "later(() => { JSON.stringify = () => { throw bug(); }; throw bug(); });"],
+  ["in the work and in its report", "later(() => { JSON.stringify = () => { throw bug(); }; throw bug(); });"],
   ["in a timer", "later(() => { throw bug(); });"],
-  ["in a promise that nobody awaits", "later(() => void Promise.reject(bug()));"],
+  ["in a promise that is not awaited", "later(() => void Promise.reject(bug()));"],
   ["that is no error", "later(() => { throw { toString: bug, token }; });"],
 ];
 

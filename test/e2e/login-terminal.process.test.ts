@@ -119,7 +119,7 @@ describe.skipIf(!hasTerminal)("a login on a terminal", () => {
 });
 
 describe.skipIf(!hasTerminal || CHROMIUM === undefined)("the link of a login, in a real browser", () => {
-  it("leads through the login to a page that says who is logged in where", async () => {
+  it("leads through the login to a page with the server, the issuer and the account", async () => {
     const { context, log } = await startChromium();
     try {
       const run = startLogin(80, ["--browser", "true", "--account-hint", "ada@example.com"]);

@@ -7,7 +7,7 @@ import { BIN, cleanEnv, runProcess, temporaryFolder } from "../helpers/cli.js";
 const dist = join(dirname(dirname(BIN)), "dist");
 /** The first steps are printed only where nothing is set up. */
 const SET_UP = { AGENTAUTH_BASE_URL: "https://agentauth.example" };
-const WAYS = [[], ["--help"], ["-h"], ["help"]];
+const COMMAND_LINES = [[], ["--help"], ["-h"], ["help"]];
 
 /** A copy of the built program of which nothing is left but what answers the simplest questions. */
 function quickPartOnly(): string {
@@ -27,12 +27,12 @@ describe("the help of the program itself", () => {
     // Two words are left to the parser.
     const parsed = await runProcess(["--help", "--help"], { env });
     expect(parsed).toMatchObject({ code: 0, stderr: "" });
-    for (const words of WAYS) expect(await runProcess(words, { env })).toEqual(parsed);
+    for (const words of COMMAND_LINES) expect(await runProcess(words, { env })).toEqual(parsed);
   });
 
   it.each(["", "80", "100", "250"])("loads nothing of the program, for COLUMNS=%s", (COLUMNS) => {
     const quick = quickPartOnly();
-    for (const words of WAYS) {
+    for (const words of COMMAND_LINES) {
       const run = spawnSync(process.execPath, [quick, ...words], {
         env: cleanEnv({ COLUMNS, ...SET_UP }),
         encoding: "utf8",

@@ -1,25 +1,14 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { startCliSandbox, until } from "../helpers/cli.js";
+import { startCliSandbox } from "../helpers/cli.js";
 
-describe("a sandbox in a process of its own", () => {
-  it("sandbox stop: both end with 0, nothing is left", async () => {
+describe("a sandbox in a separate process", () => {
+  it("ends with 0 after sandbox stop, and nothing is left", async () => {
     const sandbox = await startCliSandbox(["--devices", "1"]);
-    expect(await sandbox.run(["sandbox", "stop"])).toMatchObject({
-      code: 0,
-      stdout: "",
-      stderr: "the sandbox has stopped\n",
-    });
-    await until(() => sandbox.child.exitCode !== null);
-    expect(await sandbox.stop()).toBe(0);
+    expect(await sandbox.run(["sandbox", "stop"])).toMatchObject({ code: 0, stdout: "" });
+    expect(await sandbox.exitCode).toBe(0);
     expect(existsSync(join(sandbox.home, "sandbox.json"))).toBe(false);
-    expect(await sandbox.run(["sandbox", "status"])).toMatchObject({ code: 5, stdout: "no sandbox is running\n" });
-    expect(await sandbox.run(["sandbox", "status", "--json"])).toMatchObject({
-      code: 5,
-      stdout: '{"running":false}\n',
-    });
-    expect(await sandbox.run(["sandbox", "stop"])).toMatchObject({ code: 0, stderr: "no sandbox is running\n" });
   });
 
   it.each([
@@ -31,7 +20,7 @@ describe("a sandbox in a process of its own", () => {
     expect(existsSync(join(sandbox.home, "sandbox.json"))).toBe(false);
   });
 
-  it("one that was killed does not stand in the way, even where its number is another's by now", async () => {
+  it("one that was killed does not block the next one, even where another process has its id by now", async () => {
     const killed = await startCliSandbox(["--devices", "1"]);
     await killed.stop("SIGKILL");
     expect(existsSync(join(killed.home, "sandbox.json"))).toBe(true);

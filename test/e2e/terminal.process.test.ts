@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { shellWord } from "../../src/redact.js";
-import { allIds, BIN, cleanEnv, collect, linesOf, temporaryFolder, unsafeIn } from "../helpers/cli.js";
+import { allIds, BIN, cleanEnv, collect, linesOf, temporaryFolder } from "../helpers/cli.js";
 import { testbedTest } from "../helpers/testbed-test.js";
 import { deviceIds, hasTerminal } from "./terminal-support.js";
 
@@ -36,12 +36,6 @@ function rendered(raw: string): string[] {
   });
 }
 
-it.skipIf(!hasTerminal)("schema on a terminal is a table, without what is for programs", async ({ onTerminal }) => {
-  const { code, lines } = await onTerminal(["schema"]);
-  expect([code, lines[0]]).toEqual([0, expect.stringMatching(/^TYPE +VERSION {2}ABOUT *$/)]);
-  expect(lines).toContainEqual(expect.stringMatching(/^status +1 +a stored login: status *$/));
-});
-
 describe.skipIf(!hasTerminal)("on a terminal", () => {
   it("a list is a table with a bold heading and relative times", async ({ testbed, onTerminal }) => {
     const { code, raw, lines } = await onTerminal([...testbed.devices, "--limit", "3"]);
@@ -68,24 +62,6 @@ describe.skipIf(!hasTerminal)("on a terminal", () => {
 
   it("no escape sequence at all with TERM=dumb", async ({ testbed, onTerminal }) => {
     expect((await onTerminal(testbed.devices, { TERM: "dumb" })).raw).not.toContain(ESC);
-  });
-
-  it("a table fits the width, and where it cannot, items are records with every column", async ({
-    testbed,
-    onTerminal,
-  }) => {
-    const { lines } = await onTerminal([...testbed.devices, "--limit", "5", "-q"], { COLUMNS: "80" });
-    expect(lines).toHaveLength(6);
-    expect(lines[0]).toMatch(/PLACE$/);
-    const narrow = await onTerminal([...testbed.devices, "--limit", "2", "-q"], { COLUMNS: "30" });
-    expect(narrow.lines.filter((line) => line.startsWith("id: "))).toHaveLength(2);
-    expect(narrow.lines.filter((line) => line.startsWith("last_seen.city: "))).toHaveLength(2);
-  });
-
-  it("json is indented, and a command's exit code is its own", async ({ testbed, onTerminal }) => {
-    const { raw } = await onTerminal([...testbed.devices, "--limit", "1", "-q", "-o", "json"]);
-    expect(raw.replaceAll("\r\n", "\n")).toMatch(/^\[\n {2}\{\n {4}"account_id"/);
-    expect((await onTerminal([...testbed.devices, "--sort", "x"])).code).toBe(2);
   });
 
   it("progress comes and goes without harm to the rows", async ({ testbed, onTerminal }) => {
@@ -116,23 +92,5 @@ describe.skipIf(!hasTerminal)("on a terminal", () => {
       env: { FORCE_COLOR: "1" },
     });
     expect(forced.stdout).toContain(`${ESC}[1mID `);
-  });
-
-  it("hostile text moves nothing", async ({ testbed, onTerminal }) => {
-    testbed.sandbox.faults.add({ kind: "hostile-text", times: 0 });
-    const { raw, lines } = await onTerminal([...testbed.devices, "--limit", "12", "-q", "--no-color"]);
-    expect(unsafeIn(raw.replaceAll("\r\n", "\n").replaceAll(`\r${ESC}[2K`, ""))).toEqual([]);
-    expect(deviceIds(lines)).toEqual(allIds(testbed.sandbox).slice(0, 12));
-  });
-
-  it("nothing is asked with --no-input", async ({ onTerminal }) => {
-    const { code, lines } = await onTerminal(["config", "set", "api_token", "-", "--no-input"]);
-    expect([code, lines]).toEqual([
-      2,
-      [
-        "error: the API token must come from stdin, which is a terminal, and prompts are disabled",
-        expect.stringContaining("api_token - < token.txt"),
-      ],
-    ]);
   });
 });

@@ -44,7 +44,7 @@ describe("events", () => {
     expect(received).toEqual([READ]);
   });
 
-  it("go on to the subscribers, and to nobody else, where a receiver throws", () => {
+  it("reach the subscribers alone where a receiver throws", () => {
     const received = subscribed("store");
     const events = createEvents(() => {
       throw new Error("a bug of the program");

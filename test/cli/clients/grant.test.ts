@@ -25,13 +25,13 @@ describe("the client that flags name", () => {
     const env = { AGENTAUTH_CLIENT_SECRET: "of-the-environment" };
     expect(await read({}, { env }).inputs).toMatchObject({ client: undefined, grant: undefined });
     expect(await read({ clientId: "c" }).inputs).toMatchObject({ client: { clientId: "c" }, grant: undefined });
-    const ways: [ContextFlags, MemoryIoOptions, string][] = [
+    const sources: [ContextFlags, MemoryIoOptions, string][] = [
       [{}, { env }, "of-the-environment"],
       [{}, { env: { AGENTAUTH_CLIENT_SECRET: `file:${fileWith("referenced-secret\n")}` } }, "referenced-secret"],
       [{ clientSecretFile: fileWith("of-a-file\r\n") }, { env }, "of-a-file"],
       [{ clientSecretFile: "-" }, { env, stdin: "of-standard-input\n" }, "of-standard-input"],
     ];
-    for (const [flags, io, clientSecret] of ways) {
+    for (const [flags, io, clientSecret] of sources) {
       const { inputs, masks } = read({ clientId: "c", ...flags }, io);
       expect((await inputs).client).toEqual({ clientId: "c", clientSecret });
       expect(masks(`it is ${clientSecret}!`)).toBe("it is ********!");

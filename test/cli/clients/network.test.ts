@@ -159,11 +159,11 @@ describe("what is logged of a request", () => {
   it("is also what failed and what is tried again, with the secrets masked", () => {
     const { trace, redactor, said } = traced({ verbose: true });
     redactor.add("a-secret-token");
-    const tell = eventLogger(trace);
+    const log = eventLogger(trace);
     const about = { method: "GET", url: "https://x.example/" };
-    tell?.({ type: "request", ...about, query: "" });
-    tell?.({ type: "failure", ...about, code: "timeout", message: "no a-secret-token came", ms: 1 });
-    tell?.({ type: "retry", url: about.url, attempt: 2, waitMs: 250, reason: "timeout" });
+    log?.({ type: "request", ...about, query: "" });
+    log?.({ type: "failure", ...about, code: "timeout", message: "no a-secret-token came", ms: 1 });
+    log?.({ type: "retry", url: about.url, attempt: 2, waitMs: 250, reason: "timeout" });
     expect(said()).toBe("< timeout: no ******** came\n  timeout: attempt 2 in 250 ms\n");
   });
 });

@@ -53,7 +53,7 @@ describe.skipIf(ON_WINDOWS)("the repair of a folder that others can read", () =>
   });
 });
 
-describe.skipIf(ON_WINDOWS)("who can get at a folder", () => {
+describe.skipIf(ON_WINDOWS)("the access to a folder", () => {
   const mine = process.getuid?.() ?? 0;
   it.each([
     [{ uid: mine, mode: 0o700 }, "private"],

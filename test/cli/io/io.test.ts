@@ -229,7 +229,7 @@ describe("messages", () => {
     const stderr = new PassThrough();
     stderr.destroy();
     const io = createIo(host({ stderr }));
-    io.warn("nobody hears");
+    io.warn("no reader");
     await new Promise((resolve) => setImmediate(resolve));
   });
 });

@@ -8,7 +8,7 @@ import { everyText } from "../../helpers/unsafe.js";
 import { hostileIn } from "./printing.js";
 
 const plain = createMemoryIo().stderr.colors;
-const tell = (thrown: unknown, options: { json?: boolean; debug?: boolean; redactor?: Redactor } = {}) =>
+const report = (thrown: unknown, options: { json?: boolean; debug?: boolean; redactor?: Redactor } = {}) =>
   formatError(thrown, { json: false, colors: plain, redactor: new Redactor(), ...options });
 
 const partial = new AgentAuthError("connection_reset", "the list ended early", {
@@ -23,13 +23,15 @@ const partial = new AgentAuthError("connection_reset", "the list ended early", {
 
 describe("an error", () => {
   it("is what happened and what helps, for people", () => {
-    expect(tell(partial)).toBe("error: the list ended early (request req-1)\nhint: agentauth pools list --offset 40\n");
-    expect(tell(new AgentAuthError("usage", "no", { class: "usage" }))).toBe("error: no\n");
+    expect(report(partial)).toBe(
+      "error: the list ended early (request req-1)\nhint: agentauth pools list --offset 40\n",
+    );
+    expect(report(new AgentAuthError("usage", "no", { class: "usage" }))).toBe("error: no\n");
   });
 
   it("has a long hint in parts, a line each, and no command cut in two", () => {
     const command = `agentauth devices list --jq '.a; .b' --title "c; d" ${"x".repeat(200)}`;
-    const text = (hint: string) => tell(new AgentAuthError("usage", "no", { class: "usage", hint }));
+    const text = (hint: string) => report(new AgentAuthError("usage", "no", { class: "usage", hint }));
     expect(text(`the issuer's way; ${command}; last`)).toBe(
       `error: no\nhint: the issuer's way\n      ${command}\n      last\n`,
     );
@@ -44,13 +46,13 @@ describe("an error", () => {
   });
 
   it("is one line of JSON for programs, absent fields left out", () => {
-    expect(tell(partial, { json: true })).toBe(
+    expect(report(partial, { json: true })).toBe(
       '{"error":{"code":"connection_reset","class":"partial","message":"the list ended early",' +
         '"hint":"agentauth pools list --offset 40","retryable":true,"exit_code":7,"status":502,' +
         '"request_id":"req-1","url":"https://api.example/api/v1/pool","resume":40}}\n',
     );
     expect(
-      Object.keys(JSON.parse(tell(new AgentAuthError("usage", "no", { class: "usage" }), { json: true })).error),
+      Object.keys(JSON.parse(report(new AgentAuthError("usage", "no", { class: "usage" }), { json: true })).error),
     ).toEqual(["code", "class", "message", "retryable", "exit_code"]);
   });
 
@@ -85,7 +87,7 @@ describe("an error", () => {
     for (const line of stack) expect([line.slice(0, 4), line.slice(-5)]).toEqual(["\u001b[2m", "\u001b[22m"]);
     expect(text).not.toContain("caused by Error: cause 0");
     const bare = Object.assign(new Error("bare"), { stack: undefined });
-    expect(tell(bare, { debug: true })).toContain("\nError: bare\n");
+    expect(report(bare, { debug: true })).toContain("\nError: bare\n");
   });
 
   it("is the same error where it is ours, and has another one as its cause", () => {
@@ -115,7 +117,7 @@ describe("an error", () => {
     [{ toString: 1, toJSON: () => undefined }, '"object"'],
     [12n, '"bigint"'],
   ])("that is none of ours is a bug, without a stack (%#)", (thrown, said) => {
-    expect(JSON.parse(tell(thrown, { json: true }))).toEqual({
+    expect(JSON.parse(report(thrown, { json: true }))).toEqual({
       error: {
         code: "internal_error",
         class: "internal",
@@ -125,14 +127,14 @@ describe("an error", () => {
         exit_code: 1,
       },
     });
-    expect(tell(thrown)).not.toContain("    at ");
+    expect(report(thrown)).not.toContain("    at ");
   });
 
   it("has its stack and its causes with --debug, also when they go in circles", () => {
     const cause = new Error("the socket");
     const circle = new AgentAuthError("network_failed", "no answer", { class: "unavailable", cause });
     cause.cause = circle;
-    const text = tell(circle, { debug: true });
+    const text = report(circle, { debug: true });
     expect(text).toContain("    at ");
     expect(text).toContain("caused by Error: the socket");
   });
@@ -148,11 +150,11 @@ describe("an error", () => {
       });
     const everything = everyText(64).join("");
     for (const json of [false, true]) {
-      expect(hostileIn(tell(new Error(everything), { json }).replaceAll("\n", ""))).toEqual([]);
-      const sample = tell(make("\u001b[31m\u009b\u202e\u2028\u0000\r"), { json, debug: true });
+      expect(hostileIn(report(new Error(everything), { json }).replaceAll("\n", ""))).toEqual([]);
+      const sample = report(make("\u001b[31m\u009b\u202e\u2028\u0000\r"), { json, debug: true });
       expect(hostileIn(sample.replaceAll("\n", ""))).toEqual([]);
     }
-    expect(tell(make("a\nb")).split("\n")).toHaveLength(3);
+    expect(report(make("a\nb")).split("\n")).toHaveLength(3);
   });
 
   it("never shows a secret, wherever it is", () => {
@@ -167,7 +169,7 @@ describe("an error", () => {
       cause: new Error(text),
     });
     for (const json of [false, true]) {
-      expect(tell(error, { json, debug: true, redactor })).not.toMatch(/planted|abcdefgh12345/);
+      expect(report(error, { json, debug: true, redactor })).not.toMatch(/planted|abcdefgh12345/);
     }
   });
 

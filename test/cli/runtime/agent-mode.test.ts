@@ -18,7 +18,7 @@ describe("where an AI agent runs the program", () => {
     ["Codex", { CODEX_SANDBOX: "seatbelt" }, "codex"],
     ["Cursor", { CURSOR_AGENT: "1" }, "cursor"],
     ["one that names itself", { AI_AGENT: "mine" }, "mine"],
-    ["one that somebody says is there", { AGENTAUTH_AGENT: "1" }, "AGENTAUTH_AGENT is set"],
+    ["one that AGENTAUTH_AGENT names", { AGENTAUTH_AGENT: "1" }, "AGENTAUTH_AGENT is set"],
   ])("lists are JSON and stderr says so: %s", async ([_who, env, name], { testbed }) => {
     const { code, stdout, stderr } = await testbed.run(testbed.devices, { env });
     expect(code).toBe(0);
@@ -29,7 +29,7 @@ describe("where an AI agent runs the program", () => {
   });
 
   it.for<[string, Record<string, string>]>([
-    ["nobody", {}],
+    ["no agent", {}],
     ["CI", { CI: "true", GITHUB_ACTIONS: "true" }],
     ["an agent that is not to count", { ...CLAUDE, AGENTAUTH_AGENT: "0" }],
   ])("and not for %s", async ([_who, env], { testbed }) => {

@@ -136,7 +136,7 @@ it("the error of what was ended names the signal", () => {
   expect(interruption.signal.reason).toMatchObject({ code: "aborted", class: "aborted", message: "ended by SIGHUP" });
 });
 
-it("who acquires the process gets its streams and its environment, and may end it", () => {
+it("the holder of the process gets its streams and its environment, and may end it", () => {
   const { host, interruption, exits } = setup();
   const own = interruption.acquireProcess();
   expect([own.stdin, own.stdout, own.stderr, own.env]).toEqual([host.stdin, host.stdout, host.stderr, host.env]);

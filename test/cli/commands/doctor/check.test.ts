@@ -222,7 +222,7 @@ describe("the home folder on Windows", () => {
       }),
     ],
     [
-      "whoever it does not say",
+      "accounts that are not listed",
       undefined,
       (where) => ok(`${where}; who can read it is not checked: its list of access cannot be read`),
     ],

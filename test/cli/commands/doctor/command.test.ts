@@ -90,7 +90,7 @@ describe("doctor", () => {
   });
 });
 
-describe("what doctor prints is for everyone to see", () => {
+describe("what doctor prints has no secrets", () => {
   const PLANTED = {
     AGENTAUTH_API_TOKEN: "planted-api-token",
     AGENTAUTH_CLIENT_SECRET: "planted-client-secret",

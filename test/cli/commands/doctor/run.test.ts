@@ -149,7 +149,7 @@ describe("the line that status has about its sources", () => {
   });
 });
 
-describe.skipIf(ON_WINDOWS)("who can read the folder", () => {
+describe.skipIf(ON_WINDOWS)("the readers of the folder", () => {
   it.each([
     [0o700, "readable by you alone", "ok"],
     [0o755, "which can be read by others", "warning"],

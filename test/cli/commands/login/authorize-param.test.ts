@@ -79,7 +79,7 @@ describe("--authorize-param", () => {
 });
 
 describe("a callback without the announced iss", () => {
-  it("is refused with the case, and with who has to mend it", async () => {
+  it("is refused with the case, and names the operator", async () => {
     const { sandbox, run } = await visit("twenty");
     const { code, stderr } = await run("login", sandbox.mcpUrl, "--browser", FETCH_BROWSER);
     expect(code).toBe(3);

@@ -63,7 +63,7 @@ it("refuses an order for no login", async () => {
   expect(await ended()).toMatchObject({ code: 2, stderr: expect.stringContaining("is not a login id") });
 });
 
-it("says who waits and until when, stores the callback of the login, and ends", async () => {
+it("records its process and its end time, stores the callback of the login, and ends", async () => {
   const { path, hold, ended } = startReceiver();
   const redirectUri = await hold();
   const record = JSON.parse(readFileSync(path("listener"), "utf8"));

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { chmodSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
+import { newLoginId } from "../../../../src/cli/commands/login/two-step-login.js";
 import { collect, type RunOptions, until } from "../../../helpers/cli.js";
 import { fixedText } from "../../../helpers/fixed-text.js";
 import { harnessTest, type User } from "../harness.js";
@@ -320,4 +321,10 @@ it("says when a started login can be finished until", async ({ harness, user }) 
 
 it("refuses an address that is none", async ({ user }) => {
   expect(await user.run(["login", "nowhere"])).toMatchObject({ code: 2, stdout: "" });
+});
+
+it("begins no id of a login with a dash, which the parser reads as a flag", () => {
+  const [dashes, others] = [Buffer.from("-zr1_oJ5gMZa", "base64url"), Buffer.alloc(9, 7)];
+  expect(dashes.toString("base64url")).toMatch(/^-/);
+  expect([newLoginId(dashes), newLoginId(others)]).toEqual(["_zr1_oJ5gMZa", "BwcHBwcHBwcH"]);
 });

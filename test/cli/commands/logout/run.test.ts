@@ -153,7 +153,7 @@ describe("signing out of one server", () => {
       { revoked: null, session_ended: false, error: "it responded with an error" },
     ],
     [
-      "nobody was logged in",
+      "no user was logged in",
       outcome({ removed: false, revoked: null }),
       /^not logged in at S\n$/,
       { removed: false, revoked: null },

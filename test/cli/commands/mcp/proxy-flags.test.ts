@@ -85,38 +85,26 @@ describe("the headers of mcp proxy", () => {
     const file = fileOf("# of the tenant\nX-Api-Key: file-secret-1\r\n\nX-Other: env:KEY\n");
     const answer: PlainAnswer = (_call, response) =>
       response.writeHead(500).end("no file-secret-1 from-env-123 plain-value of-a-scheme-9");
+    const headers = [
+      "X-Tenant: plain-value",
+      "X-TE: a",
+      "X-Scheme: env:SCHEMED",
+      "Accept-Language: de",
+      "X-Token: env:KEY",
+    ];
     const host = await hostOf(
       answer,
-      (url) => [
-        url,
-        "--debug",
-        "--header",
-        "X-Tenant: plain-value",
-        "--header",
-        "X-TE: a",
-        "--header",
-        "X-Scheme: env:SCHEMED",
-        "--header",
-        "Accept-Language: de",
-        "--header",
-        "X-Token: env:KEY",
-        "--header-file",
-        file,
-      ],
+      (url) => [url, "--debug", ...headers.flatMap((header) => ["--header", header]), "--header-file", file],
       { KEY: "from-env-123", SCHEMED: "Token of-a-scheme-9" },
     );
     await host.ask(1, "initialize", HELLO);
     const { error } = (await host.ask(2, "ping")) ?? {};
     const { stderr } = await host.end();
-    for (const { headers } of host.server.requests.filter(({ method }) => method === "POST")) {
-      expect(headers).toMatchObject({
-        "x-tenant": "plain-value",
-        "x-token": "from-env-123",
-        "x-other": "from-env-123",
-        "x-te": "a",
-        "accept-language": "de",
+    for (const { headers: sent } of host.server.requests.filter(({ method }) => method === "POST")) {
+      expect(sent).toMatchObject({
+        ...{ "x-tenant": "plain-value", "x-token": "from-env-123", "x-other": "from-env-123", "x-te": "a" },
+        ...{ "accept-language": "de", "x-api-key": "file-secret-1", authorization: `Bearer ${host.token}` },
       });
-      expect(headers).toMatchObject({ "x-api-key": "file-secret-1", authorization: `Bearer ${host.token}` });
     }
     expect(error?.message).toContain("HTTP 500");
     expect(`${error?.message}${stderr}`).not.toMatch(/file-secret-1|from-env-123|plain-value|of-a-scheme-9/);
@@ -137,34 +125,30 @@ describe("the headers of mcp proxy", () => {
     expect(host.server.requests[0]?.headers["x-api-key"]).toBe("printed-123");
   });
 
-  it.each<[string, string[], RegExp]>([
-    [
-      "a secret on the command line",
-      ["--header", "Authorization: Bearer abcdefgh"],
-      /must not be on the command line.*env:NAME/s,
-    ],
-    ["a key on the command line", ["--header", "X-Api-Key: abcdefgh"], /must not be on the command line/],
-    ["no header", ["--header", "abcdefgh"], /is not "name: value"/],
-    ["a name with a space", ["--header", "X y: abcdefgh"], /is not "name: value"/],
-    ["a second header in a value", ["--header", "X-A: a\r\nX-B: abcdefgh"], /not allowed in a header value/],
-    ["a second header in a variable", ["--header", "X-A: env:BAD"], /not allowed in a header value/],
-    [
-      "a second header in a file",
-      ["--header-file", fileOf("X-A: a\u0000b\n")],
-      /line 1.*not allowed in a header value/,
-    ],
-    ["a variable that is not set", ["--header", "X-Token: env:MISSING"], /MISSING.*is not set/],
-    ["the session", ["--header", "Mcp-Session-Id: abcdefgh"], /set by the proxy itself/],
-    ...`HOST Accept Accept-Encoding Connection Content-Type DPoP Keep-Alive Last-Event-ID Mcp-Protocol-Version
-      Proxy-Authorization TE Trailer Transfer-Encoding Upgrade`
-      .split(/\s+/)
-      .map((name): [string, string[], RegExp] => [name, ["--header", `${name}: abcdefgh`], /set by the proxy itself/]),
-    ["a header twice", ["--header", "X-A: 1", "--header", "x-a: 2"], /given twice/],
-  ])("are refused: %s", async (_what, flags, message) => {
+  it.each<[string, string[]]>([
+    ["a secret on the command line", ["--header", "Authorization: Bearer abcdefgh"]],
+    ["a key on the command line", ["--header", "X-Api-Key: abcdefgh"]],
+    ["no header", ["--header", "abcdefgh"]],
+    ["a name with a space", ["--header", "X y: abcdefgh"]],
+    ["a second header in a value", ["--header", "X-A: a\r\nX-B: abcdefgh"]],
+    ["a second header in a variable", ["--header", "X-A: env:BAD"]],
+    ["a second header in a file", ["--header-file", fileOf("X-A: a\u0000b\n")]],
+    ["a variable that is not set", ["--header", "X-Token: env:MISSING"]],
+    ["the session", ["--header", "Mcp-Session-Id: abcdefgh"]],
+    ["a header twice", ["--header", "X-A: 1", "--header", "x-a: 2"]],
+  ])("are refused: %s", async (_what, flags) => {
     const { code, stderr } = await proxy(URL_, ...flags);
-    expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+    expect(code).toBe(2);
     expect(fixedText(stderr)).toMatchSnapshot();
     expect(stderr).not.toContain("abcdefgh");
+  });
+
+  it.each(
+    `HOST Accept Accept-Encoding Connection Content-Type DPoP Keep-Alive Last-Event-ID Mcp-Protocol-Version
+      Proxy-Authorization TE Trailer Transfer-Encoding Upgrade`.split(/\s+/),
+  )("are refused: %s", async (name) => {
+    const stderr = `error: --header "${name}" is set by the proxy itself\nhint: leave it out\n`;
+    expect(await proxy(URL_, "--header", `${name}: abcdefgh`)).toMatchObject({ code: 2, stderr });
   });
 
   it.skipIf(ON_WINDOWS)("are refused in a file that other users can read", async () => {

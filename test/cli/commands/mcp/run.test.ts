@@ -235,7 +235,7 @@ describe("mcp proxy", () => {
     expect(JSON.stringify(messages)).toContain("agentauth login");
   });
 
-  it("asks nobody to log in, on a terminal either", async ({ harness }) => {
+  it("asks no user to log in, on a terminal either", async ({ harness }) => {
     const run = harness.user().start(["mcp", "proxy", harness.url], { tty: true });
     const [closed, err] = [once(run, "close"), collect(run.stderr)];
     run.stdin?.write(`${JSON.stringify(INITIALIZE)}\n`);

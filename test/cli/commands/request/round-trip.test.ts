@@ -126,7 +126,7 @@ describe("an answer that does not come as it should", () => {
     expect(context.io.out()).toBe("ab");
   });
 
-  it("does not hurry a user who may have to log in", async () => {
+  it("sets no limit while a user may have to log in", async () => {
     const { error } = await answered(
       (response) => {
         setTimeout(() => response.end(), 600);

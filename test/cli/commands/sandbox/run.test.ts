@@ -234,14 +234,6 @@ describe("the end of a sandbox", () => {
     expect(await small.run(["sandbox", "stop"])).toMatchObject({ code: 0, stderr: "no sandbox is running\n" });
   });
 
-  it.for([
-    ["SIGINT", 130],
-    ["SIGTERM", 143],
-  ] as const)("%s: exit %i, nothing is left", async ([signal, expected], { small }) => {
-    expect(await small.stop(signal)).toBe(expected);
-    expect(existsSync(join(small.home, "sandbox.json"))).toBe(false);
-  });
-
   it("the same seed returns the same ids", async () => {
     const [one, two] = await Promise.all([startOwnSandbox(["--seed", "3"]), startOwnSandbox(["--seed", "3"])]);
     const ids = ({ ready }: OwnSandbox) => [ready.account_id, ready.domain_id, ready.pool_id];
