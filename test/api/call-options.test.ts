@@ -111,25 +111,23 @@ describe("a listing", () => {
   });
 });
 
-describe("the option logger", () => {
-  it("receives a line for each event, with neither a token nor a query", async () => {
-    const lines: string[] = [];
-    const line = (level: string) => (message: string) => void lines.push(`${level} ${message}`);
-    const logger: Logger = { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
-    const { server, service } = await setUp(
-      (response, request, nth) => (nth === 1 ? failing : ok)(response, request, nth),
-      { logger, random: () => 0 },
-    );
-    await service.devices.list({ pool_id }).toArray();
-    const url = `${server.origin}/api/v1/device`;
-    expect(lines.map((one) => one.replace(/in \d+ ms/, "in N ms"))).toEqual([
-      `debug GET ${url}`,
-      `debug GET ${url}: HTTP 503 in N ms`,
-      `warn ${url}: attempt 2 in N ms (HTTP 503)`,
-      `debug GET ${url}`,
-      `debug GET ${url}: HTTP 200 in N ms, request id "r-1"`,
-    ]);
-  });
+it("the option logger receives a line for each event, with neither a token nor a query", async () => {
+  const lines: string[] = [];
+  const line = (level: string) => (message: string) => void lines.push(`${level} ${message}`);
+  const logger: Logger = { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+  const { server, service } = await setUp(
+    (response, request, nth) => (nth === 1 ? failing : ok)(response, request, nth),
+    { logger, random: () => 0 },
+  );
+  await service.devices.list({ pool_id }).toArray();
+  const url = `${server.origin}/api/v1/device`;
+  expect(lines.map((one) => one.replace(/in \d+ ms/, "in N ms"))).toEqual([
+    `debug GET ${url}`,
+    `debug GET ${url}: HTTP 503 in N ms`,
+    `warn ${url}: attempt 2 in N ms (HTTP 503)`,
+    `debug GET ${url}`,
+    `debug GET ${url}: HTTP 200 in N ms, request id "r-1"`,
+  ]);
 });
 
 describe("the parts of a call", () => {

@@ -314,28 +314,25 @@ describe("more changes between two pages than ids are remembered", () => {
     expect(outcome.end).toMatchObject({ expected: 17_000, complete: true });
   });
 
-  it("3,000 deletions behind the read position repeat nothing", async () => {
-    const outcome = await read(at(7, (items) => items.splice(15_000, 3000))(new SampleService(20_000, 1000)));
-    expect(outcome.error).toBeUndefined();
-    expect(faultsOf(outcome)).toEqual({ repeated: 0, lost: 0 });
-  });
-
-  it("5,000 insertions repeat nothing, and the list does not pass for complete", async () => {
-    const outcome = await read(at(6, (items) => items.unshift(...fresh(5000)))(new SampleService(20_000, 1000)));
-    expect(outcome.error).toBeUndefined();
-    expect(faultsOf(outcome)).toEqual({ repeated: 0, lost: 0 });
-    expect(outcome.end).toMatchObject({ yielded: 20_000, expected: 25_000, complete: false });
-  });
-
-  it("insertions at every page add up, and repeat nothing", async () => {
-    const service = new SampleService(12_000, 500);
-    service.before = (_, nth) => {
-      if (nth > 10 && nth < 30) service.items.unshift(...fresh(480));
-    };
+  it.each<[string, (items: { id: string }[], nth: number) => unknown, Partial<ListingSummary>]>([
+    ["deletions behind the read position", (items, nth) => nth === 7 && items.splice(15_000, 3000), {}],
+    [
+      "insertions",
+      (items, nth) => nth === 6 && items.unshift(...fresh(5000)),
+      { yielded: 20_000, expected: 25_000, complete: false },
+    ],
+    [
+      "insertions at every page, which add up",
+      (items, nth) => nth > 10 && nth < 30 && items.unshift(...fresh(480)),
+      { complete: false },
+    ],
+  ])("%s repeat nothing", async (_what, change, end) => {
+    const service = new SampleService(20_000, 1000);
+    service.before = (_, nth) => void change(service.items, nth);
     const outcome = await read(service);
     expect(outcome.error).toBeUndefined();
     expect(faultsOf(outcome)).toEqual({ repeated: 0, lost: 0 });
-    expect(outcome.end?.complete).toBe(false);
+    expect(outcome.end).toMatchObject(end);
   });
 
   it("an error says where to continue when everything that was known is gone", async () => {
@@ -373,14 +370,11 @@ describe("a seam", () => {
     expect(faultsOf(outcome)).toEqual({ repeated: 0, lost: 0 });
   });
 
-  it("hides nothing that slipped to before the offset where the listing began", async () => {
-    const outcome = await read(at(2, (items) => items.splice(0, 50))(new SampleService(200)), { offset: 100 });
-    expect(outcome.error).toBeUndefined();
-    expect(outcome.ids).toEqual(Array.from({ length: 100 }, (_, index) => `dev_${index + 100}`));
-  });
-
-  it("gives out nothing that stood before the offset where the listing began", async () => {
-    const outcome = await read(at(2, (items) => items.unshift(...fresh(15)))(new SampleService(200)), { offset: 100 });
+  it.each([
+    ["hides nothing that slipped to", (items: { id: string }[]) => items.splice(0, 50)],
+    ["returns nothing from", (items: { id: string }[]) => items.unshift(...fresh(15))],
+  ])("%s before the offset where the listing began", async (_what, change) => {
+    const outcome = await read(at(2, change)(new SampleService(200)), { offset: 100 });
     expect(outcome.error).toBeUndefined();
     expect(outcome.ids).toEqual(Array.from({ length: 100 }, (_, index) => `dev_${index + 100}`));
   });
@@ -431,9 +425,10 @@ describe("whatever is deleted and inserted while a list is read", () => {
       fc.asyncProperty(
         fc.integer({ min: 1, max: 120 }),
         fc.integer({ min: 1, max: 15 }),
+        fc.integer({ min: 1, max: 6 }),
         batches(20),
-        async (count, pageSize, plan) => {
-          const outcome = await read(changing(new SampleService(count, pageSize), plan));
+        async (count, pageSize, concurrency, plan) => {
+          const outcome = await read(changing(new SampleService(count, pageSize), plan), { concurrency });
           expect(outcome.error).toBeUndefined();
           expect(faultsOf(outcome)).toEqual({ repeated: 0, lost: 0 });
         },

@@ -221,16 +221,14 @@ describe("an error of the service", () => {
   });
 });
 
-describe("an answer with a status that is retried", () => {
-  it("is final only when its body carries a verdict", async () => {
-    for (const code of SERVICE_ERROR_CODES) {
-      const isPassing = code === "unknown" || code === "unexpected";
-      expect(mayRetry(await replyTo(failure(code), { status: 500 }))).toBe(isPassing);
-      expect(mayRetry(await replyTo(failure(code), { status: 429 }))).toBe(true);
-    }
-    expect(mayRetry(await replyTo({ code: "not_permitted" }, { status: 503 }))).toBe(false);
-    for (const body of ["<html>", {}, [], failure(undefined), failure("brand_new"), { code: "brand_new" }]) {
-      expect(mayRetry(await replyTo(body, { status: 500 }))).toBe(true);
-    }
-  });
+it("an answer with a status that is retried is final only when its body carries a verdict", async () => {
+  for (const code of SERVICE_ERROR_CODES) {
+    const isPassing = code === "unknown" || code === "unexpected";
+    expect(mayRetry(await replyTo(failure(code), { status: 500 }))).toBe(isPassing);
+    expect(mayRetry(await replyTo(failure(code), { status: 429 }))).toBe(true);
+  }
+  expect(mayRetry(await replyTo({ code: "not_permitted" }, { status: 503 }))).toBe(false);
+  for (const body of ["<html>", {}, [], failure(undefined), failure("brand_new"), { code: "brand_new" }]) {
+    expect(mayRetry(await replyTo(body, { status: 500 }))).toBe(true);
+  }
 });

@@ -1,8 +1,7 @@
 import { describe, expect } from "vitest";
 import { type AgentAuthError, type ListingSummary, ManagementClient } from "../../src/index.js";
-import { type Fault, startSandbox } from "../../src/sandbox/index.js";
+import type { Fault } from "../../src/sandbox/index.js";
 import { fc } from "../helpers/properties.js";
-import { rejection } from "../helpers/service.js";
 import { sandboxTest } from "../sandbox/sandbox-test.js";
 
 /** Waits that the policy asks for are taken, only not in real time. */
@@ -115,63 +114,6 @@ describe("a listing over real sockets", () => {
     );
   }, 300_000);
 
-  it.for<[string, string]>([
-    ["stuck-offset", "pagination_loop"],
-    ["cycling-offset", "pagination_loop"],
-    ['bad-offset:value="50"', "bad_pagination"],
-    ["omit-pagination", "bad_pagination"],
-  ])(
-    "names %s as %s, with everything before it returned",
-    async ([text, code], { sandbox, truth, pool_id, service }) => {
-      const { parseFault } = await import("../../src/sandbox/index.js");
-      sandbox.faults.clear();
-      sandbox.faults.add({ ...parseFault(text), path: "device", times: 0, after: 1 });
-      const ids: string[] = [];
-      const error = await rejection(
-        (async () => {
-          for await (const device of service().devices.list({ pool_id }, { pageSize: 50 })) ids.push(device.id ?? "");
-        })(),
-      );
-      expect(error).toMatchObject({ code, class: "partial", resume: ids.length });
-      expect(ids).toEqual(truth.slice(0, ids.length));
-      expect(ids.length).toBeGreaterThanOrEqual(50);
-    },
-  );
-
-  it("reads on past an empty page in the middle", async ({ sandbox, truth, pool_id, service }) => {
-    sandbox.faults.clear();
-    sandbox.faults.add({ kind: "empty-page", offset: 100, path: "device" });
-    const ids: string[] = [];
-    for await (const device of service().devices.list({ pool_id }, { pageSize: 50 })) ids.push(device.id ?? "");
-    expect(ids).toEqual(truth);
-  });
-
-  it("loses no device and repeats none while devices come and go", async () => {
-    for (const kind of ["insert", "delete"] as const) {
-      for (const concurrency of [1, 4]) {
-        await using changing = await startSandbox({ seed: 3, devices: 300 });
-        const pool = changing.ids.pool;
-        const before = Array.from({ length: 300 }, (_, index) => changing.data.device(pool, index)?.id ?? "");
-        changing.faults.add({ kind, count: 3, position: 10, after: 2, times: 1, path: "device" });
-        changing.faults.add({ kind, count: 2, position: 40, after: 4, times: 1, path: "device" });
-        const client = new ManagementClient({ baseUrl: changing.baseUrl, token: changing.apiToken });
-        const drift: unknown[] = [];
-        const ids: string[] = [];
-        const listing = client.devices.list(
-          { pool_id: pool },
-          { pageSize: 20, concurrency, onDrift: (d) => drift.push(d) },
-        );
-        for await (const device of listing) ids.push(device.id ?? "");
-        const count = changing.data.deviceCount(pool);
-        const after = new Set(Array.from({ length: count }, (_, index) => changing.data.device(pool, index)?.id));
-        const stayed = before.filter((id) => after.has(id));
-        expect(new Set(ids).size).toBe(ids.length);
-        expect(ids.filter((id) => stayed.includes(id)).sort()).toEqual([...stayed].sort());
-        expect(drift.length).toBeGreaterThan(0);
-      }
-    }
-  });
-
   it("uses a new token when the service refuses the one it has, and continues at the same page", async ({
     sandbox,
     truth,
@@ -184,21 +126,6 @@ describe("a listing over real sockets", () => {
     const all = await service({ token }).devices.list({ pool_id }, { pageSize: 24 }).toArray();
     expect(all.map((device) => device.id)).toEqual(truth);
     expect(requested).toBe(7);
-  });
-
-  it("sorts by every field that the service allows", async ({ sandbox, pool_id, service }) => {
-    sandbox.faults.clear();
-    for (const field of ["id", "last_seen", "status", "title"] as const) {
-      for (const direction of ["asc", "desc"] as const) {
-        const page = service().devices.list({ pool_id }, { sort: { field, direction }, pageSize: 100 });
-        const ids = (await page.toArray()).map((device) => device.id);
-        expect(new Set(ids).size).toBe(DEVICES);
-        for await (const { sorting } of page.pages()) {
-          expect(sorting).toEqual({ field, direction });
-          break;
-        }
-      }
-    }
   });
 
   it("never shows a client secret or the token in what is printed", async ({ sandbox, pool_id, service }) => {

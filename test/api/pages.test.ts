@@ -39,19 +39,6 @@ describe("reading page after page, on the global fetch", () => {
     for (const offset of [0, 1, 2, 3]) page(offset).reply(200, answer(offset));
     expect(await devices().toArray()).toEqual(ALL);
   });
-
-  it("throws where to resume when a page fails", async () => {
-    page(0).reply(200, answer(0));
-    page(1).reply(200, "<html>", { "content-type": "text/html" });
-    expect(await rejection(devices().toArray())).toMatchObject({ code: "bad_content_type", resume: 2 });
-  });
-
-  it("repeats a page that is refused for a moment, and no other", async () => {
-    page(0).reply(200, answer(0));
-    page(1).reply(429, "slow down", { "retry-after": "0" });
-    for (const offset of [1, 2, 3]) page(offset).reply(200, answer(offset));
-    expect(await devices().toArray()).toEqual(ALL);
-  });
 });
 
 const URL_OF = "https://service.example/api/v1/device";
@@ -152,6 +139,12 @@ describe("the order of a list", () => {
     [TITLE, ["b", 1], undefined],
     [TITLE, ["b", undefined, "a"], '"a" at offset 12 comes after "b"'],
     [TITLE, [{ at: 2 }, { at: 1 }], '"1" at offset 11 comes after "2"'],
+    [TITLE, ["e", "é", "f"], undefined],
+    [TITLE, ["Ａ", "🚀"], undefined],
+    [TITLE, [null, { at: 1 }, null, { at: 2 }], undefined],
+    [{ field: "id", direction: "asc" }, ["b", "a"], undefined],
+    [{ field: "id", direction: "desc" }, ["b", "a"], '"1" at offset 11 comes after "0"'],
+    [{ field: "id" }, ["b", "a"], undefined],
     [{ field: "status", direction: "asc" }, ["z", "a", "a"], undefined],
     [{ field: "status", direction: "asc" }, ["z", "a", "z"], '"z" at offset 12 comes after "a"'],
   ])("%j of %j", (sort, values, what) => {

@@ -57,32 +57,30 @@ async function startDemo() {
   };
 }
 
-describe("an express app of the official SDK", () => {
-  it("reads a body by its charset, and gets none that is judged by another one", async () => {
-    const { direct, send, names } = await startDemo();
-    const utf7 = { "content-type": "application/json; charset=utf-7" };
-    await direct(utf7, UTF_7);
-    expect(names()).toEqual(["whoami"]);
-    for (const type of [
-      "application/json; charset=utf-7",
-      "application/json; charset=utf-16le",
-      "application/json; charset=utf-8; charset=utf-7",
-      "application/json, application/json; charset=utf-7",
-      "application/json; x=1",
-      "application/json-patch+json",
-      "text/plain",
-      "application/x-www-form-urlencoded",
-      "multipart/form-data; boundary=x",
-    ])
-      expect([type, (await send({ "content-type": type }, UTF_7)).status]).toEqual([type, 415]);
-    expect((await send({}, new TextEncoder().encode(UTF_7))).status).toBe(415);
-    expect((await send({ ...utf7, "content-encoding": "gzip" }, UTF_7)).status).toBe(415);
-    expect(names()).toEqual(["whoami"]);
-    for (const type of ["application/json", 'APPLICATION/JSON; charset="UTF-8"', "application/json;charset=utf-8"])
-      expect([type, (await send({ "content-type": type }, UTF_7)).status]).toEqual([type, 200]);
-    // What the policy has judged, to the letter.
-    expect(names().slice(1)).toEqual(Array(3).fill("read_+ACIALAAi-name+ACIAOgAi-whoami"));
-  });
+it("an express app of the official SDK reads a body by its charset, and gets none that is judged by another one", async () => {
+  const { direct, send, names } = await startDemo();
+  const utf7 = { "content-type": "application/json; charset=utf-7" };
+  await direct(utf7, UTF_7);
+  expect(names()).toEqual(["whoami"]);
+  for (const type of [
+    "application/json; charset=utf-7",
+    "application/json; charset=utf-16le",
+    "application/json; charset=utf-8; charset=utf-7",
+    "application/json, application/json; charset=utf-7",
+    "application/json; x=1",
+    "application/json-patch+json",
+    "text/plain",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+  ])
+    expect([type, (await send({ "content-type": type }, UTF_7)).status]).toEqual([type, 415]);
+  expect((await send({}, new TextEncoder().encode(UTF_7))).status).toBe(415);
+  expect((await send({ ...utf7, "content-encoding": "gzip" }, UTF_7)).status).toBe(415);
+  expect(names()).toEqual(["whoami"]);
+  for (const type of ["application/json", 'APPLICATION/JSON; charset="UTF-8"', "application/json;charset=utf-8"])
+    expect([type, (await send({ "content-type": type }, UTF_7)).status]).toEqual([type, 200]);
+  // What the policy has judged, to the letter.
+  expect(names().slice(1)).toEqual(Array(3).fill("read_+ACIALAAi-name+ACIAOgAi-whoami"));
 });
 
 describe("an answer of the server", () => {

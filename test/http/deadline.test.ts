@@ -165,35 +165,6 @@ describe("no timer is left behind", () => {
   });
 });
 
-describe("a following controller", () => {
-  it("aborts with its parent and its reason, also one that has aborted before", () => {
-    const parent = new AbortController();
-    const before = followSignal(parent.signal);
-    parent.abort("stop");
-    for (const { signal } of [before, followSignal(parent.signal)]) {
-      expect(signal.aborted).toBe(true);
-      expect(signal.reason).toBe("stop");
-    }
-  });
-
-  it("aborts by itself after its time, with the reason that it was given", async () => {
-    const controller = followSignal(undefined, 1, () => "late");
-    await until(() => controller.signal.aborted);
-    expect(controller.signal.reason).toBe("late");
-  });
-
-  it("no longer follows once released", async () => {
-    const parent = new AbortController();
-    const controller = followSignal(parent.signal, 1);
-    expect(listeners(parent.signal)).toBe(1);
-    controller.release();
-    expect(listeners(parent.signal)).toBe(0);
-    parent.abort();
-    await systemClock.sleep(5, new AbortController().signal);
-    expect(controller.signal.aborted).toBe(false);
-  });
-});
-
 describe("a controller that follows another", () => {
   it("aborts with it and its reason, whether or not a signal was read before", () => {
     const call = followSignal(undefined);
@@ -243,13 +214,6 @@ describe("work until a signal fires", () => {
 });
 
 describe("a caller's signal", () => {
-  it("that has fired before sends nothing", async () => {
-    const { server, controller, send } = await setUp((response) => sendJson(response, {}));
-    controller.abort();
-    expect(await rejection(send())).toMatchObject({ code: "aborted", retryable: false });
-    expect(server.requests).toEqual([]);
-  });
-
   it("that has fired before prevents the call of a fetch that would ignore it", async () => {
     const fetch = vi.fn(async () => Response.json({}));
     const sending = createTransport({ fetch })(new Request("https://agentauth.example"), AbortSignal.abort("no"));

@@ -345,14 +345,12 @@ describe("the stream of a body", () => {
   ]);
 });
 
-describe("the form of a body", () => {
-  it("is read by the class of the runtime", async () => {
-    const body = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--b--\r\n';
-    const read = (type: string) => new HttpResponse(body, { headers: { "content-type": type } }).formData();
-    const form = await read("multipart/form-data; boundary=b");
-    expect([form.constructor, [...form]]).toEqual([FormData, [["a", "1"]]]);
-    await expect(read("text/plain")).rejects.toThrow(TypeError);
-  });
+it("the form of a body is read by the class of the runtime", async () => {
+  const body = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--b--\r\n';
+  const read = (type: string) => new HttpResponse(body, { headers: { "content-type": type } }).formData();
+  const form = await read("multipart/form-data; boundary=b");
+  expect([form.constructor, [...form]]).toEqual([FormData, [["a", "1"]]]);
+  await expect(read("text/plain")).rejects.toThrow(TypeError);
 });
 
 const entries = (form: FormData) =>

@@ -207,22 +207,17 @@ describe("headers", () => {
   ]);
 });
 
-describe("an error of our headers", () => {
-  it.each<[string, (headers: HttpHeaders) => unknown]>([
-    ["headers are made of an object or of pairs", () => new HttpHeaders(null as never)],
-    ["headers are made of an object or of pairs", () => new HttpHeaders(1 as never)],
-    ["a header is a pair of name and value", () => new HttpHeaders([null] as never)],
-    ["a header is a pair of name and value", () => new HttpHeaders([1] as never)],
-    ["a header is a pair of name and value", () => new HttpHeaders([{ length: 2 }] as never)],
-    ["the name of a header is invalid", (headers) => headers.get("x y")],
-    // The value may be a secret.
-    ["the header authorization has an invalid value", (headers) => headers.set("Authorization", "secret\r\nx: y")],
-    ["the callback of forEach is not a function", (headers) => headers.forEach(undefined as never)],
-    [
-      "these headers cannot be changed",
-      () => new HttpResponse("", { url: "https://a.example/" }).headers.set("a", "1"),
-    ],
-  ])("says %j", (message, run) => {
-    expect(() => run(new HttpHeaders({ a: "1" }))).toThrow(new TypeError(message));
-  });
+it.each<[string, (headers: HttpHeaders) => unknown]>([
+  ["headers are made of an object or of pairs", () => new HttpHeaders(null as never)],
+  ["headers are made of an object or of pairs", () => new HttpHeaders(1 as never)],
+  ["a header is a pair of name and value", () => new HttpHeaders([null] as never)],
+  ["a header is a pair of name and value", () => new HttpHeaders([1] as never)],
+  ["a header is a pair of name and value", () => new HttpHeaders([{ length: 2 }] as never)],
+  ["the name of a header is invalid", (headers) => headers.get("x y")],
+  // The value may be a secret.
+  ["the header authorization has an invalid value", (headers) => headers.set("Authorization", "secret\r\nx: y")],
+  ["the callback of forEach is not a function", (headers) => headers.forEach(undefined as never)],
+  ["these headers cannot be changed", () => new HttpResponse("", { url: "https://a.example/" }).headers.set("a", "1")],
+])("an error of our headers says %j", (message, run) => {
+  expect(() => run(new HttpHeaders({ a: "1" }))).toThrow(new TypeError(message));
 });

@@ -38,9 +38,7 @@ describe("did you mean", () => {
   });
 });
 
-describe("the hint about an unknown name", () => {
-  it("names the known one that it nearly is, or else what helps otherwise", () => {
-    expect(suggestionHint("jsn", FORMATS, "see the list")).toBe("did you mean json?");
-    expect(suggestionHint("xml", FORMATS, "see the list")).toBe("see the list");
-  });
+it("the hint about an unknown name names the known one that it nearly is, or else what helps otherwise", () => {
+  expect(suggestionHint("jsn", FORMATS, "see the list")).toBe("did you mean json?");
+  expect(suggestionHint("xml", FORMATS, "see the list")).toBe("see the list");
 });

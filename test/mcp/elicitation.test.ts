@@ -11,7 +11,7 @@ import {
   UrlElicitationRequiredError,
 } from "@modelcontextprotocol/sdk/types.js";
 import { createMcpHandler, inputRequired, McpServer } from "@modelcontextprotocol/server";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { PresentUser } from "../../src/mcp/elicitation.js";
 import { openMcp } from "../../src/mcp/session.js";
 import { sendJson, startServer, until } from "../helpers/server.js";
@@ -229,67 +229,51 @@ describe("a hostile server", () => {
     expect(shown).toEqual([]);
   });
 
-  it("cannot show one address after the other while a call waits", async () => {
-    const { present, shown } = user();
-    const answers: unknown[] = [];
+  /** A server that sends requests of its own while a call waits, and what it gets for them. */
+  async function startAsking(requests: (send: (message: object) => void, response: ServerResponse) => unknown) {
+    const replies: { id: unknown; result?: unknown; error?: { code: number } }[] = [];
     const server = await startServer(async (response, { method, body }) => {
       if (method !== "POST") return void response.writeHead(405).end();
-      const message = JSON.parse(body) as { id?: number; method?: string; result?: unknown };
-      if (message.method === undefined) answers.push(message.result);
+      const message = JSON.parse(body);
+      if (message.method === undefined) replies.push(message);
       if (message.id === undefined || message.method === undefined) return void response.writeHead(202).end();
       if (message.method === "server/discover") return void response.writeHead(404).end();
-      if (message.method === "initialize") {
-        const result = {
-          protocolVersion: "2025-11-25",
-          capabilities: { tools: {} },
-          serverInfo: { name: "s", version: "1" },
-        };
-        return sendJson(response, { jsonrpc: "2.0", id: message.id, result });
-      }
+      const answer = (result: object) => ({ jsonrpc: "2.0", id: message.id, result });
+      const initialized = {
+        protocolVersion: "2025-11-25",
+        capabilities: { tools: {} },
+        serverInfo: { name: "s", version: "1" },
+      };
+      if (message.method === "initialize") return sendJson(response, answer(initialized));
       response.writeHead(200, { "content-type": "text/event-stream" });
-      for (let id = 0; id < 20; id++) {
-        const request = { jsonrpc: "2.0", id: `r${id}`, method: "elicitation/create", params: link(LINK) };
-        response.write(`data: ${JSON.stringify(request)}\n\n`);
-      }
-      return undefined;
+      const send = (one: object) => void response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", ...one })}\n\n`);
+      await requests(send, response);
+      return send(answer(said("done")));
     });
-    expect(await rejection(call(`${server.origin}/mcp`, { ...present, wait: async () => false }))).toMatchObject({
+    return { url: `${server.origin}/mcp`, replies };
+  }
+
+  it("cannot show one address after the other while a call waits", async () => {
+    const { present, shown } = user();
+    const { url, replies } = await startAsking((send) => {
+      for (let id = 0; id < 20; id++) send({ id: `r${id}`, method: "elicitation/create", params: link(LINK) });
+      return new Promise(() => undefined);
+    });
+    expect(await rejection(call(url, { ...present, wait: async () => false }))).toMatchObject({
       code: "user_action_required",
     });
     expect(shown.length).toBeLessThanOrEqual(4);
-    await until(() => answers.length > 1);
-    expect(answers).toContainEqual({ action: "cancel" });
+    await until(() => replies.length > 1);
+    expect(replies.map(({ result }) => result)).toContainEqual({ action: "cancel" });
   });
 
-  it("that requests a form or a sample while a call waits is refused, and the call goes on", async () => {
-    const reply = vi.fn();
-    const server = await startServer(async (response, { method, body }) => {
-      if (method !== "POST") return void response.writeHead(405).end();
-      const message = JSON.parse(body) as { id?: number; method?: string; error?: { code: number } };
-      if (message.method === undefined) reply(message.id, message.error?.code);
-      if (message.id === undefined || message.method === undefined) return void response.writeHead(202).end();
-      if (message.method === "server/discover") return void response.writeHead(404).end();
-      if (message.method === "initialize") {
-        const result = {
-          protocolVersion: "2025-06-18",
-          capabilities: { tools: {} },
-          serverInfo: { name: "s", version: "1" },
-        };
-        return sendJson(response, { jsonrpc: "2.0", id: message.id, result });
-      }
-      response.writeHead(200, { "content-type": "text/event-stream" });
-      for (const [id, request] of [
-        ["elicitation/create", { message: "who?", requestedSchema: {} }],
-        ["sampling/createMessage", {}],
-      ].entries())
-        response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id, method: request[0], params: request[1] })}\n\n`);
-      await until(() => reply.mock.calls.length === 2);
-      return response.end(`data: ${JSON.stringify({ jsonrpc: "2.0", id: message.id, result: said("done") })}\n\n`);
+  it("that requests a form or a sample while a call waits is refused, and the call continues", async () => {
+    const { url, replies } = await startAsking(async (send) => {
+      send({ id: 0, method: "elicitation/create", params: { message: "who?", requestedSchema: {} } });
+      send({ id: 1, method: "sampling/createMessage", params: {} });
+      await until(() => replies.length === 2);
     });
-    expect((await call(`${server.origin}/mcp`, user().present))["content"]).toEqual(said("done").content);
-    expect(reply.mock.calls.sort()).toEqual([
-      [0, -32_602],
-      [1, -32_601],
-    ]);
+    expect((await call(url, user().present))["content"]).toEqual(said("done").content);
+    expect(replies.map(({ id, error }) => `${id} ${error?.code}`).sort()).toEqual(["0 -32602", "1 -32601"]);
   });
 });

@@ -135,6 +135,7 @@ describe("a lost session", () => {
     "bad request: session",
     "no valid session id was given",
     "session id",
+    "bad request: no session of the parliament found",
   ])("is not what HTTP 400 says by %j", (text) => {
     expect([lost(400, text), lost(400, body({ code: 1, message: text }))]).toEqual([false, false]);
   });
@@ -144,7 +145,9 @@ describe("a lost session", () => {
     ["with the code of a session, -32000", body({ code: -32_000, message: "no" }), true],
     ["with the code of a session, -32001", body({ code: -32_001, message: "no" }), true],
     ["with the code of an invalid request", body({ code: -32_600, message: "no" }), true],
+    ["with a code of its own", body({ code: -32_603, message: "Unknown session: session-1" }), true],
     ["with another code", body({ code: -32_601, message: "no" }), false],
+    ["with the code of a resource", body({ code: -32_002, message: "Resource not found" }), false],
     ["with another code, about a session", body({ code: -32_601, message: "which Session?" }), true],
     ["with another code, about sessions", body({ code: -32_601, message: "no sessions" }), false],
   ])("is what HTTP 404 says %s: %s", (_what, text, isLost) => {

@@ -33,6 +33,7 @@ describe("a line of the host", () => {
     ["null", null, -32_600, "the message is not a JSON object"],
     ['{"id":"a","method":"x"}', "a", -32_600, 'the message has no "jsonrpc": "2.0"'],
     ['{"jsonrpc":"2.0","id":{},"method":"x"}', null, -32_600, "the id is neither a string nor a number"],
+    ['{"jsonrpc":"2.0","id":null,"method":"x"}', null, -32_600, "the id is neither a string nor a number"],
     ['{"jsonrpc":"2.0","id":1,"method":5}', 1, -32_600, "the message is neither a request nor a response"],
     ['{"jsonrpc":"2.0","id":1}', 1, -32_600, "the message is neither a request nor a response"],
     ['{"jsonrpc":"2.0","id":0,"result":1,"error":{}}', 0, -32_600, "the message is neither a request nor a response"],

@@ -76,29 +76,14 @@ describe.each(OFFICIAL_HOSTS)("mcp proxy, driven by the stdio transport of %s", 
     host.call({ name, arguments: args }, options);
   const notified = (method: string) => until(() => host.notified.splice(0).includes(method));
 
-  it("1 connects", async () => {
+  it("1 connects, 2 to 6 lists and calls tools, lists and reads resources, and lists templates", async () => {
     host = await start(scene.server.url, scene.env);
     expect(host.client.getServerVersion()).toEqual({ name: "official", version: "1" });
-  });
-
-  it("2 lists tools", async () => {
     expect((await host.client.listTools()).tools).toHaveLength(8);
-  });
-
-  it("3 calls a tool", async () => {
     expect(textOf(await call("echo", { text: "hello" }))).toBe("hello");
-  });
-
-  it("4 lists resources", async () => {
     expect((await host.client.listResources()).resources).toEqual([{ uri: RESOURCE, name: "note" }]);
-  });
-
-  it("5 reads a resource", async () => {
     const { contents } = await host.client.readResource({ uri: RESOURCE });
     expect(contents).toEqual([{ uri: RESOURCE, text: "a note" }]);
-  });
-
-  it("6 lists resource templates", async () => {
     expect((await host.client.listResourceTemplates()).resourceTemplates).toHaveLength(1);
   });
 
@@ -109,13 +94,10 @@ describe.each(OFFICIAL_HOSTS)("mcp proxy, driven by the stdio transport of %s", 
     await notified("notifications/resources/updated");
   });
 
-  it("8 lists prompts and gets one", async () => {
+  it("8 lists prompts and gets one, and 9 completes an argument", async () => {
     expect((await host.client.listPrompts()).prompts).toEqual([{ name: "greet" }]);
     const { messages } = await host.client.getPrompt({ name: "greet", arguments: { who: "bob" } });
     expect(messages[0]?.content).toEqual({ type: "text", text: "greet bob" });
-  });
-
-  it("9 completes an argument", async () => {
     const { completion } = await host.client.complete({
       ref: { type: "ref/prompt", name: "greet" },
       argument: { name: "who", value: "bo" },
@@ -123,15 +105,9 @@ describe.each(OFFICIAL_HOSTS)("mcp proxy, driven by the stdio transport of %s", 
     expect(completion.values).toEqual(["bo!"]);
   });
 
-  it("10 answers sampling", async () => {
+  it("10 to 12 answers sampling, elicitation and roots", async () => {
     expect(textOf(await call("sample"))).toContain("sampled");
-  });
-
-  it("11 answers elicitation", async () => {
     expect(textOf(await call("elicit"))).toBe('{"name":"bob"}');
-  });
-
-  it("12 answers roots", async () => {
     expect(textOf(await call("roots"))).toContain("file:///work");
   });
 
@@ -161,20 +137,11 @@ describe.each(OFFICIAL_HOSTS)("mcp proxy, driven by the stdio transport of %s", 
     scene.server.release();
   });
 
-  it("16 pings", async () => {
+  it("16 pings, 17 and 18 sends and receives 1 MB, and 19 makes 20 calls at once", async () => {
     expect(await host.client.ping()).toEqual({});
-  });
-
-  it("17 sends an argument of 1 MB", async () => {
     const text = "ä".repeat(MEGABYTE / 2);
     expect(textOf(await call("echo", { text })) === text).toBe(true);
-  });
-
-  it("18 receives a result of 1 MB", async () => {
     expect(textOf(await call("big", { size: MEGABYTE }))).toHaveLength(MEGABYTE);
-  });
-
-  it("19 makes 20 calls at once", async () => {
     const texts = Array.from({ length: 20 }, (_, at) => `call ${at}`);
     expect((await Promise.all(texts.map((text) => call("echo", { text })))).map(textOf)).toEqual(texts);
   });

@@ -165,8 +165,9 @@ const turns = async (count: number) => {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
 };
 
-describe("the lines of the host", () => {
-  it.each([1, 2, 3, 5, 100])("are read whole from pieces of %i bytes, but those that are too long", async (size) => {
+it.each([1, 2, 3, 5, 100])(
+  "the lines of the host are read whole from pieces of %i bytes, but those that are too long",
+  async (size) => {
     const text = "é\n\n12345678\n123456789\nend";
     const bytes = Buffer.from(text);
     const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, nth) =>
@@ -175,8 +176,8 @@ describe("the lines of the host", () => {
     const lines: (string | undefined)[] = [];
     for await (const line of readLines(Readable.from(pieces), 8)) lines.push(line);
     expect(lines).toEqual(["é", "", "12345678", undefined, "end"]);
-  });
-});
+  },
+);
 
 it("the lines of a host may come as texts", async () => {
   const lines: (string | undefined)[] = [];

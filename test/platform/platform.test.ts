@@ -77,12 +77,10 @@ describe("a folder's list of access", () => {
   });
 });
 
-describe("on Windows", () => {
-  it("nothing is claimed about a folder that was not checked", () => {
-    onSystem({ name: "win32" });
-    expect(homeAccess(temporaryFolder())).toBe("unchecked");
-    expect(ACCESS_TEXT.unchecked).not.toMatch(/alone|private/);
-  });
+it("on Windows nothing is claimed about a folder that was not checked", () => {
+  onSystem({ name: "win32" });
+  expect(homeAccess(temporaryFolder())).toBe("unchecked");
+  expect(ACCESS_TEXT.unchecked).not.toMatch(/alone|private/);
 });
 
 const ENV = { Path: "C:\\bin", Https_Proxy: "http://proxy", agentauth_token: "old" };
@@ -121,15 +119,13 @@ describe("the environment", () => {
   });
 });
 
-describe("what starts programs", () => {
-  it("finds scripts of cmd.exe and quotes for it on Windows, and is Node's own elsewhere", async () => {
-    onSystem({ name: "win32" });
-    expect(await loadSpawn()).toBe(crossSpawn);
-    for (const name of ["linux", "darwin"] as const) {
-      onSystem({ name });
-      expect(await loadSpawn()).toBe(spawn);
-    }
-  });
+it("what starts programs finds scripts of cmd.exe and quotes for it on Windows, and is Node's own elsewhere", async () => {
+  onSystem({ name: "win32" });
+  expect(await loadSpawn()).toBe(crossSpawn);
+  for (const name of ["linux", "darwin"] as const) {
+    onSystem({ name });
+    expect(await loadSpawn()).toBe(spawn);
+  }
 });
 
 describe("the shell of the user", () => {

@@ -238,12 +238,10 @@ describe("createManagementClient", () => {
   });
 });
 
-describe("defaultStore", () => {
-  it("is the store of the CLI", async ({ me, url }) => {
-    await me.logIn();
-    inHome(me);
-    expect((await defaultStore().read({ profile: "default", server: url }))?.server).toBe(url);
-    vi.stubEnv("AGENTAUTH_STORE", "memory");
-    expect(await defaultStore().read({ profile: "default", server: url })).toBeUndefined();
-  });
+it("defaultStore is the store of the CLI", async ({ me, url }) => {
+  await me.logIn();
+  inHome(me);
+  expect((await defaultStore().read({ profile: "default", server: url }))?.server).toBe(url);
+  vi.stubEnv("AGENTAUTH_STORE", "memory");
+  expect(await defaultStore().read({ profile: "default", server: url })).toBeUndefined();
 });

@@ -3,7 +3,6 @@ import { createServer } from "node:http";
 import * as tls from "node:tls";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { createAgentClient, createManagementClient } from "../../src/profile/clients.js";
 import {
   agentNetwork,
   networkFetch,
@@ -16,7 +15,7 @@ import { quote, Redactor } from "../../src/redact.js";
 import { LIST, LISTED, listening, portOf, proxiedTest, TOKEN } from "../cli/clients/proxied-service.js";
 import { pendingError } from "../helpers/captured.js";
 import { hasOpenssl } from "../helpers/certificates.js";
-import { runCli, temporaryFolder } from "../helpers/cli.js";
+import { runCli } from "../helpers/cli.js";
 import { CLOSED_PORT } from "../helpers/port.js";
 import { sendJson, startServer } from "../helpers/server.js";
 
@@ -104,16 +103,6 @@ describe.skipIf(!openssl)("a proxy", () => {
     expect([broken.code, broken.stderr]).toEqual([2, expect.stringContaining("is not an http:// or https:// address")]);
   });
 
-  it.for(["http", "socks5"])(
-    "as a flag with a password is refused, and no request is sent (%s)",
-    async (scheme, { service }) => {
-      const { code, stderr } = await list(["--proxy", `${scheme}://me:${PASSWORD}@${service.proxyHost}`]);
-      expect([code, stderr.includes(PASSWORD), service.seen.proxied]).toEqual([2, false, []]);
-      expect(stderr).toContain("--proxy: a password must not be on the command line");
-      expect(stderr).toContain("HTTPS_PROXY");
-    },
-  );
-
   it("of the environment is never used for this machine; one that is named is", async ({ service }) => {
     const local = await listening(createServer(service.serve));
     try {
@@ -160,10 +149,6 @@ describe.skipIf(!openssl)("TLS", () => {
     const url = ["--base-url", service.origin];
     expect((await list(url)).code).toBe(5);
     expect(await list([...url, "--ca-file", service.ca])).toMatchObject(LISTED);
-  });
-
-  it("does not trust another authority", async ({ service }) => {
-    expect((await list(["--proxy", service.proxyUrl(), "--ca-file", service.otherCa])).code).toBe(5);
   });
 
   it("has its password masked in what a server says, as it was written and decoded", async () => {
@@ -285,15 +270,16 @@ describe("the proxies", () => {
   });
 
   it("on the command line must not have a password", () => {
-    expect(() => outlet("--proxy", "http://me:pw@proxy.example")).toThrow(
-      expect.objectContaining({
-        code: "usage",
-        class: "usage",
-        message:
-          "--proxy: a password must not be on the command line, where other programs can read it and the shell stores it",
-        hint: "give the whole address in the variable HTTPS_PROXY; and change the password that was typed here",
-      }),
-    );
+    for (const scheme of ["http", "socks5"])
+      expect(() => outlet("--proxy", `${scheme}://me:pw@proxy.example`)).toThrow(
+        expect.objectContaining({
+          code: "usage",
+          class: "usage",
+          message:
+            "--proxy: a password must not be on the command line, where other programs can read it and the shell stores it",
+          hint: "give the whole address in the variable HTTPS_PROXY; and change the password that was typed here",
+        }),
+      );
     expect(() => outlet("--proxy", "http://me@proxy.example")).not.toThrow();
   });
 });
@@ -376,49 +362,6 @@ describe("a network that accepts every certificate", () => {
   });
 });
 
-describe("a list that sends nothing", () => {
-  const nothing = async (args: readonly string[], env: Record<string, string> = {}) => {
-    const { code, stdout, stderr } = await list(args, env);
-    expect(stdout).toBe("");
-    return { code, stderr };
-  };
-
-  it("where Node is set to accept every certificate: exit 3", async () => {
-    const { code, stderr } = await nothing([], { NODE_TLS_REJECT_UNAUTHORIZED: "0" });
-    expect([code, stderr]).toEqual([3, expect.stringContaining("any server could impersonate service.test")]);
-  });
-
-  it("where the file of authorities is absent, or has none: exit 2", async () => {
-    const absent = await nothing(["--ca-file", "/nowhere.pem"]);
-    expect([absent.code, absent.stderr]).toEqual([
-      2,
-      expect.stringContaining('--ca-file "/nowhere.pem" cannot be read'),
-    ]);
-    const own = fileURLToPath(import.meta.url);
-    const none = await nothing(["--ca-file", own]);
-    expect([none.code, none.stderr]).toEqual([2, expect.stringContaining("contains no PEM certificate")]);
-  });
-
-  it("where no service is configured: exit 2", async () => {
-    const { code, stderr } = await runCli(["devices", "list", "--pool", "p"]);
-    expect([code, stderr]).toEqual([2, expect.stringContaining("no service is configured")]);
-  });
-});
-
-it.each([
-  ["X-Api-Key", "x-api-key", TOKEN],
-  ["Authorization: Token", "authorization", `Token ${TOKEN}`],
-])("sends the API token in the header that the profile names: %s", async (given, name, value) => {
-  const { origin, requests } = await startServer((response) =>
-    sendJson(response, { status: "success", pagination: {}, summaries: [] }),
-  );
-  const env = { AGENTAUTH_HOME: temporaryFolder(), AGENTAUTH_API_TOKEN: TOKEN };
-  expect((await runCli(["config", "set", "auth_header", given], { env })).code).toBe(0);
-  const { code } = await runCli(["devices", "list", "--pool", "p", "--base-url", origin], { env });
-  expect(code).toBe(0);
-  expect(requests[0]?.headers[name]).toBe(value);
-});
-
 it("keeps what a request authenticates with from being shown by what follows, whatever a server makes of it", async () => {
   const { origin } = await startServer((response) => void response.end("hello"));
   const redactor = new Redactor();
@@ -432,8 +375,6 @@ it("keeps what a request authenticates with from being shown by what follows, wh
 });
 
 const canRead = "getCACertificates" in tls;
-const LIST_ARGS = ["devices", "list", "--pool", "p", "--base-url", "https://127.0.0.1:9", "--retries", "0"];
-const ENV = { AGENTAUTH_API_TOKEN: "tok_0123456789abcdef" };
 const PEM = "test/fixtures/self-signed.pem";
 
 const caOf = (options: { file?: string; system?: string }) =>
@@ -447,35 +388,6 @@ const caOf = (options: { file?: string; system?: string }) =>
     new Redactor(),
   ).ca;
 
-describe.skipIf(canRead)("with a Node that cannot read the authorities of the system", () => {
-  const REFUSED = new RegExp(
-    `Node ${process.versions.node.replaceAll(".", "\\.")} cannot read the certificate authorities of the system; that needs Node 22\\.15`,
-  );
-
-  test("the flag is refused before any request, with what helps", async () => {
-    const { code, stderr } = await runCli([...LIST, "--use-system-ca"], { env: ENV });
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: --use-system-ca: /)]);
-    expect(stderr).toMatch(REFUSED);
-    expect(stderr).toContain("NODE_EXTRA_CA_CERTS");
-    expect(stderr).toContain("--ca-file <file>");
-  });
-
-  test("the setting is refused, which is named with its profile", async () => {
-    const env = { ...ENV, AGENTAUTH_HOME: temporaryFolder() };
-    expect(await runCli(["config", "set", "use_system_ca", "yes"], { env })).toMatchObject({ code: 0 });
-    const { code, stderr } = await runCli(LIST_ARGS, { env });
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: profile default: Node /)]);
-    const doctor = await runCli(["doctor", "--json"], { env });
-    expect(doctor.stdout).toMatch(REFUSED);
-  });
-
-  test("the options of both clients are refused", () => {
-    const refused = expect.objectContaining({ code: "usage", message: expect.stringMatching(REFUSED) });
-    expect(() => createAgentClient({ useSystemCa: true })).toThrow(refused);
-    expect(() => createManagementClient({ useSystemCa: true, baseUrl: "https://x.example" })).toThrow(refused);
-  });
-});
-
 test.skipIf(!canRead)("adds the authorities of the system to those that Node trusts, and to those of --ca-file", () => {
   const read = (tls as unknown as { getCACertificates: (type: string) => string[] }).getCACertificates;
   const [own, system] = [read("default"), read("system")];
@@ -487,15 +399,4 @@ test("trusts what Node trusts without the flag, and with the setting no", () => 
   expect(caOf({})).toBeUndefined();
   expect(caOf({ system: "no" })).toBeUndefined();
   expect(caOf({ system: "no", file: PEM })?.at(-1)).toBe(readFileSync(PEM, "utf8"));
-});
-
-test("does not go with a fetch or a network of the caller's own", () => {
-  const message = "the option useSystemCa and the option fetch exclude each other";
-  expect(() => createAgentClient({ useSystemCa: true, fetch })).toThrow(message);
-  expect(() => createAgentClient({ useSystemCa: false, fetch })).not.toThrow();
-});
-
-test("config set takes yes and no alone", async () => {
-  const { code, stderr } = await runCli(["config", "set", "use_system_ca", "true"]);
-  expect([code, stderr]).toEqual([2, expect.stringContaining('use_system_ca "true" must be one of yes, no')]);
 });

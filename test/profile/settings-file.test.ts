@@ -99,6 +99,8 @@ describe("a setting", () => {
     ["use_system_ca", "maybe", '"maybe" must be one of yes, no'],
     ["client_metadata_url", "http://c.example/a", '"http://c.example/a" must be an https address'],
     ["client_metadata_url", "https://c.example/", '"https://c.example/" must have a path'],
+    ["store", "disk", '"disk" must be one of file, keyring, memory, redis, postgres'],
+    ["store_fallback", "", '"" must be one of none, file'],
     ["audit", "audit.log", '"audit.log" must be file:PATH'],
     ["audit", "file:", '"file:" must be file:PATH'],
     ["audit", "x file:a", '"x file:a" must be file:PATH'],
@@ -189,7 +191,10 @@ describe("a change of the settings file", () => {
     });
   });
 
-  it("that leaves them as they are writes nothing", async () => {
+  it("that leaves them as they are writes nothing, and makes the folder", async () => {
+    const none = join(temporaryFolder(), "home");
+    await changeConfig(none, () => undefined, live());
+    expect([readdirSync(none).includes("config.json"), statSync(none).mode & 0o777]).toEqual([false, 0o700]);
     const home = homeWith("p");
     const before = readFileSync(join(home, "config.json"), "utf8");
     await changeConfig(home, () => undefined, live());
@@ -202,6 +207,9 @@ describe("a change of the settings file", () => {
     writeFileSync(join(home, "config.json"), "{");
     await expect(changeConfig(home, (config) => config, live())).rejects.toMatchObject({ class: "usage" });
     expect(readFileSync(join(home, "config.json"), "utf8")).toBe("{");
+    expect(readdirSync(home)).toEqual(["config.json"]);
+    const ended = AbortSignal.abort(new Error("enough"));
+    await expect(changeConfig(temporaryFolder(), (config) => config, ended)).rejects.toThrow();
   });
 
   it("is written for people to read, by no other user, and names with dots are names", () => {

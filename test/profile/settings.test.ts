@@ -1,14 +1,4 @@
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join, normalize, resolve } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -24,7 +14,6 @@ import {
   type Settings,
   userFolder,
 } from "../../src/profile/settings.js";
-import { changeConfig } from "../../src/profile/settings-file.js";
 import { runCli, temporaryFolder } from "../helpers/cli.js";
 import { sendJson, startServer } from "../helpers/server.js";
 import { ON_WINDOWS } from "../helpers/systems.js";
@@ -194,55 +183,22 @@ describe("without a base URL", () => {
   });
 });
 
-describe("the header of the token", () => {
-  it.each([
-    ["X-Api-Key", "x-api-key", "tok"],
-    ["Authorization: Token", "authorization", "Token tok"],
-    ["Authorization:Token", "authorization", "Token tok"],
-  ])("is the one that the setting %s names", (value, name, expected) => {
-    const headers = new Headers();
-    expect(serviceOptions({} as Settings)).toEqual({});
-    const settings = { authHeader: { value, source: "the test" } } as Partial<Settings> as Settings;
-    serviceOptions(settings).auth?.(headers, "tok");
-    expect(headers.get(name)).toBe(expected);
-  });
+it.each([
+  ["X-Api-Key", "x-api-key", "tok"],
+  ["Authorization: Token", "authorization", "Token tok"],
+  ["Authorization:Token", "authorization", "Token tok"],
+])("the header of the token is the one that the setting %s names", (value, name, expected) => {
+  const headers = new Headers();
+  expect(serviceOptions({} as Settings)).toEqual({});
+  const settings = { authHeader: { value, source: "the test" } } as Partial<Settings> as Settings;
+  serviceOptions(settings).auth?.(headers, "tok");
+  expect(headers.get(name)).toBe(expected);
 });
 
 it("the token and the order of a list are those of the settings", () => {
   const read = () => "tok";
   const settings = { apiToken: { read, source: "x" }, sorting: { value: "json", source: "x" } };
   expect(serviceOptions(settings as Partial<Settings> as Settings)).toEqual({ token: read, sorting: "json" });
-});
-
-const never = new AbortController().signal;
-
-describe("a change of the settings file", () => {
-  it("is written, with the folder, unless there is none", async () => {
-    const home = join(temporaryFolder(), "home");
-    await changeConfig(home, () => undefined, never);
-    expect([readdirSync(home).includes("config.json"), statSync(home).mode & 0o777]).toEqual([false, 0o700]);
-    await changeConfig(home, (config) => ({ ...config, profile: "work" }), never);
-    expect(JSON.parse(readFileSync(join(home, "config.json"), "utf8"))).toMatchObject({ profile: "work" });
-  });
-
-  it("comes after another one that is under way", async () => {
-    const home = temporaryFolder();
-    const add = (name: string) =>
-      changeConfig(home, (config) => ({ ...config, profiles: { ...config.profiles, [name]: { pool: name } } }), never);
-    await Promise.all(["a", "b", "c"].map(add));
-    const { profiles } = JSON.parse(readFileSync(join(home, "config.json"), "utf8"));
-    expect(Object.keys(profiles).sort()).toEqual(["a", "b", "c"]);
-  });
-
-  it("is not begun with a file that is broken, and ends with the signal", async () => {
-    const home = join(temporaryFolder(), "home");
-    mkdirSync(home);
-    writeFileSync(join(home, "config.json"), "{");
-    await expect(changeConfig(home, (config) => config, never)).rejects.toMatchObject({ code: "usage" });
-    expect(readdirSync(home)).toEqual(["config.json"]);
-    const ended = AbortSignal.abort(new Error("enough"));
-    await expect(changeConfig(temporaryFolder(), (config) => config, ended)).rejects.toThrow();
-  });
 });
 
 const isRoot = process.getuid?.() === 0;

@@ -3,14 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openStore } from "../../src/profile/open-store.js";
-import {
-  checkSetting,
-  isEngine,
-  isProfileKey,
-  PROFILE_KEYS,
-  type Profile,
-  readTakeover,
-} from "../../src/profile/profile-settings.js";
+import { isEngine, type Profile, readTakeover } from "../../src/profile/profile-settings.js";
 import { chooseStore, newKeys, readKeys, type StoreChoice, storeChoiceOf } from "../../src/profile/store-choice.js";
 import { pendingError } from "../helpers/captured.js";
 import { temporaryFolder } from "../helpers/folder.js";
@@ -147,20 +140,6 @@ describe("the store of a run", () => {
   });
 });
 
-describe("the settings of the store", () => {
-  it("are settings of a profile", () => {
-    for (const key of ["store", "store_fallback"]) expect(isProfileKey(key)).toBe(true);
-    expect(PROFILE_KEYS.store.about).toContain("file, keyring, memory");
-  });
-
-  it.each<["store" | "store_fallback", string, string]>([
-    ["store", "disk", 'store "disk" must be one of file, keyring, memory, redis, postgres'],
-    ["store_fallback", "", 'store_fallback "" must be one of none, file'],
-  ])("are checked when they are set: %s %j", (key, value, message) => {
-    expect(refusal(() => checkSetting(key, value))).toMatchObject({ class: "usage", message });
-  });
-});
-
 describe("a store that is opened", () => {
   const choice = (value: StoreChoice["value"], fallback: StoreChoice["fallback"] = "none"): StoreChoice => ({
     value,
@@ -202,10 +181,7 @@ describe("a store that is opened", () => {
     const folder = home();
     const io = createMemoryIo({ env });
     const saving = openStore(choice("keyring"), () => folder, io).save(madeGrant(), undefined);
-    expect(await pendingError(saving)).toMatchObject({
-      code: "store_failed",
-      hint: expect.stringMatching(/AGENTAUTH_STORE=file$/),
-    });
+    expect(await pendingError(saving)).toMatchObject({ code: "store_failed" });
     expect(grantFiles(folder)).toEqual([]);
     expect(io.err()).toBe("");
   });
@@ -277,7 +253,7 @@ describe("store_keys", () => {
   });
 
   it.each([
-    [{ current: "k2", keys: { k1: KEY }, name_key: KEY }, /^store_keys \(AGENTAUTH_STORE_KEYS\): .*current/],
+    [{ current: "k2", keys: { k1: KEY }, name_key: KEY }, /^store_keys .*: .*current is "k2", and keys has no key of/],
     [
       { current: "k1", keys: { k1: KEY }, name_key: "short" },
       /^store_keys \(AGENTAUTH_STORE_KEYS\): (?!.*nameKey).*name_key/,

@@ -67,8 +67,9 @@ async function follow({ shape, login }: Visit, message: string): Promise<void> {
   }
 }
 
-describe("the recorded shapes", () => {
-  it.concurrent.each(SERVER_SHAPES.map((shape) => [shape.id, shape] as const))("%s", async (_id, recorded) => {
+it.concurrent.each(SERVER_SHAPES.map((shape) => [shape.id, shape] as const))(
+  "the recorded shapes %s",
+  async (_id, recorded) => {
     const user = await visit(recorded);
     const { shape, sandbox, login } = user;
     try {
@@ -85,8 +86,8 @@ describe("the recorded shapes", () => {
     } finally {
       await sandbox.close();
     }
-  });
-});
+  },
+);
 
 describe("the catalogue", () => {
   const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false });

@@ -102,22 +102,20 @@ describe("FaultController", () => {
   });
 });
 
-describe("EmptyPages", () => {
-  it("lose no item and none twice, wherever they are", () => {
-    const gap = fc.record({ at: fc.nat(80), length: fc.integer({ min: 1, max: 20 }) });
-    fc.assert(
-      fc.property(fc.array(gap, { maxLength: 5 }), fc.nat(60), fc.integer({ min: 1, max: 15 }), (gaps, count, size) => {
-        const pages = new EmptyPages();
-        for (const { at, length } of gaps) pages.add("list", at, length);
-        const read: number[] = [];
-        for (let offset = 0; offset < pages.end("list", count); offset += size) {
-          const end = Math.min(count, pages.position("list", offset + size));
-          for (let i = pages.position("list", offset); i < end; i++) read.push(i);
-        }
-        expect(read).toEqual(Array.from({ length: count }, (_, i) => i));
-      }),
-    );
-  });
+it("EmptyPages lose no item and none twice, wherever they are", () => {
+  const gap = fc.record({ at: fc.nat(80), length: fc.integer({ min: 1, max: 20 }) });
+  fc.assert(
+    fc.property(fc.array(gap, { maxLength: 5 }), fc.nat(60), fc.integer({ min: 1, max: 15 }), (gaps, count, size) => {
+      const pages = new EmptyPages();
+      for (const { at, length } of gaps) pages.add("list", at, length);
+      const read: number[] = [];
+      for (let offset = 0; offset < pages.end("list", count); offset += size) {
+        const end = Math.min(count, pages.position("list", offset + size));
+        for (let i = pages.position("list", offset); i < end; i++) read.push(i);
+      }
+      expect(read).toEqual(Array.from({ length: count }, (_, i) => i));
+    }),
+  );
 });
 
 describe("parseFault", () => {

@@ -32,18 +32,16 @@ const refreshForm = ({ client }: Ready, token: string) => ({
   refresh_token: token,
 });
 
-describe("without the option", () => {
-  it("nothing is said of bound tokens, and a proof is not looked at", async ({ start }) => {
-    const sandbox = await start({});
-    expect(await algorithms(sandbox)).toBeUndefined();
-    expect(Object.keys(await prm(sandbox))).toEqual(["resource", "authorization_servers"]);
-    expect(await challenge(sandbox)).not.toContain("DPoP");
-    const { as, form, keys } = await getReady(sandbox);
-    const { body } = await ask(as, form, keys);
-    expect(body["token_type"]).toBe("Bearer");
-    expect((await whoAmI(sandbox.mcpUrl, body["access_token"])).status).toBe(200);
-    expect((await whoAmI(sandbox.mcpUrl, body["access_token"], keys)).status).toBe(401);
-  });
+it("without the option nothing is said of bound tokens, and a proof is not looked at", async ({ start }) => {
+  const sandbox = await start({});
+  expect(await algorithms(sandbox)).toBeUndefined();
+  expect(Object.keys(await prm(sandbox))).toEqual(["resource", "authorization_servers"]);
+  expect(await challenge(sandbox)).not.toContain("DPoP");
+  const { as, form, keys } = await getReady(sandbox);
+  const { body } = await ask(as, form, keys);
+  expect(body["token_type"]).toBe("Bearer");
+  expect((await whoAmI(sandbox.mcpUrl, body["access_token"])).status).toBe(200);
+  expect((await whoAmI(sandbox.mcpUrl, body["access_token"], keys)).status).toBe(401);
 });
 
 describe.each([false, true])("where bound tokens are supported, opaque: %s", (opaque) => {
@@ -139,18 +137,18 @@ describe("where bound tokens are supported", () => {
   );
 });
 
-describe("where bound tokens are required", () => {
-  it("a token request without a proof is refused, and uses nothing up", async ({ start }) => {
-    const sandbox = await start({ dpop: "required" });
-    const { as, form, keys } = await getReady(sandbox);
-    const refused = await ask(as, form);
-    expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_dpop_proof"]);
-    const { body } = await ask(as, form, keys);
-    expect(body["token_type"]).toBe("DPoP");
-    expect((await whoAmI(sandbox.mcpUrl, body["access_token"], keys)).status).toBe(200);
-    expect((await prm(sandbox))["dpop_bound_access_tokens_required"]).toBe(true);
-    expect(await challenge(sandbox)).toMatch(/^DPoP algs="/);
-  });
+it("where bound tokens are required a token request without a proof is refused, and uses nothing up", async ({
+  start,
+}) => {
+  const sandbox = await start({ dpop: "required" });
+  const { as, form, keys } = await getReady(sandbox);
+  const refused = await ask(as, form);
+  expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_dpop_proof"]);
+  const { body } = await ask(as, form, keys);
+  expect(body["token_type"]).toBe("DPoP");
+  expect((await whoAmI(sandbox.mcpUrl, body["access_token"], keys)).status).toBe(200);
+  expect((await prm(sandbox))["dpop_bound_access_tokens_required"]).toBe(true);
+  expect(await challenge(sandbox)).toMatch(/^DPoP algs="/);
 });
 
 describe("where nonces are wanted", () => {

@@ -166,34 +166,32 @@ describe("the whole way", () => {
   });
 });
 
-describe("PKCE", () => {
-  it("is required, with S256, and the verifier has to be the right one", async ({ start }) => {
-    const sandbox = await start();
-    const as = await discover(sandbox);
-    const client = await register(as);
-    const { url } = await begin(as, client);
-    for (const change of [{ code_challenge: null }, { code_challenge_method: "plain" }]) {
-      const wrong = new URL(url);
-      for (const [name, value] of Object.entries(change)) {
-        if (value === null) for (const each of [name, "code_challenge_method"]) wrong.searchParams.delete(each);
-        else wrong.searchParams.set(name, value);
-      }
-      expect((await landing(wrong)).searchParams.get("error")).toBe("invalid_request");
+it("PKCE is required, with S256, and the verifier has to be the right one", async ({ start }) => {
+  const sandbox = await start();
+  const as = await discover(sandbox);
+  const client = await register(as);
+  const { url } = await begin(as, client);
+  for (const change of [{ code_challenge: null }, { code_challenge_method: "plain" }]) {
+    const wrong = new URL(url);
+    for (const [name, value] of Object.entries(change)) {
+      if (value === null) for (const each of [name, "code_challenge_method"]) wrong.searchParams.delete(each);
+      else wrong.searchParams.set(name, value);
     }
-    const begun = await begin(as, client);
-    const callback = await landing(begun.url);
-    const code = callback.searchParams.get("code") ?? "";
-    const exchange = (verifier: string) =>
-      post({ client }, as.token_endpoint, {
-        grant_type: "authorization_code",
-        code,
-        redirect_uri: REDIRECT_URI,
-        code_verifier: verifier,
-      });
-    expect(await errorOf(await exchange(oauth.generateRandomCodeVerifier()))).toEqual([400, "invalid_grant"]);
-    expect((await exchange(begun.verifier)).status).toBe(200);
-    expect(await errorOf(await exchange(begun.verifier))).toEqual([400, "invalid_grant"]);
-  });
+    expect((await landing(wrong)).searchParams.get("error")).toBe("invalid_request");
+  }
+  const begun = await begin(as, client);
+  const callback = await landing(begun.url);
+  const code = callback.searchParams.get("code") ?? "";
+  const exchange = (verifier: string) =>
+    post({ client }, as.token_endpoint, {
+      grant_type: "authorization_code",
+      code,
+      redirect_uri: REDIRECT_URI,
+      code_verifier: verifier,
+    });
+  expect(await errorOf(await exchange(oauth.generateRandomCodeVerifier()))).toEqual([400, "invalid_grant"]);
+  expect((await exchange(begun.verifier)).status).toBe(200);
+  expect(await errorOf(await exchange(begun.verifier))).toEqual([400, "invalid_grant"]);
 });
 
 describe("refresh tokens", () => {
@@ -265,20 +263,18 @@ describe("refresh tokens", () => {
   });
 });
 
-describe("scopes", () => {
-  it("are asked for by the tool that needs one, before it runs", async ({ start }) => {
-    const sandbox = await start();
-    const { tokens } = await logIn(sandbox);
-    const refused = await callTool(sandbox.mcpUrl, tokens.access_token, "admin_report");
-    expect(refused.status).toBe(403);
-    expect(refused.headers.get("www-authenticate")).toBe(
-      `Bearer error="insufficient_scope", scope="reports:read", ` +
-        `resource_metadata="${sandbox.origin}/.well-known/oauth-protected-resource/mcp"`,
-    );
-    const more = await logIn(sandbox, { scope: "mcp reports:read" });
-    const allowed = await callTool(sandbox.mcpUrl, more.tokens.access_token, "admin_report");
-    expect([allowed.status, await allowed.text()]).toEqual([200, expect.stringContaining("pools")]);
-  });
+it("scopes are asked for by the tool that needs one, before it runs", async ({ start }) => {
+  const sandbox = await start();
+  const { tokens } = await logIn(sandbox);
+  const refused = await callTool(sandbox.mcpUrl, tokens.access_token, "admin_report");
+  expect(refused.status).toBe(403);
+  expect(refused.headers.get("www-authenticate")).toBe(
+    `Bearer error="insufficient_scope", scope="reports:read", ` +
+      `resource_metadata="${sandbox.origin}/.well-known/oauth-protected-resource/mcp"`,
+  );
+  const more = await logIn(sandbox, { scope: "mcp reports:read" });
+  const allowed = await callTool(sandbox.mcpUrl, more.tokens.access_token, "admin_report");
+  expect([allowed.status, await allowed.text()]).toEqual([200, expect.stringContaining("pools")]);
 });
 
 describe.each([false, true])("introspection, opaque: %s", (opaque) => {
@@ -376,15 +372,13 @@ describe.each([false, true])("token exchange, opaque: %s", (opaque) => {
   });
 });
 
-describe("revocation", () => {
-  it("ends the grant of a refresh token", async ({ start }) => {
-    const sandbox = await start({ revocation: true });
-    const session = await logIn(sandbox);
-    const { refresh_token: token = "" } = session.tokens;
-    const { revocation_endpoint } = session.as;
-    expect((await post(session, revocation_endpoint, { token })).status).toBe(200);
-    expect(await errorOf(await refresh(session))).toEqual([400, "invalid_grant"]);
-  });
+it("revocation ends the grant of a refresh token", async ({ start }) => {
+  const sandbox = await start({ revocation: true });
+  const session = await logIn(sandbox);
+  const { refresh_token: token = "" } = session.tokens;
+  const { revocation_endpoint } = session.as;
+  expect((await post(session, revocation_endpoint, { token })).status).toBe(200);
+  expect(await errorOf(await refresh(session))).toEqual([400, "invalid_grant"]);
 });
 
 describe("devices", () => {

@@ -199,18 +199,16 @@ describe("the challenge of an MCP server", () => {
   });
 });
 
-describe("OAuth options", () => {
-  it.each<[string, SandboxOptions]>([
-    ["autoApprove", { autoApprove: "mallory" }],
-    ["accessTokenTtlSeconds", { accessTokenTtlSeconds: 0 }],
-    ["refreshReuseGraceSeconds", { refreshReuseGraceSeconds: -1 }],
-    ["metadata", { metadata: "nowhere" as "both" }],
-    ["scopesSupported", { scopesSupported: ["two words"] }],
-  ])("refuses a wrong %s", async (name, options) => {
-    await expect(startSandbox(options)).rejects.toMatchObject({
-      code: "usage",
-      message: expect.stringContaining(name),
-    });
+it.each<[string, SandboxOptions]>([
+  ["autoApprove", { autoApprove: "mallory" }],
+  ["accessTokenTtlSeconds", { accessTokenTtlSeconds: 0 }],
+  ["refreshReuseGraceSeconds", { refreshReuseGraceSeconds: -1 }],
+  ["metadata", { metadata: "nowhere" as "both" }],
+  ["scopesSupported", { scopesSupported: ["two words"] }],
+])("OAuth options refuses a wrong %s", async (name, options) => {
+  await expect(startSandbox(options)).rejects.toMatchObject({
+    code: "usage",
+    message: expect.stringContaining(name),
   });
 });
 

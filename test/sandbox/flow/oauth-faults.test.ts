@@ -100,23 +100,21 @@ describe("at the token endpoint", () => {
   });
 });
 
-describe("step-up", () => {
-  it("refuses tool calls until the token has the scope, and nothing else", async ({ sandbox }) => {
-    sandbox.faults.add(parseFault("step-up=files:write"));
-    const { tokens } = await logIn(sandbox);
-    for (let i = 0; i < 3; i++) {
-      const refused = await callTool(sandbox.mcpUrl, tokens.access_token, "echo", { text: "x" });
-      expect(refused.status).toBe(403);
-      expect(refused.headers.get("www-authenticate")).toBe(
-        `Bearer error="insufficient_scope", scope="files:write", ` +
-          `resource_metadata="${sandbox.origin}/.well-known/oauth-protected-resource/mcp"`,
-      );
-    }
-    expect((await rpc(sandbox.mcpUrl, tokens.access_token, "tools/list")).status).toBe(200);
-    expect((await callTool(sandbox.mcpUrl, undefined, "echo")).status).toBe(401);
-    const more = await logIn(sandbox, { scope: "mcp files:write" });
-    expect((await callTool(sandbox.mcpUrl, more.tokens.access_token, "echo", { text: "x" })).status).toBe(200);
-  });
+it("step-up refuses tool calls until the token has the scope, and nothing else", async ({ sandbox }) => {
+  sandbox.faults.add(parseFault("step-up=files:write"));
+  const { tokens } = await logIn(sandbox);
+  for (let i = 0; i < 3; i++) {
+    const refused = await callTool(sandbox.mcpUrl, tokens.access_token, "echo", { text: "x" });
+    expect(refused.status).toBe(403);
+    expect(refused.headers.get("www-authenticate")).toBe(
+      `Bearer error="insufficient_scope", scope="files:write", ` +
+        `resource_metadata="${sandbox.origin}/.well-known/oauth-protected-resource/mcp"`,
+    );
+  }
+  expect((await rpc(sandbox.mcpUrl, tokens.access_token, "tools/list")).status).toBe(200);
+  expect((await callTool(sandbox.mcpUrl, undefined, "echo")).status).toBe(401);
+  const more = await logIn(sandbox, { scope: "mcp files:write" });
+  expect((await callTool(sandbox.mcpUrl, more.tokens.access_token, "echo", { text: "x" })).status).toBe(200);
 });
 
 it("faults of lists leave the other endpoints alone", async ({ sandbox }) => {

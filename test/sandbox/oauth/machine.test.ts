@@ -106,13 +106,11 @@ describe.each([false, true])("a service's own token, opaque: %s", (opaque) => {
   });
 });
 
-describe("a service", () => {
-  it("gets nothing for a wrong secret, and nothing for another resource", async ({ machine, token }) => {
-    const wrong = basic(machine.secretClient.clientId, "wrong-secret");
-    expect((await token({ grant_type: "client_credentials" }, wrong)).body["error"]).toBe("invalid_client");
-    const elsewhere = await token({ grant_type: "client_credentials", resource: "https://other.example" });
-    expect(elsewhere.body["error"]).toBe("invalid_target");
-  });
+it("a service gets nothing for a wrong secret, and nothing for another resource", async ({ machine, token }) => {
+  const wrong = basic(machine.secretClient.clientId, "wrong-secret");
+  expect((await token({ grant_type: "client_credentials" }, wrong)).body["error"]).toBe("invalid_client");
+  const elsewhere = await token({ grant_type: "client_credentials", resource: "https://other.example" });
+  expect(elsewhere.body["error"]).toBe("invalid_target");
 });
 
 describe("a service whose exchanges are limited", () => {

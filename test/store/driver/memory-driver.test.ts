@@ -297,15 +297,13 @@ it("a connection that listens is kept until the signal of its watch fires", asyn
   await ended;
 });
 
-describe("the report of an engine", () => {
-  it("has the sentences that hold, and the facts that are known", () => {
-    const facts = { version: "1", policy: "", replicas: undefined, role: null };
-    expect(healthReport(5, ["a risk", false, undefined], [false, "an error"], facts)).toEqual({
-      clockAheadMs: 5,
-      risks: ["a risk"],
-      errors: ["an error"],
-      facts: { version: "1", policy: "" },
-    });
+it("the report of an engine has the sentences that hold, and the facts that are known", () => {
+  const facts = { version: "1", policy: "", replicas: undefined, role: null };
+  expect(healthReport(5, ["a risk", false, undefined], [false, "an error"], facts)).toEqual({
+    clockAheadMs: 5,
+    risks: ["a risk"],
+    errors: ["an error"],
+    facts: { version: "1", policy: "" },
   });
 });
 

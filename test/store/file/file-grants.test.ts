@@ -141,72 +141,66 @@ describe("the system calls of a read", () => {
   });
 });
 
-describe("pages of connections", () => {
-  it("have each login of a server once, whatever the order of its folder", async () => {
-    const store = fileStore(folder());
-    spy.order = (names) => names.reverse();
-    onTestFinished(() => {
-      spy.order = (names) => names;
-    });
-    const accounts = Array.from({ length: 12 }, (_, nth) => `user-${nth}`);
-    for (const account of accounts) await store.save(madeGrant({ account }), undefined);
-    const found: unknown[] = [];
-    let cursor: string | undefined;
-    do {
-      const pages = store.connections({ limit: 1, cursor })[Symbol.asyncIterator]();
-      const { value } = (await pages.next()) as { value: ConnectionPage };
-      found.push(...value.items.map(({ account }) => account));
-      ({ cursor } = value);
-    } while (cursor !== undefined);
-    expect(found.sort()).toEqual(accounts.sort());
+it("pages of connections have each login of a server once, whatever the order of its folder", async () => {
+  const store = fileStore(folder());
+  spy.order = (names) => names.reverse();
+  onTestFinished(() => {
+    spy.order = (names) => names;
   });
+  const accounts = Array.from({ length: 12 }, (_, nth) => `user-${nth}`);
+  for (const account of accounts) await store.save(madeGrant({ account }), undefined);
+  const found: unknown[] = [];
+  let cursor: string | undefined;
+  do {
+    const pages = store.connections({ limit: 1, cursor })[Symbol.asyncIterator]();
+    const { value } = (await pages.next()) as { value: ConnectionPage };
+    found.push(...value.items.map(({ account }) => account));
+    ({ cursor } = value);
+  } while (cursor !== undefined);
+  expect(found.sort()).toEqual(accounts.sort());
 });
 
-describe("a store of 120 users", () => {
-  it("opens the files of one alone, gives other work its turn, and lists its folder once for many pages", async () => {
-    const home = folder();
-    const store = fileStore(home);
-    for (let nth = 0; nth < 120; nth++) await store.save(madeGrant({ profile: `user-${nth}` }), undefined);
-    // Changed long ago.
-    utimesSync(join(home, "grants"), 0, 0);
-    const calls: string[] = [];
-    spy.before = (name, [path]) => void calls.push(`${name} ${String(path)}`);
-    onTestFinished(() => {
-      spy.before = () => undefined;
-    });
-    expect(await store.list({ profile: "user-7" })).toHaveLength(1);
-    for await (const { items } of store.connections({ profile: "user-8" })) expect(items).toHaveLength(1);
-    expect(calls.filter((call) => /^openSync .*[/]1[.]json$/.test(call))).toHaveLength(2);
-    let turns = 0;
-    setImmediate(() => turns++);
-    expect(await store.list()).toHaveLength(120);
-    expect(turns).toBe(1);
-    let cursor: string | undefined;
-    for (let page = 0; page < 6; page++)
-      for await (const found of store.connections({ limit: 10, cursor })) {
-        ({ cursor } = found);
-        break;
-      }
-    expect(calls.filter((call) => call === `readdirSync ${join(home, "grants")}`)).toHaveLength(1);
-    // What is stored from here on is found.
-    await store.save(madeGrant({ profile: "new" }), undefined);
-    expect(await store.list({ profile: "new" })).toHaveLength(1);
-  });
-});
-
-describe("a folder that another process removes", () => {
-  it("is made again for the file that is reserved in it", async () => {
-    const home = folder();
-    const store = fileStore(home);
-    const { rmdirSync } = await vi.importActual<typeof import("node:fs")>("node:fs");
-    let removed = 0;
-    spy.before = (name, [path]) => {
-      if (name !== "openSync" || !String(path).endsWith(".tmp") || removed++ > 2) return;
-      rmdirSync(String(path).replace(/\/[^/]*$/, ""));
-    };
-    expect(await store.save(madeGrant(), undefined)).toBe(true);
+it("a store of 120 users opens the files of one alone, gives other work its turn, and lists its folder once for many pages", async () => {
+  const home = folder();
+  const store = fileStore(home);
+  for (let nth = 0; nth < 120; nth++) await store.save(madeGrant({ profile: `user-${nth}` }), undefined);
+  // Changed long ago.
+  utimesSync(join(home, "grants"), 0, 0);
+  const calls: string[] = [];
+  spy.before = (name, [path]) => void calls.push(`${name} ${String(path)}`);
+  onTestFinished(() => {
     spy.before = () => undefined;
-    expect(removed).toBe(5);
-    expect(await store.read(KEY)).toBeDefined();
   });
+  expect(await store.list({ profile: "user-7" })).toHaveLength(1);
+  for await (const { items } of store.connections({ profile: "user-8" })) expect(items).toHaveLength(1);
+  expect(calls.filter((call) => /^openSync .*[/]1[.]json$/.test(call))).toHaveLength(2);
+  let turns = 0;
+  setImmediate(() => turns++);
+  expect(await store.list()).toHaveLength(120);
+  expect(turns).toBe(1);
+  let cursor: string | undefined;
+  for (let page = 0; page < 6; page++)
+    for await (const found of store.connections({ limit: 10, cursor })) {
+      ({ cursor } = found);
+      break;
+    }
+  expect(calls.filter((call) => call === `readdirSync ${join(home, "grants")}`)).toHaveLength(1);
+  // What is stored from here on is found.
+  await store.save(madeGrant({ profile: "new" }), undefined);
+  expect(await store.list({ profile: "new" })).toHaveLength(1);
+});
+
+it("a folder that another process removes is made again for the file that is reserved in it", async () => {
+  const home = folder();
+  const store = fileStore(home);
+  const { rmdirSync } = await vi.importActual<typeof import("node:fs")>("node:fs");
+  let removed = 0;
+  spy.before = (name, [path]) => {
+    if (name !== "openSync" || !String(path).endsWith(".tmp") || removed++ > 2) return;
+    rmdirSync(String(path).replace(/\/[^/]*$/, ""));
+  };
+  expect(await store.save(madeGrant(), undefined)).toBe(true);
+  spy.before = () => undefined;
+  expect(removed).toBe(5);
+  expect(await store.read(KEY)).toBeDefined();
 });

@@ -30,18 +30,16 @@ function expectWhole(grant: Grant | undefined): number {
   return grant.generation;
 }
 
-describe("processes that save over one generation", () => {
-  it("are refused, all but one", async () => {
-    const { home, store } = await storeWithGrant();
-    const tags = Array.from({ length: 20 }, (_, nth) => `tag-${nth}`);
-    const savers = await Promise.all(tags.map((tag) => saver({ folder: home, kind: "race", tag })));
-    for (const one of savers) one.go();
-    const ends = await Promise.all(savers.map((one) => one.hears("ended")));
-    const winners = ends.flatMap(({ saved }, nth) => (saved ? [tags[nth]] : []));
-    expect(winners).toHaveLength(1);
-    expect(await store.read(KEY)).toMatchObject({ generation: 2, requestedScope: winners[0] });
-    expect(filesOf(home)).toHaveLength(1);
-  });
+it("processes that save over one generation are refused, all but one", async () => {
+  const { home, store } = await storeWithGrant();
+  const tags = Array.from({ length: 20 }, (_, nth) => `tag-${nth}`);
+  const savers = await Promise.all(tags.map((tag) => saver({ folder: home, kind: "race", tag })));
+  for (const one of savers) one.go();
+  const ends = await Promise.all(savers.map((one) => one.hears("ended")));
+  const winners = ends.flatMap(({ saved }, nth) => (saved ? [tags[nth]] : []));
+  expect(winners).toHaveLength(1);
+  expect(await store.read(KEY)).toMatchObject({ generation: 2, requestedScope: winners[0] });
+  expect(filesOf(home)).toHaveLength(1);
 });
 
 onUnix("a process that is killed while it saves", () => {
@@ -72,43 +70,39 @@ onUnix("a process that is killed while it saves", () => {
   });
 });
 
-describe("a reader", () => {
-  it.each([0, 600])(
-    "never finds an error or nothing while another process saves 500 times, beside %i others",
-    async (others) => {
-      const { home, store } = await storeWithGrant();
-      const own = dirname(grantFile(home));
-      for (let nth = 0; nth < others; nth++) {
-        writeFileSync(join(own, `${nth.toString(16).padStart(40, "0")}.1.json`), "{}", { mode: 0o600 });
-      }
-      const child = await saver({ folder: home, kind: "chain", count: 500, tag: "quick" });
-      child.go();
-      await child.hears("saved");
-      const seen = new Set<number>();
-      while (!child.said.some(({ event }) => event === "refused")) {
-        for (let nth = 0; nth < 10; nth++) seen.add(expectWhole(await store.read(KEY)));
-        await pause(0);
-      }
-      expect(expectWhole(await store.read(KEY))).toBe(501);
-      expect([...seen]).toEqual([...seen].sort((a, b) => a - b));
-      expect(seen.size).toBeGreaterThan(10);
-    },
-  );
-});
-
-describe("removing", () => {
-  it("ends what another process is saving: nothing comes back", async () => {
+it.each([0, 600])(
+  "a reader never finds an error or nothing while another process saves 500 times, beside %i others",
+  async (others) => {
     const { home, store } = await storeWithGrant();
-    await store.remove(KEY);
-    const child = await saver({ folder: home, kind: "chain", tag: "busy" });
-    for (let round = 0; round < 100; round++) {
-      child.go();
-      await child.hears("begun");
-      await pause(Math.random() * 5);
-      await store.remove(KEY);
-      await child.hears("refused");
-      expect(await store.read(KEY)).toBeUndefined();
-      expect(filesOf(home)).toEqual([]);
+    const own = dirname(grantFile(home));
+    for (let nth = 0; nth < others; nth++) {
+      writeFileSync(join(own, `${nth.toString(16).padStart(40, "0")}.1.json`), "{}", { mode: 0o600 });
     }
-  });
+    const child = await saver({ folder: home, kind: "chain", count: 500, tag: "quick" });
+    child.go();
+    await child.hears("saved");
+    const seen = new Set<number>();
+    while (!child.said.some(({ event }) => event === "refused")) {
+      for (let nth = 0; nth < 10; nth++) seen.add(expectWhole(await store.read(KEY)));
+      await pause(0);
+    }
+    expect(expectWhole(await store.read(KEY))).toBe(501);
+    expect([...seen]).toEqual([...seen].sort((a, b) => a - b));
+    expect(seen.size).toBeGreaterThan(10);
+  },
+);
+
+it("removing ends what another process is saving: nothing comes back", async () => {
+  const { home, store } = await storeWithGrant();
+  await store.remove(KEY);
+  const child = await saver({ folder: home, kind: "chain", tag: "busy" });
+  for (let round = 0; round < 100; round++) {
+    child.go();
+    await child.hears("begun");
+    await pause(Math.random() * 5);
+    await store.remove(KEY);
+    await child.hears("refused");
+    expect(await store.read(KEY)).toBeUndefined();
+    expect(filesOf(home)).toEqual([]);
+  }
 });

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import type { Keychain } from "../../../src/store/keychain/keychain.js";
 import { keyringStore } from "../../../src/store/keychain/keyring.js";
 import { collect, temporaryFolder } from "../../helpers/cli.js";
@@ -57,29 +57,27 @@ beforeAll(async () => {
   });
 });
 
-describe("processes that need a key at once, where there is none", () => {
-  it("make one, and open what each of them has sealed", async () => {
-    const home = temporaryFolder();
-    const keychain = join(temporaryFolder(), "keychain");
-    const profiles = ["a", "b", "c", "d"];
-    const children = profiles.map((profile) => {
-      const child = spawn(process.execPath, [program, home, keychain, profile], { stdio: "pipe" });
-      return { child, said: collect(child.stderr), ended: once(child, "exit") };
-    });
-    await Promise.all(children.map(({ child }) => once(child.stdout, "data")));
-    for (const { child } of children) child.stdin.write("go\n");
-    const codes = await Promise.all(children.map(async ({ ended }) => (await ended)[0] as number | null));
-    expect(codes, children.map(({ said }) => said()).join("")).toEqual([0, 0, 0, 0]);
-
-    expect(readFileSync(`${keychain}.log`, "utf8")).toMatch(/^[abcd]\n$/);
-    const inAFile: Keychain = {
-      get: async () => readFileSync(keychain, "utf8"),
-      set: () => Promise.reject(new Error("there is a key already")),
-    };
-    const store = keyringStore(home, { keychain: inAFile });
-    for (const profile of profiles) {
-      const { server } = madeGrant();
-      expect((await store.read({ profile, server }))?.tokens.accessToken.reveal(), profile).toBe("access-token-1");
-    }
+it("processes that need a key at once, where there is none make one, and open what each of them has sealed", async () => {
+  const home = temporaryFolder();
+  const keychain = join(temporaryFolder(), "keychain");
+  const profiles = ["a", "b", "c", "d"];
+  const children = profiles.map((profile) => {
+    const child = spawn(process.execPath, [program, home, keychain, profile], { stdio: "pipe" });
+    return { child, said: collect(child.stderr), ended: once(child, "exit") };
   });
+  await Promise.all(children.map(({ child }) => once(child.stdout, "data")));
+  for (const { child } of children) child.stdin.write("go\n");
+  const codes = await Promise.all(children.map(async ({ ended }) => (await ended)[0] as number | null));
+  expect(codes, children.map(({ said }) => said()).join("")).toEqual([0, 0, 0, 0]);
+
+  expect(readFileSync(`${keychain}.log`, "utf8")).toMatch(/^[abcd]\n$/);
+  const inAFile: Keychain = {
+    get: async () => readFileSync(keychain, "utf8"),
+    set: () => Promise.reject(new Error("there is a key already")),
+  };
+  const store = keyringStore(home, { keychain: inAFile });
+  for (const profile of profiles) {
+    const { server } = madeGrant();
+    expect((await store.read({ profile, server }))?.tokens.accessToken.reveal(), profile).toBe("access-token-1");
+  }
 });

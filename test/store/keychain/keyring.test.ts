@@ -134,10 +134,7 @@ describe("what a file store has written before", () => {
       const reading = store.read(KEY);
       if (fallback === "file") expect((await reading)?.server).toBe(KEY.server);
       else {
-        expect(await pendingError(reading)).toMatchObject({
-          class: "store",
-          message: expect.stringContaining("locked"),
-        });
+        expect(await pendingError(reading)).toMatchObject({ class: "store" });
         expect(await pendingError(store.list())).toMatchObject({ class: "store" });
         expect(await pendingError(store.reserve(KEY))).toMatchObject({ class: "store" });
       }
@@ -212,10 +209,7 @@ describe("the keychain", () => {
     const home = folder();
     const forgetful: Keychain = { get: async () => undefined, set: async () => undefined };
     const saving = keyringStore(home, { keychain: forgetful }).save(madeGrant(), undefined);
-    expect(await pendingError(saving)).toMatchObject({
-      code: "store_failed",
-      message: "the keychain accepted a key and does not return it",
-    });
+    expect(await pendingError(saving)).toMatchObject({ code: "store_failed" });
     expect(kept(home).size).toBe(0);
   });
 
@@ -224,10 +218,7 @@ describe("the keychain", () => {
     async (value) => {
       const keychain = fakeKeychain(value);
       const saving = keyringStore(folder(), { keychain }).save(madeGrant(), undefined);
-      expect(await pendingError(saving)).toMatchObject({
-        class: "store",
-        message: expect.stringMatching(/is not a valid key$/),
-      });
+      expect(await pendingError(saving)).toMatchObject({ class: "store" });
       expect(keychain.value).toBe(value);
     },
   );
@@ -282,10 +273,7 @@ describe("a keychain that cannot be used", () => {
     const { open } = await filled();
     const never = () => new Promise<never>(() => undefined);
     const store = open({ keychain: { get: never, set: never }, timeoutMs: 20 });
-    expect(await pendingError(store.read(KEY))).toMatchObject({
-      code: "store_failed",
-      message: expect.stringMatching(/0\.02 s/),
-    });
+    expect(await pendingError(store.read(KEY))).toMatchObject({ code: "store_failed" });
   });
 });
 
@@ -389,7 +377,6 @@ describe("a file that does not open", () => {
     expect(await pendingError(made.open({ keychain }).read(KEY))).toMatchObject({
       code: "login_required",
       class: "auth",
-      message: expect.stringMatching(/the keychain has no key for this folder: .* another machine/),
     });
     expect(keychain.calls).toEqual(["get"]);
     expect(keychain.value).toBeUndefined();
@@ -453,10 +440,7 @@ describe("a keychain without a time limit", () => {
 
   it("times out", async () => {
     const limited = limitKeychain({ get: never, set: never }, 20);
-    expect(await pendingError(limited.get())).toMatchObject({
-      code: "store_failed",
-      message: "the keychain did not answer within 0.02 s",
-    });
+    expect(await pendingError(limited.get())).toMatchObject({ code: "store_failed" });
     expect(await pendingError(limited.set("x"))).toMatchObject({ code: "store_failed" });
   });
 
@@ -469,18 +453,16 @@ describe("a keychain without a time limit", () => {
   });
 });
 
-describe("what a keychain throws", () => {
-  it("becomes an error of ours, once", () => {
-    const cause = new Error("no");
-    const error = keychainError(cause);
-    expect(error).toMatchObject({
-      code: "store_failed",
-      class: "store",
-      message: expect.stringContaining('"no"'),
-      cause,
-    });
-    expect(keychainError(error)).toBe(error);
+it("what a keychain throws becomes an error of ours, once", () => {
+  const cause = new Error("no");
+  const error = keychainError(cause);
+  expect(error).toMatchObject({
+    code: "store_failed",
+    class: "store",
+    message: expect.stringContaining('"no"'),
+    cause,
   });
+  expect(keychainError(error)).toBe(error);
 });
 
 it("a keychain without its optional package says how to install it, and how to do without", async () => {

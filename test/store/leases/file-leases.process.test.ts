@@ -1,7 +1,6 @@
 import { readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { AgentAuthError } from "../../../src/errors.js";
 import { bootClock, type LockRecord } from "../../../src/store/leases/lock-owner.js";
 import { type Child, compile, startChild } from "../../helpers/child.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
@@ -24,35 +23,39 @@ async function holder(home: string, options: HoldJob["options"], wrapper: readon
   return { ...child, does: (command) => child.send(command) };
 }
 
-describe("many processes", () => {
-  it.each([
-    { once: false, commit: false },
-    { once: true, commit: false },
-    { once: true, commit: true },
-  ])("never hold one lease at once (%o)", { timeout: 120_000 }, async (options) => {
-    const home = folder();
-    const path = await compile(DRIVER);
-    const job: RoundsJob = {
-      kind: "rounds",
-      folder: home,
-      name: NAME,
-      guard: join(home, "guard"),
-      rounds: 50,
-      ...options,
-    };
-    const children = Array.from({ length: 20 }, () => startChild(path, job));
-    const ends = await Promise.all(children.map((child) => child.hears("ended")));
-    expect(ends.map(({ overlaps }) => overlaps)).toEqual(Array(20).fill(0));
-    // Of 1,000 rounds nothing is left but the last two.
-    expect(leaseFilesOf(home).length).toBeLessThanOrEqual(options.once ? 0 : 4);
-  });
+/** A process that holds the lease, and the folder of its store. */
+async function holding(options: HoldJob["options"]) {
+  const home = folder();
+  const first = await holder(home, options);
+  await first.hears("holds");
+  return { home, first };
+}
+
+it.each([
+  { once: false, commit: false },
+  { once: true, commit: false },
+  { once: true, commit: true },
+])("many processes never hold one lease at once (%o)", { timeout: 120_000 }, async (options) => {
+  const home = folder();
+  const path = await compile(DRIVER);
+  const job: RoundsJob = {
+    kind: "rounds",
+    folder: home,
+    name: NAME,
+    guard: join(home, "guard"),
+    rounds: 50,
+    ...options,
+  };
+  const children = Array.from({ length: 20 }, () => startChild(path, job));
+  const ends = await Promise.all(children.map((child) => child.hears("ended")));
+  expect(ends.map(({ overlaps }) => overlaps)).toEqual(Array(20).fill(0));
+  // Of 1,000 rounds nothing is left but the last two.
+  expect(leaseFilesOf(home).length).toBeLessThanOrEqual(options.once ? 0 : 4);
 });
 
 onUnix("a holder that is killed", () => {
   it("is followed by the waiting process, which learns that it died and had not begun", async () => {
-    const home = folder();
-    const first = await holder(home, { durationMs: 600_000 });
-    await first.hears("holds");
+    const { home, first } = await holding({ durationMs: 600_000 });
     const second = await holder(home, { durationMs: 600_000 });
     expect(await second.hears("waits")).toMatchObject({ pid: first.pid });
     expect(second.said.map(({ event }) => event)).not.toContain("holds");
@@ -61,9 +64,7 @@ onUnix("a holder that is killed", () => {
   });
 
   it("is followed by who comes later", async () => {
-    const home = folder();
-    const first = await holder(home, { durationMs: 600_000, extend: true });
-    await first.hears("holds");
+    const { home, first } = await holding({ durationMs: 600_000, extend: true });
     await first.kill("SIGKILL");
     const before = await leasesOf(home).run(NAME, async (lease) => lease.previous, { durationMs: 1000 });
     expect(before).toMatchObject({ ended: "died", committed: false, endedAt: undefined, failure: undefined });
@@ -72,9 +73,7 @@ onUnix("a holder that is killed", () => {
 
 onUnix("a holder that is stopped", () => {
   it("is replaced when its time is up, and learns that it has lost the lease when it continues", async () => {
-    const home = folder();
-    const first = await holder(home, { durationMs: 1000 });
-    await first.hears("holds");
+    const { home, first } = await holding({ durationMs: 1000 });
     await first.kill("SIGSTOP");
     const second = await holder(home, { durationMs: 60_000 });
     expect(await second.hears("holds")).toMatchObject({ previous: { ended: "expired", committed: false } });
@@ -112,9 +111,7 @@ onUnix("a holder that is stopped", () => {
   });
 
   it("is waited for, however long, once it has begun; a process whose patience ends gets its number", async () => {
-    const home = folder();
-    const first = await holder(home, { durationMs: 2000 });
-    await first.hears("holds");
+    const { home, first } = await holding({ durationMs: 2000 });
     first.does({ do: "commit" });
     await first.hears("committed");
     await first.kill("SIGSTOP");
@@ -134,9 +131,7 @@ onUnix("a holder that is stopped", () => {
   });
 
   it("is replaced where it has to show that it lives, and does not come back to life", async () => {
-    const home = folder();
-    const first = await holder(home, { durationMs: 600, extend: true });
-    await first.hears("holds");
+    const { home, first } = await holding({ durationMs: 600, extend: true });
     await first.kill("SIGSTOP");
     const second = await holder(home, { durationMs: 60_000, extend: true });
     expect(await second.hears("holds")).toMatchObject({ previous: { ended: "expired" } });
@@ -149,18 +144,16 @@ onUnix("a holder that is stopped", () => {
   });
 });
 
-describe("a holder that shows that it lives", () => {
-  it("is not replaced beyond its duration", async () => {
-    const home = folder();
-    const first = await holder(home, { durationMs: 3000, extend: true });
-    await first.hears("holds");
-    const second = await holder(home, { durationMs: 500, patienceMs: 7000 });
-    expect((await second.hears("ended")).error).toMatchObject({ code: "lease_busy" });
-    first.does({ do: "left" });
-    expect((await first.hears("left")).left).toBeGreaterThan(0);
-    first.does({ do: "commit" });
-    expect((await first.hears("committed")).lost).toBeUndefined();
-  });
+it("a holder that shows that it lives is not replaced beyond its duration", async () => {
+  const home = folder();
+  const first = await holder(home, { durationMs: 3000, extend: true });
+  await first.hears("holds");
+  const second = await holder(home, { durationMs: 500, patienceMs: 7000 });
+  expect((await second.hears("ended")).error).toMatchObject({ code: "lease_busy" });
+  first.does({ do: "left" });
+  expect((await first.hears("left")).left).toBeGreaterThan(0);
+  first.does({ do: "commit" });
+  expect((await first.hears("committed")).lost).toBeUndefined();
 });
 
 describe("a holder that cannot be seen", () => {
@@ -176,9 +169,7 @@ describe("a holder that cannot be seen", () => {
   }
 
   it("in another namespace loses its lease when that expires", async () => {
-    const home = folder();
-    const first = await holder(home, { durationMs: 700 });
-    await first.hears("holds");
+    const { home } = await holding({ durationMs: 700 });
     const { deadline } = change(home, { holder: { space: "pid:[1]" } });
     const before = await leasesOf(home).run(NAME, async (lease) => lease.previous, { durationMs: 60_000 });
     expect(bootClock()).toBeGreaterThanOrEqual(deadline);
@@ -186,9 +177,7 @@ describe("a holder that cannot be seen", () => {
   });
 
   it("in another namespace is not waited for where its time was over before it was seen", async () => {
-    const home = folder();
-    const first = await holder(home, { durationMs: 400 });
-    await first.hears("holds");
+    const { home } = await holding({ durationMs: 400 });
     change(home, { holder: { space: "pid:[1]" } });
     await pause(450);
     const ended = leasesOf(home).run(NAME, async ({ previous }) => previous?.ended, {
@@ -199,9 +188,7 @@ describe("a holder that cannot be seen", () => {
   });
 
   it("in another namespace gets three times as long where it had begun", async () => {
-    const home = folder();
-    const first = await holder(home, { durationMs: 2000 });
-    await first.hears("holds");
+    const { home, first } = await holding({ durationMs: 2000 });
     first.does({ do: "commit" });
     await first.hears("committed");
     const { deadline, duration } = change(home, { holder: { space: "pid:[1]" } });
@@ -211,9 +198,7 @@ describe("a holder that cannot be seen", () => {
   });
 
   it("on another machine loses its lease when its lock file is old, though its clock may be two minutes off", async () => {
-    const home = folder();
-    const first = await holder(home, { durationMs: 600_000 });
-    await first.hears("holds");
+    const { home } = await holding({ durationMs: 600_000 });
     change(home, { holder: { boot: "another machine" } });
     const run = () =>
       leasesOf(home).run(NAME, async ({ previous }) => previous?.ended, { durationMs: 1000, patienceMs: 300 });
@@ -227,9 +212,7 @@ describe("a holder that cannot be seen", () => {
   });
 
   it("of another run of the machine, whose clock was far ahead, loses its lease after it was watched for its duration", async () => {
-    const home = folder();
-    const first = await holder(home, { durationMs: 500 });
-    await first.hears("holds");
+    const { home } = await holding({ durationMs: 500 });
     change(home, { deadline: bootClock() + 1e9 });
     const before = await leasesOf(home).run(NAME, async (lease) => lease.previous, { durationMs: 60_000 });
     expect(before).toMatchObject({ ended: "expired", committed: false });
@@ -237,70 +220,8 @@ describe("a holder that cannot be seen", () => {
 });
 
 describe("a process that waits", () => {
-  it("takes the result instead of the lease as soon as there is one", async () => {
-    const home = folder();
-    const first = await holder(home, { durationMs: 60_000 });
-    await first.hears("holds");
-    let requested = 0;
-    const until = async () => (++requested < 3 ? undefined : "theirs");
-    const work = async () => "mine";
-    expect(await leasesOf(home).run(NAME, work, { durationMs: 1000, until })).toBe("theirs");
-    expect(requested).toBe(3);
-    expect(leaseFilesOf(home)).toHaveLength(1);
-  });
-
-  it("hears once whom it waits for", async () => {
-    const home = folder();
-    const first = await holder(home, { durationMs: 60_000 });
-    await first.hears("holds");
-    const heard: unknown[] = [];
-    const work = async () => undefined;
-    const waiting = leasesOf(home).run(NAME, work, {
-      durationMs: 1000,
-      patienceMs: 300,
-      onWait: (one) => heard.push(one),
-    });
-    await expect(waiting).rejects.toMatchObject({ code: "lease_busy" });
-    expect(heard).toEqual([{ pid: first.pid, at: expect.any(Number) }]);
-  });
-
-  it("gets the failure of the holder", async () => {
-    const home = folder();
-    const first = await holder(home, { durationMs: 60_000 });
-    await first.hears("holds");
-    const second = await holder(home, { durationMs: 60_000 });
-    await second.hears("waits");
-    first.does({ do: "fail", code: "timeout" });
-    expect(await second.hears("holds")).toMatchObject({
-      waited: true,
-      previous: { ended: "released", endedAt: expect.any(Number), failure: { code: "timeout", class: "unavailable" } },
-    });
-  });
-
-  it("has not waited for a failure from before its request", async () => {
-    const home = folder();
-    const leases = leasesOf(home);
-    const failing = leases.run(
-      NAME,
-      () => Promise.reject(new AgentAuthError("timeout", "x", { class: "unavailable" })),
-      {
-        durationMs: 1000,
-      },
-    );
-    await expect(failing).rejects.toMatchObject({ code: "timeout" });
-    const first = await holder(home, { durationMs: 60_000 });
-    await first.hears("holds");
-    const second = await holder(home, { durationMs: 60_000 });
-    await second.hears("waits");
-    first.does({ do: "withdraw" });
-    first.does({ do: "fail", code: "whatever" });
-    expect(await second.hears("holds")).toMatchObject({ waited: false, previous: { failure: { code: "timeout" } } });
-  });
-
   it("stops at once when its signal fires, and leaves no lock file", async () => {
-    const home = folder();
-    const first = await holder(home, { durationMs: 60_000 });
-    await first.hears("holds");
+    const { home } = await holding({ durationMs: 60_000 });
     const controller = new AbortController();
     const waiting = leasesOf(home).run(NAME, async () => undefined, {
       durationMs: 60_000,
@@ -312,16 +233,14 @@ describe("a process that waits", () => {
   });
 });
 
-describe("lock files with unexpected content", () => {
-  it("do not lend their marks to another lock file with their number", async () => {
-    const home = folder();
-    const leases = leasesOf(home);
-    await leases.run(NAME, (lease) => lease.commit(), { durationMs: 60_000 });
-    rmSync(lockFileOf(home));
-    expect(leaseFilesOf(home)).toHaveLength(2);
-    const first = await holder(home, { durationMs: 60_000 });
-    expect((await first.hears("holds")).previous).toBeUndefined();
-    const second = leases.run(NAME, async () => undefined, { durationMs: 1000, patienceMs: 300 });
-    await expect(second).rejects.toMatchObject({ code: "lease_busy" });
-  });
+it("lock files with unexpected content do not lend their marks to another lock file with their number", async () => {
+  const home = folder();
+  const leases = leasesOf(home);
+  await leases.run(NAME, (lease) => lease.commit(), { durationMs: 60_000 });
+  rmSync(lockFileOf(home));
+  expect(leaseFilesOf(home)).toHaveLength(2);
+  const first = await holder(home, { durationMs: 60_000 });
+  expect((await first.hears("holds")).previous).toBeUndefined();
+  const second = leases.run(NAME, async () => undefined, { durationMs: 1000, patienceMs: 300 });
+  await expect(second).rejects.toMatchObject({ code: "lease_busy" });
 });

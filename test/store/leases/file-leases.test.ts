@@ -21,23 +21,21 @@ function must<T>(value: T | undefined): T {
   return value;
 }
 
-describe("a holder that another one has taken over from", () => {
-  it("cannot begin, though it has time left by its own clock", async () => {
-    const home = folder();
-    await leasesOf(home).run(
-      NAME,
-      async (lease) => {
-        const [name = ""] = leaseFilesOf(home);
-        const lockFiles = new LockFiles(join(home, "claims"));
-        const key = name.split(".")[0] ?? "";
-        const theirs: LockRecord = { ...must(lockFiles.latest(key)?.record), id: "0".repeat(12) };
-        expect(lockFiles.take({ name: key, number: 2, id: theirs.id }, theirs, lockFiles.latest(key))).toBe(true);
-        expect(lease.left()).toBeGreaterThan(0);
-        expect(await pendingError(lease.commit())).toMatchObject({ code: "lease_lost" });
-      },
-      { durationMs: 60_000 },
-    );
-  });
+it("a holder that another one has taken over from cannot begin, though it has time left by its own clock", async () => {
+  const home = folder();
+  await leasesOf(home).run(
+    NAME,
+    async (lease) => {
+      const [name = ""] = leaseFilesOf(home);
+      const lockFiles = new LockFiles(join(home, "claims"));
+      const key = name.split(".")[0] ?? "";
+      const theirs: LockRecord = { ...must(lockFiles.latest(key)?.record), id: "0".repeat(12) };
+      expect(lockFiles.take({ name: key, number: 2, id: theirs.id }, theirs, lockFiles.latest(key))).toBe(true);
+      expect(lease.left()).toBeGreaterThan(0);
+      expect(await pendingError(lease.commit())).toMatchObject({ code: "lease_lost" });
+    },
+    { durationMs: 60_000 },
+  );
 });
 
 describe("a holder that has shown that it lives", () => {
@@ -95,32 +93,30 @@ describe("a holder that has shown that it lives", () => {
   });
 });
 
-describe("a process that waits for a lease", () => {
-  it("continues with the result of another one as soon as there is one", async () => {
-    const home = folder();
-    let result: string | undefined;
-    let asked = 0;
-    const onWait = vi.fn();
-    const begun = Date.now();
-    await leasesOf(home).run(
-      NAME,
-      async () => {
-        const waiting = leasesOf(home).run<string>(NAME, async () => "worked", {
-          durationMs: 60_000,
-          onWait,
-          until: async () => {
-            if (++asked === 2) result = "theirs";
-            return result;
-          },
-        });
-        expect(await waiting).toBe("theirs");
-      },
-      { durationMs: 60_000 },
-    );
-    expect(asked).toBe(2);
-    expect(onWait.mock.calls).toEqual([[{ pid: process.pid, at: expect.any(Number) }]]);
-    expect(onWait.mock.calls[0]?.[0].at).toBeGreaterThanOrEqual(begun);
-  });
+it("a process that waits for a lease continues with the result of another one as soon as there is one", async () => {
+  const home = folder();
+  let result: string | undefined;
+  let asked = 0;
+  const onWait = vi.fn();
+  const begun = Date.now();
+  await leasesOf(home).run(
+    NAME,
+    async () => {
+      const waiting = leasesOf(home).run<string>(NAME, async () => "worked", {
+        durationMs: 60_000,
+        onWait,
+        until: async () => {
+          if (++asked === 2) result = "theirs";
+          return result;
+        },
+      });
+      expect(await waiting).toBe("theirs");
+    },
+    { durationMs: 60_000 },
+  );
+  expect(asked).toBe(2);
+  expect(onWait.mock.calls).toEqual([[{ pid: process.pid, at: expect.any(Number) }]]);
+  expect(onWait.mock.calls[0]?.[0].at).toBeGreaterThanOrEqual(begun);
 });
 
 describe("the trace of a lease", () => {
@@ -266,10 +262,7 @@ onUnix("a folder of lock files that cannot be trusted or used", () => {
     await take(home);
     renameSync(join(home, "claims"), join(home, "elsewhere"));
     symlinkSync(join(home, "elsewhere"), join(home, "claims"));
-    expect(await pendingError(take(home))).toMatchObject({
-      class: "store",
-      message: expect.stringContaining("symbolic link"),
-    });
+    expect(await pendingError(take(home))).toMatchObject({ class: "store" });
   });
 
   it("is refused where it is a file", async () => {
@@ -342,16 +335,14 @@ describe("a lock file of a process that may have sent a refresh, on a system wit
   });
 });
 
-describe("a lock file that never reads back as it was written", () => {
-  it("ends by the patience of the caller, and lets the process continue", async () => {
-    vi.spyOn(LockFiles.prototype, "take").mockReturnValue(false);
-    onTestFinished(() => void vi.restoreAllMocks());
-    let isElsewhereAlive = false;
-    setTimeout(() => {
-      isElsewhereAlive = true;
-    });
-    const work = leasesOf(folder()).run(NAME, async () => undefined, { durationMs: 1000, patienceMs: 100 });
-    expect(await pendingError(work)).toMatchObject({ code: "lease_busy" });
-    expect(isElsewhereAlive).toBe(true);
+it("a lock file that never reads back as it was written ends by the patience of the caller, and lets the process continue", async () => {
+  vi.spyOn(LockFiles.prototype, "take").mockReturnValue(false);
+  onTestFinished(() => void vi.restoreAllMocks());
+  let isElsewhereAlive = false;
+  setTimeout(() => {
+    isElsewhereAlive = true;
   });
+  const work = leasesOf(folder()).run(NAME, async () => undefined, { durationMs: 1000, patienceMs: 100 });
+  expect(await pendingError(work)).toMatchObject({ code: "lease_busy" });
+  expect(isElsewhereAlive).toBe(true);
 });

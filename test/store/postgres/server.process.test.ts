@@ -317,13 +317,6 @@ describe.skipIf(MISSING_SERVER)(`a server with a driver${MISSING_SERVER}`, () =>
     network.close();
   });
 
-  it("warns where a heartbeat has waited for a connection of the application's pool", async () => {
-    const clients = pool({ max: 1 });
-    const driver = postgresDriver({ client: clients }, { timeoutMs: 60_000 });
-    await Promise.all([clients.query("SELECT 1"), clients.query("SELECT 2"), driver.extend(KEY, CLAIM)]);
-    expect((await driver.health?.())?.risks).toEqual([expect.stringMatching(/^heartbeats have waited/)]);
-  });
-
   it("that cannot be written to is store_unavailable: a failover may not be over", async () => {
     const driver = open({}, { options: "-c default_transaction_read_only=on" });
     await expect(driver.put(KEY, "v", undefined)).rejects.toMatchObject({ code: "store_unavailable", retryable: true });

@@ -78,7 +78,6 @@ describe("Windows, where a virus scanner opens every new file", () => {
     const blocked = (name: string) => (name === "linkSync" ? "EPERM" : undefined);
     expect(await pendingError(withFaults(blocked, () => store.save(madeGrant({ generation: 2 }), 1)))).toMatchObject({
       code: "store_failed",
-      hint: expect.stringContaining("virus scanner"),
     });
     expect((await store.read(KEY))?.generation).toBe(1);
   });
@@ -123,27 +122,25 @@ it("a removal that cannot be flushed is reported as failed: the login may be the
   expect(await store.read(KEY)).toBeUndefined();
 });
 
-describe("a file system that cannot flush a folder", () => {
-  it.each(["EINVAL", "ENOTSUP", "EOPNOTSUPP", "EPERM", "EISDIR", "ENOSYS"])(
-    "stores and removes all the same: %s",
-    async (code) => {
-      const store = fileStore(folder());
-      const { fstatSync } = await vi.importActual<typeof import("node:fs")>("node:fs");
-      let refused = 0;
-      const faults = (name: string, [fd]: readonly unknown[]) => {
-        if (name !== "fsyncSync" || !fstatSync(Number(fd)).isDirectory()) return undefined;
-        refused++;
-        return code;
-      };
-      await withFaults(faults, async () => {
-        expect(await store.save(madeGrant(), undefined)).toBe(true);
-        expect(await store.save(madeGrant({ generation: 2 }), 1)).toBe(true);
-        await store.remove(KEY);
-      });
-      expect(refused).toBeGreaterThan(2);
-    },
-  );
-});
+it.each(["EINVAL", "ENOTSUP", "EOPNOTSUPP", "EPERM", "EISDIR", "ENOSYS"])(
+  "a file system that cannot flush a folder stores and removes all the same: %s",
+  async (code) => {
+    const store = fileStore(folder());
+    const { fstatSync } = await vi.importActual<typeof import("node:fs")>("node:fs");
+    let refused = 0;
+    const faults = (name: string, [fd]: readonly unknown[]) => {
+      if (name !== "fsyncSync" || !fstatSync(Number(fd)).isDirectory()) return undefined;
+      refused++;
+      return code;
+    };
+    await withFaults(faults, async () => {
+      expect(await store.save(madeGrant(), undefined)).toBe(true);
+      expect(await store.save(madeGrant({ generation: 2 }), 1)).toBe(true);
+      await store.remove(KEY);
+    });
+    expect(refused).toBeGreaterThan(2);
+  },
+);
 
 describe("a folder that is made on Windows", () => {
   it("is for its user alone, by one list of access that is inherited", async () => {
