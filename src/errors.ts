@@ -171,7 +171,7 @@ export function isAgentAuthError(value: unknown, code?: unknown): boolean {
 }
 
 /** The message of what was thrown, which can be anything. */
-export function messageOf(thrown: unknown): string {
+export function errorMessage(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 

@@ -59,7 +59,7 @@ export function readEnv(variables: Env): Env {
     Object.freeze(Object.fromEntries(Object.entries(variables).filter(([, value]) => value))),
   );
   const { SUDO_USER: name, SUDO_UID: uid } = env;
-  pasting.shell = shellOf(env);
+  pasting.shell = detectShell(env);
   pasting.caller = name === undefined ? undefined : { name, uid: uid === undefined ? undefined : Number(uid) };
   return env;
 }
@@ -77,7 +77,7 @@ export function lookupByPlatform<T extends Env>(env: T): T {
 }
 
 /** The shell of the user: on Windows PowerShell, unless `cmd.exe` or a shell with `SHELL` has started the process. */
-export function shellOf(env: Env): Shell {
+export function detectShell(env: Env): Shell {
   if (system.name !== "win32" || env["SHELL"]) return "sh";
   // PowerShell adds the user's own folder; PROMPT, which only cmd.exe sets, may be inherited from there.
   const isPowershell = (env["PSModulePath"] ?? "").split(";").some((path) => /\\users\\/i.test(path));
@@ -241,7 +241,7 @@ const PAUSE_MS = { first: 2, most: 50 };
 
 /** Whether an error means that another program uses the file at this moment: on Windows alone. */
 export function isContention(error: unknown): boolean {
-  return system.name === "win32" && CONTENTION.has(codeOf(error) ?? "");
+  return system.name === "win32" && CONTENTION.has(errorCode(error) ?? "");
 }
 
 /**
@@ -265,7 +265,7 @@ export function retryWhileBusy<T>(work: () => T): T {
 }
 
 /** The system's name for an error. */
-export function codeOf(error: unknown): string | undefined {
+export function errorCode(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException | undefined)?.code;
 }
 
@@ -278,12 +278,12 @@ function block(ms: number): void {
  * What a path leads to; undefined where there is nothing. A path below a file is an error, as one below a folder that
  * cannot be entered is: with `throwIfNoEntry: false`, Node 22 and later take it for a missing one.
  */
-export function statOf(path: string): Stats | undefined {
+export function tryStat(path: string): Stats | undefined {
   return statIfPresent(() => statSync(path));
 }
 
-/** {@link statOf} of the path itself, which may be a link. */
-export function linkStatOf(path: string): Stats | undefined {
+/** {@link tryStat} of the path itself, which may be a link. */
+export function tryLstat(path: string): Stats | undefined {
   return statIfPresent(() => lstatSync(path));
 }
 
@@ -291,7 +291,7 @@ function statIfPresent(stat: () => Stats): Stats | undefined {
   try {
     return stat();
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
+    if (errorCode(error) === "ENOENT") return undefined;
     throw error;
   }
 }

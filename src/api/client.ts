@@ -12,13 +12,13 @@ import { userAgent } from "../http/version.js";
 import { quote, Redactor } from "../redact.js";
 import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
 import {
-  bufferedResponseOf,
-  hideSecretOf,
+  hideSecret,
   hideSecrets,
   type ListedKind,
   makeReadable,
   mayRetry,
   ReceivedPage,
+  readBufferedResponse,
   readEnvelope,
   requireDocumented,
   serviceError,
@@ -33,14 +33,14 @@ import {
   type Device,
   type DeviceSorting,
   type Domain,
-  limitsOf,
   type OpenSorting,
   type Pool,
   querySerializer,
+  readCallLimits,
+  readSorting,
+  readStrictChecks,
   requireId,
   type SortingEncoding,
-  sortingOf,
-  strictChecksOf,
 } from "./types.js";
 
 /** How an {@link ManagementClient} reaches the service. */
@@ -199,10 +199,10 @@ export class ManagementClient {
     const pairs = [...query].map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
     // The one call outside the contract: its paths are not in openapi-fetch's types.
     const get = this.#pageClient().GET as unknown as UntypedGet;
-    const reply = await bufferedResponseOf(
+    const reply = await readBufferedResponse(
       (fetch) =>
         get(path, { params: { query: {} }, querySerializer: () => pairs.join("&"), parseAs: "stream", fetch, headers }),
-      async (request) => makeReadable(await this.#transport(request, options.signal, limitsOf(options))),
+      async (request) => makeReadable(await this.#transport(request, options.signal, readCallLimits(options))),
     );
     const error = serviceError(reply, this.#mask);
     if (error) throw error;
@@ -258,25 +258,25 @@ export class ManagementClient {
     requireId(name, id);
     checkOptionNames(options, LIST_OPTIONS, "a list");
     const headers = callHeaders(options);
-    const checks = strictChecksOf(options.strict);
-    const sort = sortingOf(options.sort);
+    const checks = readStrictChecks(options.strict);
+    const sort = readSorting(options.sort);
     const fetchPage: FetchPage<T> = async (offset, signal) => {
       const query = {
         ...(sort && { sorting: sort }),
         ...(offset !== undefined && { "pagination[offset]": offset }),
         ...(options.pageSize && { "pagination[page_size]": options.pageSize }),
       };
-      const reply = await bufferedResponseOf(
+      const reply = await readBufferedResponse(
         (fetch) => requestPage({ query, init: { parseAs: "stream", fetch, headers } }),
         async (request) => {
-          const answer = await this.#transport(request, signal, limitsOf(options));
+          const answer = await this.#transport(request, signal, readCallLimits(options));
           // openapi-fetch reads the body of a failed response.
           return answer.response.ok ? answer : makeReadable(answer);
         },
       );
       const envelope = readEnvelope<T>(reply, this.#mask);
       requireDocumented(kind, reply, checks);
-      for (const item of envelope.summaries) hideSecretOf(item);
+      for (const item of envelope.summaries) hideSecret(item);
       forgetBody(reply);
       return new ReceivedPage(envelope, reply, offset ?? 0);
     };

@@ -32,7 +32,7 @@ export class SeenIds {
 
   /** Whether the id of an item is known. */
   knows(item: object): boolean {
-    const id = itemIdOf(item);
+    const id = readItemId(item);
     if (id === undefined || this.#isAbove(id)) return false;
     this.#fillSets();
     return this.#recent.has(id) || this.#older.has(id);
@@ -52,7 +52,7 @@ export class SeenIds {
     page.duplicates += skip - shared;
     for (const item of skip === 0 ? items : items.slice(skip)) {
       if (kept >= max) break;
-      const id = itemIdOf(item);
+      const id = readItemId(item);
       if (id === undefined) page.unusable.push(page.offset + used);
       else if (this.#isNew(id)) items[kept++] = item;
       else page.duplicates++;
@@ -102,7 +102,7 @@ export class SeenIds {
 }
 
 /** The id by which an item is recognised; undefined where it has none. */
-export function itemIdOf(item: object): string | undefined {
+export function readItemId(item: object): string | undefined {
   const { id } = item as { id?: unknown };
   return typeof id === "string" && id !== "" ? id : undefined;
 }
@@ -222,7 +222,7 @@ export class DriftTracker<T extends object> {
         ? this.#compare(page, position, change)
         : this.#followCount(page, change, grain);
     if ("rewind" in decision) return decision;
-    if (items.slice(decision.shared, this.#overlap).some((item) => itemIdOf(item) === undefined)) {
+    if (items.slice(decision.shared, this.#overlap).some((item) => readItemId(item) === undefined)) {
       throw listChanged(page, "the list changed, and its items have no id by which those already read are known");
     }
     this.#overlap = Math.max(0, this.#overlap - items.length);
@@ -232,7 +232,7 @@ export class DriftTracker<T extends object> {
 
   #advance({ items, offset }: Page<T>, isCompared: boolean): void {
     const { stats } = this.#log;
-    const at = items.findIndex((item) => this.#anchor !== undefined && itemIdOf(item) === this.#anchor.id);
+    const at = items.findIndex((item) => this.#anchor !== undefined && readItemId(item) === this.#anchor.id);
     if (this.#anchor && at >= 0) {
       // A fall of the count moves it to the left, unless that was of items behind it.
       stats.vanished += Math.max(0, offset + at - this.#anchor.offset - this.#change) - (this.#isAnchorLost ? 1 : 0);
@@ -244,21 +244,21 @@ export class DriftTracker<T extends object> {
     }
     const last = items.at(-1);
     if (last === undefined) return;
-    this.#last = itemIdOf(last);
+    this.#last = readItemId(last);
     if (this.#isAnchorLost) return;
     this.#anchor = this.#last === undefined ? undefined : { id: this.#last, offset: offset + items.length - 1 };
     this.#change = 0;
   }
 
   #indexOfLast(items: readonly T[]): number {
-    return this.#last === undefined ? -1 : items.findIndex((item) => itemIdOf(item) === this.#last);
+    return this.#last === undefined ? -1 : items.findIndex((item) => readItemId(item) === this.#last);
   }
 
   /** Compares the beginning of a page with the last item that was read. */
   #compare(page: Page<T>, position: number, change: number): PageDecision {
     const { items, offset, pagination } = page;
     const [first] = items;
-    if (first && itemIdOf(first) === this.#last) {
+    if (first && readItemId(first) === this.#last) {
       this.#overlap = 0;
       this.#inserted = 0;
       return { skip: 1, shared: 1 };

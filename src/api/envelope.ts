@@ -43,23 +43,23 @@ export function readEnvelope<Item extends object>(
   const about = { response: reply.response, url: reply.url };
   if (reply.json === undefined) throw notJson(reply, mask);
   const body = reply.json;
-  if (!isJsonObject(body)) throw badResponse("bad_envelope", `the body is ${kindOf(body)}, not an object`, about);
+  if (!isJsonObject(body)) throw badResponse("bad_envelope", `the body is ${describeKind(body)}, not an object`, about);
   if (body["status"] !== "success" && body["status"] != null) {
     const message = `status is ${quote(typeof body["status"] === "string" ? mask(body["status"]) : body["status"])}, neither "success" nor "error"`;
     throw badResponse("bad_envelope", message, about);
   }
   const { summaries, pagination, sorting } = body;
   if (!Array.isArray(summaries)) {
-    throw badResponse("bad_envelope", `summaries is ${kindOf(summaries)}, not an array`, about);
+    throw badResponse("bad_envelope", `summaries is ${describeKind(summaries)}, not an array`, about);
   }
   const invalidIndex = summaries.findIndex((item) => !isJsonObject(item));
   if (invalidIndex >= 0) {
-    const message = `summaries[${invalidIndex}] is ${kindOf(summaries[invalidIndex])}, not an object`;
+    const message = `summaries[${invalidIndex}] is ${describeKind(summaries[invalidIndex])}, not an object`;
     throw badResponse("bad_envelope", message, about);
   }
   // Without it the first page would pass for the whole list, and a listing must end complete or with an error.
   if (!isJsonObject(pagination)) {
-    const what = `pagination is ${kindOf(pagination)}, not an object: the end of the list is unknown`;
+    const what = `pagination is ${describeKind(pagination)}, not an object: the end of the list is unknown`;
     throw badResponse("bad_pagination", what, about);
   }
   return {
@@ -113,7 +113,7 @@ export function serviceError(reply: BufferedResponse, mask: (text: string) => st
   const code =
     (body?.code === undefined ? undefined : mask(body.code)) ??
     (status === 429 ? "rate_limited" : status >= 500 ? "server_error" : "http_error");
-  const errorClass = classOf(code, status);
+  const errorClass = classifyError(code, status);
   const serviceMessage = body?.message ?? "";
   const message =
     serviceMessage === ""
@@ -134,7 +134,7 @@ function cut(text: string): string {
   return [...text].slice(0, 500).join("");
 }
 
-function classOf(code: string, status: number): ErrorClass {
+function classifyError(code: string, status: number): ErrorClass {
   if (AUTH_CODES.has(code)) return "auth";
   if (status === 429) return "unavailable";
   if (KNOWN_CODES.has(code) && !TRANSIENT_CODES.has(code)) return "remote";
@@ -173,7 +173,7 @@ function notJson(reply: BufferedResponse, mask: (text: string) => string): Agent
   return badResponse("bad_content_type", message, { ...about, hint });
 }
 
-function kindOf(value: unknown): string {
+function describeKind(value: unknown): string {
   if (value === undefined) return "missing";
   if (value === null) return "null";
   return Array.isArray(value)
@@ -194,7 +194,7 @@ type CallFetch = (request: Request) => Promise<Response>;
  * @param call has to pass its argument on as the `fetch` of the call
  * @throws TypeError where a middleware replaced the response
  */
-export async function bufferedResponseOf(
+export async function readBufferedResponse(
   call: (fetch: CallFetch) => Promise<{ response: Response }>,
   send: SendOperation,
 ): Promise<BufferedResponse> {
@@ -234,12 +234,12 @@ export function makeReadable(reply: BufferedResponse): BufferedResponse {
 /** Makes the client secrets in a list response print and serialise as a mask; returns the same value. */
 export function hideSecrets<T>(body: T): T {
   if (!isJsonObject(body) || !Array.isArray(body["summaries"])) return body;
-  for (const item of body["summaries"]) if (isJsonObject(item)) hideSecretOf(item);
+  for (const item of body["summaries"]) if (isJsonObject(item)) hideSecret(item);
   return body;
 }
 
 /** The same for one item of a list. */
-export function hideSecretOf(item: object): void {
+export function hideSecret(item: object): void {
   const details = "dynamic_client_details" in item ? item.dynamic_client_details : undefined;
   if (typeof details === "object" && details !== null) hideClientSecret(details);
 }

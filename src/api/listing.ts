@@ -41,7 +41,7 @@ export class Listing<T extends object> implements AsyncIterable<T> {
 
   /** Every item, in the service's order. */
   [Symbol.asyncIterator](): AsyncIterableIterator<T, void, undefined> {
-    return itemsOf(this.pages());
+    return iterateItems(this.pages());
   }
 
   /** Every page, with its numbers. */
@@ -92,7 +92,7 @@ export class Listing<T extends object> implements AsyncIterable<T> {
 }
 
 /** Yields the items of pages: without a generator, because a nested one costs several promises per item. */
-function itemsOf<T extends object>(
+function iterateItems<T extends object>(
   pages: AsyncGenerator<Page<T>, void, undefined>,
 ): AsyncIterableIterator<T, void, undefined> {
   let items: readonly T[] = [];

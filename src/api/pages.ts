@@ -1,6 +1,6 @@
 import { AgentAuthError, isAgentAuthError, type UnusableItems } from "../errors.js";
 import { type AbortSource, type FollowingController, followSignal } from "../http/deadline.js";
-import { type DriftSummary, DriftTracker, itemIdOf, listChanged, SeenIds } from "./drift-tracker.js";
+import { type DriftSummary, DriftTracker, listChanged, readItemId, SeenIds } from "./drift-tracker.js";
 import {
   hasSteadyOrder,
   type ListingSummary,
@@ -206,7 +206,7 @@ export async function* readPages<T extends object>(
       progress.duplicates += page.duplicates;
       progress.unusable += page.unusable.length;
       progress.positions.push(...page.unusable.slice(0, MOST_POSITIONS - progress.positions.length));
-      if (ids) for (const item of page.items) ids.add(itemIdOf(item));
+      if (ids) for (const item of page.items) ids.add(readItemId(item));
       emptyRun = raw === 0 ? emptyRun + 1 : 0;
       if (emptyRun > MAX_EMPTY_PAGES) {
         throw refusedPage("pagination_loop", page, `${MAX_EMPTY_PAGES} empty pages came in a row`);
@@ -220,13 +220,13 @@ export async function* readPages<T extends object>(
       yield page;
       progress.resume = resume;
       if (left <= 0 && isCut) {
-        summary = summaryOf(progress, tracker.stats, { unseenShifts: reader.unseen, next: resume });
+        summary = buildSummary(progress, tracker.stats, { unseenShifts: reader.unseen, next: resume });
         break;
       }
       if (next === null) {
         const isSteady = hasSteadyOrder(page, options.sort);
         if (left > 0) requireEnd(page, progress, tracker.stats);
-        summary = summaryOf(progress, tracker.stats, { unseenShifts: reader.unseen, isSteady });
+        summary = buildSummary(progress, tracker.stats, { unseenShifts: reader.unseen, isSteady });
         if (progress.unusable > 0) break;
         progress.resume = from;
         const isMovable = pages > 1 && !isSteady && !options.isSecond;
@@ -265,7 +265,7 @@ interface Ending extends Pick<ListingSummary, "unseenShifts"> {
   isSteady?: boolean;
 }
 
-function summaryOf(
+function buildSummary(
   { from, yielded, duplicates, unusable }: ListingProgress,
   stats: DriftSummary,
   { next, unseenShifts, isSteady = false }: Ending,
@@ -336,7 +336,7 @@ class SecondReading<T extends object> {
   async requireSame(ids: ReadonlySet<string | undefined>, last: Page<T>): Promise<void> {
     let same = 0;
     let others = 0;
-    for await (const { items } of this.pages()) for (const item of items) ids.has(itemIdOf(item)) ? same++ : others++;
+    for await (const { items } of this.pages()) for (const item of items) ids.has(readItemId(item)) ? same++ : others++;
     if (same === ids.size && others === 0) return;
     const what = `when it was read again, ${ids.size - same} of its items did not come, and ${others} others did`;
     throw listChanged(last, `the list changed while it was read: ${what}`, 0);

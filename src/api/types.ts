@@ -139,7 +139,7 @@ const STRICT: readonly Check[] = ["shape", "order", "drift"];
 const CHECKS: readonly Check[] = [...STRICT, "nulls", "fields"];
 
 /** The checks of the `strict` option: `true` are shape, order and drift. @throws TypeError for a name that is none */
-export function strictChecksOf(strict: boolean | "all" | readonly Check[] = false): ReadonlySet<Check> {
+export function readStrictChecks(strict: boolean | "all" | readonly Check[] = false): ReadonlySet<Check> {
   const checks: readonly Check[] =
     strict === "all" ? CHECKS : strict === true ? STRICT : strict === false ? [] : strict;
   const unknown = checks.find((check) => !CHECKS.includes(check));
@@ -148,7 +148,7 @@ export function strictChecksOf(strict: boolean | "all" | readonly Check[] = fals
 }
 
 /** An order in parts. @throws TypeError for a text that is none */
-export function sortingOf<Sorting extends OpenSorting>(
+export function readSorting<Sorting extends OpenSorting>(
   sort: Sorting | SortText<Sorting> | undefined,
 ): Sorting | undefined {
   if (typeof sort !== "string") return sort;
@@ -187,7 +187,7 @@ function isPresent(value: unknown): boolean {
 }
 
 /** What a call sets in place of the limits of the client. */
-export function limitsOf({ timeoutMs, maxRetries }: CallOptions): CallLimits {
+export function readCallLimits({ timeoutMs, maxRetries }: CallOptions): CallLimits {
   return { timeoutMs, maxRetries };
 }
 

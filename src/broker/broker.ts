@@ -17,9 +17,9 @@ import {
   type BrokerGrant,
   type BrokerPolicy,
   checkPolicy,
+  findRefusal,
   isPlain,
   readTarget,
-  refusalOf,
   requestHeaders,
   responseHeaders,
 } from "./policy.js";
@@ -108,14 +108,14 @@ export function createBroker(agent: AgentClient, policy: BrokerPolicy, options: 
   const report = (fields: EventFields<"broker">) => events.emit("broker", () => ({ type: "broker", ...fields }));
   const mask = new TokenMask();
   let current = policy;
-  let routes = routesOf(agent, checkPolicy(policy, "the policy"), options);
+  let routes = buildRoutes(agent, checkPolicy(policy, "the policy"), options);
   return {
     get policy() {
       return current;
     },
     reload(next) {
       const before = routes.byName;
-      routes = routesOf(agent, checkPolicy(next, "the policy"), options, before);
+      routes = buildRoutes(agent, checkPolicy(next, "the policy"), options, before);
       current = next;
       // Answers to requests from before may still arrive.
       mask.keep(new Set([...before.keys(), ...routes.byName.keys()]));
@@ -144,7 +144,7 @@ export function createBroker(agent: AgentClient, policy: BrokerPolicy, options: 
   };
 }
 
-function routesOf(
+function buildRoutes(
   agent: AgentClient,
   { grants, clients }: BrokerPolicy,
   { agentFor }: BrokerOptions,
@@ -202,7 +202,7 @@ async function respondTo({ request, client, routes, mask, options, log }: Call):
   const { grant, tools: toolRules } = route;
   const address = isPlain(rest) ? addressAt(grant.server, rest, search) : undefined;
   if (address === undefined) return refuse("malformed", 400);
-  const forbidden = refusalOf(grant, { method, rest });
+  const forbidden = findRefusal(grant, { method, rest });
   if (forbidden !== undefined) return refuse(forbidden, 403);
   const wait = secondsToWait(route, client);
   if (wait > 0) return refuse("rate", 429, { headers: { "retry-after": String(wait) } });
@@ -253,7 +253,7 @@ async function respondTo({ request, client, routes, mask, options, log }: Call):
     );
   } catch (error) {
     if (request.signal.aborted) throw error;
-    if (!isAgentAuthError(error) || error.class !== "auth") return refuse("unavailable", statusOf(error), { sent });
+    if (!isAgentAuthError(error) || error.class !== "auth") return refuse("unavailable", statusFor(error), { sent });
     return requireLogin(error);
   }
 }
@@ -263,7 +263,7 @@ function isWithin(grant: BrokerGrant, target: string, method: string): boolean {
   const [{ pathname: own }, { pathname }] = [new URL(grant.server), new URL(target)];
   if (!isPathWithin(pathname, own)) return false;
   const rest = pathname.slice(own.replace(/\/$/, "").length) || "/";
-  return isPlain(rest) && refusalOf(grant, { method, rest }) === undefined;
+  return isPlain(rest) && findRefusal(grant, { method, rest }) === undefined;
 }
 
 /** The response of the server, without its token and the tools that are hidden; undefined if it is too long for that. */
@@ -308,7 +308,7 @@ function isStepUp({ status, headers }: Response): boolean {
   return status === 403 && bearerChallenge(headers)?.error === "insufficient_scope";
 }
 
-function statusOf(error: unknown): number {
+function statusFor(error: unknown): number {
   if (!isAgentAuthError(error)) return 502;
   return error.code === "timeout" ? 504 : error.retryable ? 503 : 502;
 }

@@ -261,7 +261,7 @@ async function bind(server: Server, address: ListenAddress | { fd: number }, lis
   // The socket is there, and closed to others, from its first moment.
   const umask = isSocket ? process.umask(0o177) : undefined;
   const bound = new Promise<void>((resolve, reject) => {
-    server.once("error", (cause: NodeJS.ErrnoException) => reject(listenError(listen, reasonOf(cause), cause)));
+    server.once("error", (cause: NodeJS.ErrnoException) => reject(listenError(listen, describeFailure(cause), cause)));
     // By default 512 clients may connect at once: on a Unix socket the next one gets an error.
     server.listen({ ...address, exclusive: true, backlog: MAX_CONNECTIONS }, resolve);
   });
@@ -269,7 +269,7 @@ async function bind(server: Server, address: ListenAddress | { fd: number }, lis
   await bound;
 }
 
-function reasonOf({ code, message }: NodeJS.ErrnoException): string {
+function describeFailure({ code, message }: NodeJS.ErrnoException): string {
   if (code === "EADDRINUSE") return "is in use";
   return code === "EACCES" ? "is not allowed for this user" : `cannot be used: ${message}`;
 }

@@ -60,14 +60,14 @@ const GRANT_FIELDS: Record<keyof BrokerGrant, (value: unknown) => string | undef
   server: serverProblem,
   account: textProblem,
   scope: textProblem,
-  methods: listOf((item) => METHOD.test(item) && !NEVER_SENT.has(item), 'of HTTP methods such as "POST"'),
-  paths: listOf((item) => /^\/[^?#\\]*$/.test(item), 'of paths that begin with "/"'),
-  headers: listOf(
+  methods: listCheck((item) => METHOD.test(item) && !NEVER_SENT.has(item), 'of HTTP methods such as "POST"'),
+  paths: listCheck((item) => /^\/[^?#\\]*$/.test(item), 'of paths that begin with "/"'),
+  headers: listCheck(
     (item) => TOKEN.test(item) && canBePassed(item.toLowerCase()),
     "of headers that can be passed on, such as x-api-version",
   ),
-  tools: listOf((item) => item !== "", 'of globs such as "read_*"'),
-  hideTools: listOf((item) => item !== "", 'of globs such as "delete_*"'),
+  tools: listCheck((item) => item !== "", 'of globs such as "read_*"'),
+  hideTools: listCheck((item) => item !== "", 'of globs such as "delete_*"'),
   requestsPerMinute: (value) => (isCount(value) ? undefined : "is not a whole number of at least 1"),
   until: (value) =>
     typeof value === "string" && DATE_TIME.test(value) && !Number.isNaN(Date.parse(value))
@@ -76,7 +76,7 @@ const GRANT_FIELDS: Record<keyof BrokerGrant, (value: unknown) => string | undef
 };
 const CLIENT_FIELDS: Record<keyof BrokerClient, (value: unknown) => string | undefined> = {
   listen: (value) => (typeof value === "string" ? listenProblem(value) : "is not a text"),
-  grants: listOf((item) => item !== "", "of names"),
+  grants: listCheck((item) => item !== "", "of names"),
 };
 
 /**
@@ -175,7 +175,7 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && Number(value) >= 1;
 }
 
-function listOf(isItem: (item: string) => boolean, what: string): (value: unknown) => string | undefined {
+function listCheck(isItem: (item: string) => boolean, what: string): (value: unknown) => string | undefined {
   return (value) =>
     Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string" && isItem(item))
       ? undefined
@@ -304,7 +304,7 @@ function decoded(text: string): string {
 }
 
 /** Why the policy does not let a request pass; undefined if it does. */
-export function refusalOf(
+export function findRefusal(
   { methods, paths }: { readonly methods?: readonly string[]; readonly paths?: readonly string[] },
   { method, rest }: { method: string; rest: string },
 ): "method" | "path" | undefined {

@@ -1,7 +1,7 @@
 /** What a broker answers by itself. */
 import { HttpResponse } from "../http/http-message.js";
 import { isJsonObject } from "../http/strict-json.js";
-import { parseExactJson, type RpcResponse, rpcErrorResponse, rpcIdOf, writeExactJson } from "../mcp/json-rpc.js";
+import { parseExactJson, type RpcResponse, readRpcId, rpcErrorResponse, writeExactJson } from "../mcp/json-rpc.js";
 import type { AgentEvent } from "../telemetry/events.js";
 
 /** Why a broker answers by itself: the policy, the form of the request, a login that is needed, or the server. */
@@ -24,13 +24,13 @@ export function refusalResponse(
   status: number,
   { headers, body, sent }: RefusalContent = {},
 ): Response {
-  const content = body ?? (sent === undefined ? undefined : failuresOf(sent, why)) ?? { error: { code: why } };
+  const content = body ?? (sent === undefined ? undefined : buildFailures(sent, why)) ?? { error: { code: why } };
   const own = { "content-type": "application/json", "cache-control": "no-store" };
   return new HttpResponse(writeExactJson(content), { status, headers: { ...headers, ...own } });
 }
 
 /** An error for each request of JSON-RPC in a body; undefined for a body without one. */
-function failuresOf(sent: string | Uint8Array, why: BrokerRefusal): RpcResponse | RpcResponse[] | undefined {
+function buildFailures(sent: string | Uint8Array, why: BrokerRefusal): RpcResponse | RpcResponse[] | undefined {
   let body: unknown;
   try {
     body = parseExactJson(typeof sent === "string" ? sent : new TextDecoder().decode(sent));
@@ -44,7 +44,7 @@ function failuresOf(sent: string | Uint8Array, why: BrokerRefusal): RpcResponse 
   };
   const responses = [body].flat().flatMap((message: unknown) => {
     const isRequest = isJsonObject(message) && message["jsonrpc"] === "2.0" && message["id"] !== undefined;
-    return isRequest ? [rpcErrorResponse(rpcIdOf(message), error)] : [];
+    return isRequest ? [rpcErrorResponse(readRpcId(message), error)] : [];
   });
   return Array.isArray(body) && responses.length > 0 ? responses : responses[0];
 }

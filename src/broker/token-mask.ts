@@ -79,7 +79,7 @@ export class TokenMask {
   }
 
   isIn(text: string): boolean {
-    return !this.#index.isEmpty && levelsOf(text, true).some((level) => this.#index.find(level.text, () => true));
+    return !this.#index.isEmpty && findLevels(text, true).some((level) => this.#index.find(level.text, () => true));
   }
 
   /** The bytes with asterisks for tokens, a part at a time; what may be the beginning of a token waits for the next part. */
@@ -105,7 +105,7 @@ export class TokenMask {
   #hide(bytes: Buffer, isLast: boolean): number {
     let ready = bytes.length;
     if (this.#index.isEmpty) return ready;
-    for (const { text, starts, end } of levelsOf(bytes.toString("latin1"), isLast)) {
+    for (const { text, starts, end } of findLevels(bytes.toString("latin1"), isLast)) {
       const at = (index: number) => starts?.[index] ?? index;
       this.#index.find(text, (from, to) => {
         bytes.fill(ASTERISK, at(from), at(to));
@@ -118,7 +118,7 @@ export class TokenMask {
 }
 
 /** A text, and the same with its spellings read, and those within. */
-function levelsOf(source: string, isLast: boolean): Level[] {
+function findLevels(source: string, isLast: boolean): Level[] {
   const levels: Level[] = [];
   let level: Pick<Level, "text" | "starts"> | undefined = { text: source, starts: undefined };
   for (let nth = 0; level !== undefined && nth < MAX_LEVELS; nth++) {
@@ -146,7 +146,7 @@ function read(text: string, before: Uint32Array | undefined): Pick<Level, "text"
   for (; found !== null; found = SPELLED.exec(text)) {
     copy(found.index);
     starts[out.length] = before?.[found.index] ?? found.index;
-    out += characterOf(found);
+    out += decodeCharacter(found);
     from = found.index + found[0].length;
   }
   copy(text.length);
@@ -154,7 +154,7 @@ function read(text: string, before: Uint32Array | undefined): Pick<Level, "text"
   return { text: out, starts };
 }
 
-function characterOf([spelled, json, percent, decimal, hex, entity]: RegExpExecArray): string {
+function decodeCharacter([spelled, json, percent, decimal, hex, entity]: RegExpExecArray): string {
   if (entity !== undefined) return ENTITIES.get(entity.toLowerCase()) ?? "";
   if (decimal !== undefined) return String.fromCharCode(Number(decimal) & 0xff);
   const code = json ?? percent ?? hex;

@@ -6,8 +6,8 @@ import {
   RPC_CODES,
   type RpcMessage,
   readParam,
+  readRpcId,
   rpcErrorResponse,
-  rpcIdOf,
   writeExactJson,
 } from "../mcp/json-rpc.js";
 import { methodHeaders, type ParamHeaders } from "../mcp/param-headers.js";
@@ -71,7 +71,7 @@ export function judgeBody(bytes: Uint8Array, policy: ToolPolicy): JudgedBody {
     const data = { reason: "policy" };
     return reason === undefined
       ? []
-      : [rpcErrorResponse(rpcIdOf(message), { code: POLICY_REFUSED, message: reason, data })];
+      : [rpcErrorResponse(readRpcId(message), { code: POLICY_REFUSED, message: reason, data })];
   });
   if (refusals.length > 0) return { tools, refusal: Array.isArray(parsed) ? refusals : refusals[0], body: "" };
   const body = writeExactJson(parsed);

@@ -9,10 +9,10 @@ import { buildProgram } from "./program.js";
 import { type AgentMode, agentMode, withholdSecrets } from "./runtime/agent-mode.js";
 import { createPendingSaves, type Host, type RunContext } from "./runtime/context.js";
 import type { CommandDeclaration } from "./runtime/declaration.js";
-import { EXIT_CODES, exitCodeOf } from "./runtime/exit-codes.js";
+import { EXIT_CODES, exitCodeFor } from "./runtime/exit-codes.js";
 import { cliHint } from "./runtime/hints.js";
 import { listenForSignals, processSignals, type SignalHandling } from "./runtime/signals.js";
-import { hideSecretWords, type ParserError, usageErrorOf } from "./runtime/usage-error.js";
+import { hideSecretWords, type ParserError, toUsageError } from "./runtime/usage-error.js";
 
 /** Parses and runs one command line of these commands, prints the error, and returns the exit code. */
 export async function run(
@@ -103,12 +103,12 @@ async function finish(thrown: unknown, { argv, io, redactor, signals, printed, a
       return EXIT_CODES.ok;
     }
   }
-  const known = thrown instanceof CommanderError ? usageErrorOf(thrown as ParserError) : thrown;
+  const known = thrown instanceof CommanderError ? toUsageError(thrown as ParserError) : thrown;
   const error = isAgentAuthError(known) ? cliHint(known) : known;
   const json = wantsJson(argv, io, agent);
   const exitCode = signals.exitCode();
   const shown = reportError(error, { io, json, exitCode, redactor, debug: argv.includes("--debug") });
-  return exitCode ?? exitCodeOf(shown.class);
+  return exitCode ?? exitCodeFor(shown.class);
 }
 
 const RUN_SANDBOX: readonly string[] = ["demo", "start"];

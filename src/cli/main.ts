@@ -3,7 +3,7 @@ import { isAbsolute, join } from "node:path";
 import { VERSION } from "../http/version.js";
 import { type Env, system } from "../platform.js";
 import { findHome, isWithin, userFolder } from "../profile/settings.js";
-import { accessOf } from "./config/home-access.js";
+import { classifyAccess } from "./config/home-access.js";
 import { BUNDLE_OF_WORD, HIDDEN_WORDS } from "./groups/words.gen.js";
 import { PipeClosed, writeAll } from "./io/stream.js";
 import { TERMINAL_COLUMNS, terminalSize, WIDEST_HELP } from "./io/terminal.js";
@@ -33,7 +33,7 @@ export function enableCompileCache(
     if (!folder || !isAbsolute(folder) || (home !== undefined && isWithin(home, folder))) return;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const stat = lstatSync(folder);
-    const access = accessOf(stat);
+    const access = classifyAccess(stat);
     if (stat.isDirectory() && (access === "private" || access === "unchecked")) node.enableCompileCache(folder);
   } catch {
     // A start without the cache is slower, and no failure.

@@ -44,7 +44,7 @@ export function buildProgram(
   { commands, agent, word }: ProgramOptions,
 ): Program {
   let exitCode = 0;
-  const root = addGlobalFlags(new HelpedCommand("agentauth", layoutOf(context)))
+  const root = addGlobalFlags(new HelpedCommand("agentauth", chooseLayout(context)))
     .description("Bearer tokens for protected MCP servers, and the pools, domains and devices behind them.")
     .version(VERSION, "-V, --version", "Print the version")
     .helpOption("-h, --help", "Show help for the command")
@@ -64,7 +64,7 @@ export function buildProgram(
     const hintContext: HintContext = {
       flags: givenLoginFlags(command),
       isForAgent: agent !== undefined,
-      server: serverOf(operands["url"], parsedFlags),
+      server: parseServer(operands["url"], parsedFlags),
       operands,
     };
     const withHint = (error: AgentAuthError, about?: HintContext) => cliHint(error, { ...hintContext, ...about });
@@ -118,7 +118,7 @@ export function declareInOrder(commands: readonly CommandDeclaration[], registry
 }
 
 /** The MCP server of a command line; undefined if no user logs in there. */
-function serverOf(url: unknown, { grant }: { grant?: string }): string | undefined {
+function parseServer(url: unknown, { grant }: { grant?: string }): string | undefined {
   return typeof url === "string" && grant === undefined ? url : undefined;
 }
 
@@ -133,21 +133,27 @@ function nameCommandInErrors(command: Command, name: string): void {
       ...(command.parent?.parent?.options ?? []),
     ];
     const flags = options.flatMap(({ short, long }) => [short, long]);
-    const about = { command: name, args, unexpected, idFlag: idFlagOf(command), flags } satisfies Partial<ParserError>;
+    const about = {
+      command: name,
+      args,
+      unexpected,
+      idFlag: findIdFlag(command),
+      flags,
+    } satisfies Partial<ParserError>;
     throw Object.assign(error, about);
   });
   for (const child of command.commands) nameCommandInErrors(child, `${name} ${child.name()}`);
 }
 
 /** The flag for the id of what a command works on, unless it was given or the command takes operands. */
-function idFlagOf(command: Command): string | undefined {
+function findIdFlag(command: Command): string | undefined {
   if (command.registeredArguments.length > 0) return undefined;
   const option = command.options.find(({ flags }) => /<(?:account|domain|pool)_id>$/.test(flags));
   const isGiven = option !== undefined && command.getOptionValueSource(option.attributeName()) === "cli";
   return isGiven ? undefined : option?.long;
 }
 
-function layoutOf({ io, argv }: RunContext): HelpLayout {
+function chooseLayout({ io, argv }: RunContext): HelpLayout {
   const end = argv.indexOf("--");
   const args = end < 0 ? argv : argv.slice(0, end);
   return { width: Math.min(io.stdout.columns, WIDEST_HELP), isFull: args.includes("--all") };

@@ -167,7 +167,7 @@ const TRANSITION = {
  */
 export function classifyHost(host: string): AddressClass | undefined {
   const bare = bareHost(host);
-  const bits = bitsOf(bare);
+  const bits = addressBits(bare);
   if (bits !== undefined) return classifyAddress(bits);
   if (isLoopbackHost(bare)) return "loopback";
   return METADATA_NAMES.test(bare) ? "forbidden" : undefined;
@@ -192,14 +192,14 @@ function isIn(bits: string, block: string): boolean {
   let prefix = beginnings.get(block);
   if (prefix === undefined) {
     const [base = "", length] = block.split("/");
-    prefix = (bitsOf(base) ?? "").slice(0, Number(length));
+    prefix = (addressBits(base) ?? "").slice(0, Number(length));
     beginnings.set(block, prefix);
   }
   return bits.startsWith(prefix);
 }
 
 /** The bits of an address, 32 or 128 digits; undefined for a name. */
-function bitsOf(bare: string): string | undefined {
+function addressBits(bare: string): string | undefined {
   const [, address = ""] = /^([\da-fx.:]+)(?:%.*)?$/.exec(bare) ?? [];
   // The parser of URLs writes every spelling of an address in one way, as fetch does.
   const host = parseUrl(`http://${address.includes(":") ? `[${address}]` : address}`)?.hostname ?? "";
@@ -254,7 +254,7 @@ const RULES: Readonly<Record<AddressClass, string>> = {
 };
 
 /** The rule that an address of this class breaks, to be read after it, and the option that disables it, where there is one. */
-export function ruleOf(addressClass: AddressClass): { rule: string; override: PolicyOption | undefined } {
+export function findRule(addressClass: AddressClass): { rule: string; override: PolicyOption | undefined } {
   const isOverridable = addressClass === "loopback" || addressClass === "private";
   return { rule: RULES[addressClass], override: isOverridable ? "allowPrivateNetwork" : undefined };
 }
@@ -282,7 +282,7 @@ export function checkAddress(value: unknown, field: string, from: string, policy
     throw error("must be an https address (OAuth 2.1 section 1.5)");
   const addressClass = classifyHost(url.hostname);
   if (addressClass !== undefined && !policy.bounds(url.hostname, addressClass)) {
-    const { rule, override } = ruleOf(addressClass);
+    const { rule, override } = findRule(addressClass);
     throw error(rule, override);
   }
   if (url.username !== "" || url.password !== "") throw error("must not contain a user name or password");

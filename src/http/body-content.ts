@@ -39,7 +39,7 @@ function markRead(stream: ByteStream): void {
 }
 
 /** The parts as a stream, which asks for one when it is read. */
-function streamOf(parts: AsyncGenerator<Bytes, undefined>, cancel: () => Promise<void>): ByteStream {
+function toStream(parts: AsyncGenerator<Bytes, undefined>, cancel: () => Promise<void>): ByteStream {
   return new ReadableStream({
     type: "bytes",
     async pull(controller) {
@@ -87,11 +87,11 @@ type Signal = Pick<AbortSource, "aborted" | "reason">;
 export function extractBody(given: GivenBody, signal?: Signal): { content: BodyContent; type: string | null } {
   if (given === undefined || given === null) return NOTHING;
   if (given instanceof BodyContent) return { content: given, type: null };
-  const { source, type } = sourceOf(given);
+  const { source, type } = readSource(given);
   return { content: new BodyContent(source, signal), type };
 }
 
-function sourceOf(given: NonNullable<RequestInit["body"]>): { source: BodySource; type: string | null } {
+function readSource(given: NonNullable<RequestInit["body"]>): { source: BodySource; type: string | null } {
   if (typeof given === "string") return { source: given, type: "text/plain;charset=UTF-8" };
   // The most frequent one, for which the rest costs more than to receive its head.
   if (isArriving(given)) return { source: given, type: null };
@@ -226,7 +226,7 @@ export class BodyContent {
     if (source instanceof Blob) return source.stream() as ByteStream;
     if (typeof source === "string" || source instanceof Uint8Array) return new Blob([source]).stream() as ByteStream;
     const parts = this.#parts(source);
-    return streamOf(parts, async () => {
+    return toStream(parts, async () => {
       if (isArriving(source)) source.destroy();
       else await parts.return(undefined);
     });

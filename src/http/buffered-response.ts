@@ -1,4 +1,4 @@
-import { type Advice, AgentAuthError, messageOf } from "../errors.js";
+import { type Advice, AgentAuthError, errorMessage } from "../errors.js";
 import { quote } from "../redact.js";
 import { shownUrl } from "./address.js";
 import { type ByteStream, readByteStream } from "./body-content.js";
@@ -59,7 +59,7 @@ export type HttpEvent =
 // Services use different names for it; the first one present wins.
 const REQUEST_ID_HEADERS = ["x-request-id", "request-id", "x-amzn-requestid", "x-correlation-id", "cf-ray"] as const;
 
-export function requestIdOf(headers: Headers): string | undefined {
+export function readRequestId(headers: Headers): string | undefined {
   for (const name of REQUEST_ID_HEADERS) {
     const value = headers.get(name);
     if (value) return value.slice(0, 200);
@@ -191,7 +191,7 @@ interface RefusalContext extends Advice {
 export function badResponse(code: string, message: string, context: RefusalContext): AgentAuthError {
   const { response, cause, retryable, hint, remedy } = context;
   const url = shownUrl(context.url);
-  const about = { status: response.status, requestId: requestIdOf(response.headers), url, response };
+  const about = { status: response.status, requestId: readRequestId(response.headers), url, response };
   return new AgentAuthError(code, `${url}: ${message}`, { class: "refused", ...about, cause, retryable, hint, remedy });
 }
 
@@ -213,7 +213,7 @@ export function strictObject(reply: BufferedResponse): Record<string, unknown> {
   try {
     value = parseStrictJson(reply.text);
   } catch (cause) {
-    const reason = messageOf(cause);
+    const reason = errorMessage(cause);
     throw badResponse("bad_json", `not acceptable JSON: ${reason}`, { ...reply, cause });
   }
   if (!isJsonObject(value)) throw badResponse("bad_envelope", "the body is not a JSON object", reply);

@@ -103,7 +103,7 @@ export class HttpHeaders implements Headers {
       return;
     }
     for (const given of Symbol.iterator in init ? init : Object.entries(init)) {
-      const [name, value] = pairOf(given);
+      const [name, value] = readPair(given);
       const key = fieldName(name);
       this.#append(key, fieldValue(key, value));
     }
@@ -131,7 +131,7 @@ export class HttpHeaders implements Headers {
   }
 }
 
-function pairOf(given: unknown): [name: string, value: string] {
+function readPair(given: unknown): [name: string, value: string] {
   const isList = typeof given === "object" && given !== null && Symbol.iterator in given;
   const pair = Array.isArray(given) ? given : isList ? [...(given as Iterable<string>)] : [];
   if (pair.length !== 2) throw new TypeError("a header is a pair of name and value");

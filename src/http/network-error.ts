@@ -139,13 +139,13 @@ function maskRemedy(remedy: Remedy, mask: Mask): Remedy {
 function maskThrown(thrown: unknown, mask: Mask, depth: number): unknown {
   if (typeof thrown === "string") return mask(thrown);
   if (depth === MAX_DEPTH) return thrown;
-  if (!(thrown instanceof Error)) return isClean(textOf(thrown), mask) ? thrown : undefined;
+  if (!(thrown instanceof Error)) return isClean(readText(thrown), mask) ? thrown : undefined;
   const { message, stack = "" } = thrown;
   const cause = maskThrown(thrown.cause, mask, depth + 1);
   const { code, errors } = thrown as { code?: unknown; errors?: unknown };
   const several: readonly unknown[] = Array.isArray(errors) ? errors : [];
   const isWhole = cause === thrown.cause && several.every((one) => maskThrown(one, mask, depth + 1) === one);
-  if (isWhole && isClean(`${stack}\n${message}\n${textOf(thrown)}`, mask)) return thrown;
+  if (isWhole && isClean(`${stack}\n${message}\n${readText(thrown)}`, mask)) return thrown;
   const copy = new Error(mask(message), cause === undefined ? undefined : { cause });
   copy.name = mask(thrown.name);
   copy.stack = mask(stack);
@@ -157,7 +157,7 @@ function isClean(text: string, mask: Mask): boolean {
 }
 
 /** Its own properties as text. */
-function textOf(value: unknown): string {
+function readText(value: unknown): string {
   try {
     return JSON.stringify(value) ?? "";
   } catch {

@@ -29,7 +29,7 @@ export function checkOptionNames(given: object, known: object, of: string): void
  * @param prototype of the class that declares the methods
  */
 export function bindMethods(instance: object, prototype: object): void {
-  for (const name of methodsOf(prototype)) bindMethod(instance, name, Reflect.get(instance, name) as Method);
+  for (const name of listMethods(prototype)) bindMethod(instance, name, Reflect.get(instance, name) as Method);
 }
 
 /**
@@ -40,7 +40,7 @@ export function bindMethods(instance: object, prototype: object): void {
  */
 export function bindingPrototype(prototype: object): object {
   const binding = Object.create(prototype) as object;
-  for (const name of methodsOf(prototype)) {
+  for (const name of listMethods(prototype)) {
     const method = Reflect.get(prototype, name) as Method;
     Object.defineProperty(binding, name, {
       get(this: object) {
@@ -58,7 +58,7 @@ export function bindingPrototype(prototype: object): object {
 type Method = (...parameters: unknown[]) => unknown;
 
 /** The names of the methods of a class and of those that it extends. */
-function methodsOf(prototype: object): string[] {
+function listMethods(prototype: object): string[] {
   const names: string[] = [];
   for (let own = prototype; own !== Object.prototype; own = Object.getPrototypeOf(own) as object) {
     const all = Object.entries(Object.getOwnPropertyDescriptors(own));

@@ -36,7 +36,7 @@ export class Cookies {
       if (name === undefined || name.length + value.length > MAX_LENGTH) continue;
       this.#cookies.delete(name);
       const path = /;\s*path=(\/[^;]*)/i.exec(line)?.[1]?.trim() ?? "/";
-      const until = expiryOf(line);
+      const until = parseExpiry(line);
       if (until > Date.now()) this.#cookies.set(name, { value: value.trim(), path, until });
       const [oldest] = this.#cookies.keys();
       if (this.#cookies.size > MAX_COOKIES && oldest !== undefined) this.#cookies.delete(oldest);
@@ -45,7 +45,7 @@ export class Cookies {
 }
 
 /** Unix milliseconds until which a cookie is sent (RFC 6265 section 5.3). */
-function expiryOf(line: string): number {
+function parseExpiry(line: string): number {
   const maxAge = /;\s*max-age=(-?\d+)/i.exec(line)?.[1];
   if (maxAge !== undefined) return Date.now() + Number(maxAge) * 1000;
   const expires = Date.parse(/;\s*expires=([^;]*)/i.exec(line)?.[1] ?? "");

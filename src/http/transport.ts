@@ -8,8 +8,8 @@ import {
   type HttpEvent,
   parseIfJson,
   parseJson,
+  readRequestId,
   readText,
-  requestIdOf,
   type Send,
   saysJson,
 } from "./buffered-response.js";
@@ -172,7 +172,7 @@ async function readResponse(response: Response, url: string, { cap, mask }: Read
   const text = await readText(response, url, cap, typed && response.ok);
   const isJson = typed && text !== "";
   const strict = isJson && response.ok;
-  const requestId = requestIdOf(response.headers);
+  const requestId = readRequestId(response.headers);
   return {
     response,
     status: response.status,
@@ -219,11 +219,11 @@ function eventReceiver(
   return (event) => {
     onEvent?.(event);
     const isTrouble = event.type === "failure" || event.type === "retry";
-    logger[isTrouble ? "warn" : "debug"](lineOf(event));
+    logger[isTrouble ? "warn" : "debug"](formatEvent(event));
   };
 }
 
-function lineOf(event: HttpEvent): string {
+function formatEvent(event: HttpEvent): string {
   switch (event.type) {
     case "request":
       return `${event.method} ${event.url}`;

@@ -289,17 +289,17 @@ export class CallbackHandler {
     if (refusal === NOT_FOUND) this.#missed(target);
     const { path } = this.#options;
     if (refusal !== undefined) sendPage(response, refusal);
-    else if (this.#link.isAt(pathOf(target))) sendPage(response, this.#toLogin());
+    else if (this.#link.isAt(readPath(target))) sendPage(response, this.#toLogin());
     else if (target === path + this.#redirect?.from) this.#answerRedirect(response);
     else if (target === path + this.#done && this.#browser !== "expected") this.#serveDone(request, response);
-    else sendPage(response, this.#receive(queryOf(target), response));
+    else sendPage(response, this.#receive(readQuery(target), response));
   }
 
   #missed(target: string): void {
     this.#link.miss();
-    if (this.#hasReportedPath || !this.#isExpected(queryOf(target))) return;
+    if (this.#hasReportedPath || !this.#isExpected(readQuery(target))) return;
     this.#hasReportedPath = true;
-    this.#options.onOtherPath(pathOf(target));
+    this.#options.onOtherPath(readPath(target));
   }
 
   #isExpected(parameters: URLSearchParams): boolean {
@@ -394,7 +394,7 @@ function refusalPageFor(request: IncomingMessage, { hosts, knows }: RequestRules
   if (headerValues("sec-fetch-dest").some((destination) => destination !== "document")) return FORBIDDEN;
   // A prefetch would use up the single callback before the user sees its result.
   if (headerValues("sec-purpose").length > 0 || headerValues("purpose").length > 0) return FORBIDDEN;
-  if (!knows(pathOf(target))) return NOT_FOUND;
+  if (!knows(readPath(target))) return NOT_FOUND;
   if (request.method !== "GET") return ONLY_GET;
   const hasBody =
     headerValues("transfer-encoding").length > 0 || headerValues("content-length").some((length) => length !== "0");
@@ -402,12 +402,12 @@ function refusalPageFor(request: IncomingMessage, { hosts, knows }: RequestRules
 }
 
 /** The path of a request target, unchanged: nothing decoded, no dots resolved. */
-function pathOf(target: string): string {
+function readPath(target: string): string {
   return target.split("?", 1)[0] ?? "";
 }
 
-function queryOf(target: string): URLSearchParams {
-  return new URLSearchParams(target.slice(pathOf(target).length));
+function readQuery(target: string): URLSearchParams {
+  return new URLSearchParams(target.slice(readPath(target).length));
 }
 
 /** 12 characters: short enough for a line of 40 columns, and 2^72 paths to guess. */

@@ -1,9 +1,15 @@
 import type { RequestListener, Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { AgentAuthError, abortedError, messageOf } from "../errors.js";
+import { AgentAuthError, abortedError, errorMessage } from "../errors.js";
 import { untilAborted } from "../http/deadline.js";
 import { CallbackHandler, type CallbackHandlerOptions, type ShownOutcome } from "./callback-handler.js";
-import { authorityOf, planRedirect, type RedirectOptions, type RedirectPlan, redirectUri } from "./redirect-address.js";
+import {
+  formatAuthority,
+  planRedirect,
+  type RedirectOptions,
+  type RedirectPlan,
+  redirectUri,
+} from "./redirect-address.js";
 
 /** Ample for the headers of a browser's redirect. */
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -66,18 +72,18 @@ async function listen(
     const pool = new SocketPool();
     const first = await bind({ host: "127.0.0.1", port, ...limits }, pool, handle);
     const bound = (first.address() as AddressInfo).port;
-    if (!ipv6) return listenerOf(bound, [first], pool);
+    if (!ipv6) return createListener(bound, [first], pool);
     try {
-      return listenerOf(bound, [first, await bind({ host: "::1", port: bound, ...limits }, pool, handle)], pool);
+      return createListener(bound, [first, await bind({ host: "::1", port: bound, ...limits }, pool, handle)], pool);
     } catch (error) {
-      if (hasNoIpv6(error)) return listenerOf(bound, [first], pool);
+      if (hasNoIpv6(error)) return createListener(bound, [first], pool);
       await closeAll([first], pool);
       if (port !== 0 || attempt === PORT_ATTEMPTS) throw error;
     }
   }
 }
 
-function listenerOf(port: number, servers: Server[], pool: SocketPool): Listener {
+function createListener(port: number, servers: Server[], pool: SocketPool): Listener {
   return { port, keepAlive: (socket) => pool.keepAlive(socket), close: () => closeAll(servers, pool) };
 }
 
@@ -139,7 +145,7 @@ function hasNoIpv6(error: unknown): boolean {
 
 function busyError(uri: string, port: number, cause: unknown): AgentAuthError {
   const isTaken = (cause as NodeJS.ErrnoException).code === "EADDRINUSE";
-  const reason = isTaken ? "another program uses it" : messageOf(cause);
+  const reason = isTaken ? "another program uses it" : errorMessage(cause);
   const message = `port ${port} is needed for the redirect address ${uri}, but ${reason}`;
   const hint = `stop the program that uses port ${port}, or choose another`;
   const remedy = { action: "configure", option: "redirectPort" } as const;
@@ -147,7 +153,7 @@ function busyError(uri: string, port: number, cause: unknown): AgentAuthError {
 }
 
 function bindError(cause: unknown): AgentAuthError {
-  const message = `nothing can listen on this machine's loopback address: ${messageOf(cause)}`;
+  const message = `nothing can listen on this machine's loopback address: ${errorMessage(cause)}`;
   const hint = "log in without a listener: by the flow paste";
   const remedy = { action: "configure", option: "flow" } as const;
   return new AgentAuthError("usage", message, { class: "usage", hint, remedy, cause });
@@ -277,7 +283,7 @@ export async function openLoopback(options: LoopbackOptions): Promise<Loopback> 
     requestTimeoutMs,
   });
   const names = plan.host === "localhost" ? ["localhost", "127.0.0.1", "[::1]"] : [plan.host];
-  for (const name of names) hosts.add(authorityOf(name, listener.port));
+  for (const name of names) hosts.add(formatAuthority(name, listener.port));
   // A proxy may leave the browser's Host as it is.
   if (plan.uri !== undefined) hosts.add(new URL(plan.uri).host);
   const onAbort = () => void listener.close();

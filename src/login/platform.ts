@@ -61,7 +61,7 @@ const CI_HINT = [
 
 /** The exact command: with the port forwarded, the remote browser reaches the listener at the same address. */
 function sshHint(env: PlatformFacts["env"], redirectUri: string): string[] {
-  const port = portOf(redirectUri);
+  const port = readPort(redirectUri);
   const [, , server = "", serverPort = "22"] = (env["SSH_CONNECTION"] ?? "").split(" ");
   const user = [env["USER"], env["LOGNAME"]].find((name) => name !== undefined && /^[\w.-]+$/.test(name));
   const destination = isIP(server) === 0 || user === undefined ? "<user@host>" : `${user}@${server}`;
@@ -79,7 +79,7 @@ function containerHint(redirectUri: string, optionText: OptionText, hasDeviceFlo
     "This looks like a container.",
     `A browser outside reaches ${redirectUri} only if`,
     "the container shares the network of its host (docker run --network host),",
-    `or port ${portOf(redirectUri)} is forwarded to its loopback address.`,
+    `or port ${readPort(redirectUri)} is forwarded to its loopback address.`,
     `Otherwise log in with ${optionText("flow", "paste")}${device}.`,
   ];
 }
@@ -92,6 +92,6 @@ function wslHint(redirectUri: string, optionText: OptionText): string[] {
   ];
 }
 
-function portOf(redirectUri: string): string {
+function readPort(redirectUri: string): string {
   return new URL(redirectUri).port || "80";
 }

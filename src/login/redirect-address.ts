@@ -99,11 +99,11 @@ export function isRedirectUri(uri: string): boolean {
 }
 
 export function redirectUri({ host, path }: Pick<RedirectPlan, "host" | "path">, port: number): string {
-  return `http://${authorityOf(host, port)}${path}`;
+  return `http://${formatAuthority(host, port)}${path}`;
 }
 
 /** Host and port as browsers send them. */
-export function authorityOf(host: string, port: number): string {
+export function formatAuthority(host: string, port: number): string {
   return port === 80 ? host : `${host}:${port}`;
 }
 

@@ -87,7 +87,7 @@ export interface TerminalLoginOptions {
 }
 
 /** What the options of a login say about its redirect address. */
-export function redirectOptionsOf(options: Partial<TerminalLoginOptions>): RedirectOptions {
+export function pickRedirectOptions(options: Partial<TerminalLoginOptions>): RedirectOptions {
   const { redirectUri: uri, redirectHost: host, redirectPort: port, redirectPath: path } = options;
   return { uri, host, port, path };
 }
@@ -107,7 +107,7 @@ const DEFAULT_TIMEOUT_S = DEFAULT_LOGIN_TIMEOUT_MS / 1000;
  */
 export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
   const { say, env, input, confirm, loginTimeoutSeconds: loginTimeout = DEFAULT_TIMEOUT_S } = options;
-  const redirect = redirectOptionsOf(options);
+  const redirect = pickRedirectOptions(options);
   const isPaste = options.flow === "paste";
   // A callback that is pasted needs no port.
   planRedirect(isPaste ? { ...redirect, port: redirect.port ?? 80 } : redirect);

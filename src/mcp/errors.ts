@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError, messageOf } from "../errors.js";
+import { AgentAuthError, errorMessage, isAgentAuthError } from "../errors.js";
 import { saysSessionLost } from "../http/lost-session.js";
 import { networkError } from "../http/network-error.js";
 import { isJsonObject } from "../http/strict-json.js";
@@ -36,7 +36,7 @@ export class RequestTimeout extends Error {
 }
 
 /** The status and the body of an HTTP error; undefined for other errors. */
-export function httpFailureOf(error: unknown): HttpFailure["data"] | undefined {
+export function readHttpFailure(error: unknown): HttpFailure["data"] | undefined {
   return error instanceof HttpFailure ? error.data : undefined;
 }
 
@@ -73,9 +73,9 @@ export function toRpcError(error: unknown, { url, hasSession, mask }: RpcErrorCo
       data: { ...rest, ...shown },
     };
   }
-  const failure = httpFailureOf(error);
+  const failure = readHttpFailure(error);
   if (failure !== undefined) return explainStatus(error, failure, { url, hasSession, mask });
-  const reason = messageOf(error);
+  const reason = errorMessage(error);
   return internalRpcError(`the MCP server ${quote(url)}: ${toPrintable(reason, mask)}`);
 }
 
@@ -107,7 +107,7 @@ const SESSION_CODES: ReadonlySet<unknown> = new Set([-32_000, -32_001, RPC_CODES
  * the request.
  */
 export function isSessionLost(error: unknown): boolean {
-  const failure = httpFailureOf(error);
+  const failure = readHttpFailure(error);
   if (failure === undefined) return false;
   const { status, text, hasNewToken } = failure;
   const serverError = errorObjectIn(text);
@@ -124,7 +124,7 @@ export function errorBody(error: unknown): {
   text?: string | undefined;
   error?: (Record<string, unknown> & { message: string }) | undefined;
 } {
-  const text = httpFailureOf(error)?.text;
+  const text = readHttpFailure(error)?.text;
   return text === undefined ? {} : { text, error: errorObjectIn(text) };
 }
 

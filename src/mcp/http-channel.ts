@@ -1,4 +1,4 @@
-import { AgentAuthError, messageOf } from "../errors.js";
+import { AgentAuthError, errorMessage } from "../errors.js";
 import { discardBody, isEventStream } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { type HttpRequestInit, HttpResponse } from "../http/http-message.js";
@@ -434,6 +434,6 @@ export class HttpChannel {
 
   #logFailure(error: unknown): void {
     const { onLog, mask } = this.#options;
-    onLog(`connection: ${escapeText(mask(messageOf(error))).slice(0, 300)}`);
+    onLog(`connection: ${escapeText(mask(errorMessage(error))).slice(0, 300)}`);
   }
 }

@@ -337,7 +337,7 @@ export class HttpSession {
   #receive(text: string, request: RpcRequest, call: WaitingCall): Record<string, unknown> | undefined {
     const written = [parseServerJson(text, true)].flat();
     for (const [at, one] of [parseServerJson(text)].flat().entries())
-      if (this.#isResult(one, request, call)) return resultOf(written[at], request);
+      if (this.#isResult(one, request, call)) return readResult(written[at], request);
     return undefined;
   }
 
@@ -432,7 +432,7 @@ function tooLongEvent(): AgentAuthError {
   return tooLong("an event", MAX_RESPONSE_LENGTH);
 }
 
-function resultOf(response: unknown, { method }: RpcRequest): Record<string, unknown> {
+function readResult(response: unknown, { method }: RpcRequest): Record<string, unknown> {
   const { result } = response as { result?: unknown };
   if (!isJsonObject(result)) throw new SyntaxError(`the result of ${method} is not a JSON object`);
   const { resultType, ...rest } = result;

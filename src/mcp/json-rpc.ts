@@ -1,4 +1,4 @@
-import { messageOf } from "../errors.js";
+import { errorMessage } from "../errors.js";
 import { deleteNulls, isJsonObject, type JsonObject, parseStrictJson, StrictJsonError } from "../http/strict-json.js";
 import { quote } from "../redact.js";
 
@@ -88,11 +88,11 @@ function readExactNumber(text: string): unknown {
   const value = Number(text);
   if (text.length > LONGEST_NUMBER || !Number.isFinite(value)) return undefined;
   if (/^-?\d+$/.test(text)) return Number.isSafeInteger(value) ? value : BigInt(text);
-  return digitsOf(text) === digitsOf(String(value)) ? value : new ExactNumber(text);
+  return normalizeDigits(text) === normalizeDigits(String(value)) ? value : new ExactNumber(text);
 }
 
 /** A number as its digits and the power of ten behind them, the same for all its spellings. */
-function digitsOf(text: string): string {
+function normalizeDigits(text: string): string {
   const [, sign, whole = "", fraction = "", exponent = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(text) ?? [];
   const digits = `${whole}${fraction}`.replace(/^0+/, "");
@@ -173,7 +173,7 @@ export function describeMessage(message: RpcMessage): string {
 }
 
 /** The `id` that the response to a message has; null where the message has none that JSON-RPC allows. */
-export function rpcIdOf({ id }: { readonly id?: unknown }): RpcId | null {
+export function readRpcId({ id }: { readonly id?: unknown }): RpcId | null {
   return typeof id === "string" || typeof id === "number" || typeof id === "bigint" ? id : null;
 }
 
@@ -227,7 +227,7 @@ export function readMessage(line: string): { message: RpcMessage } | { failure: 
   try {
     value = parseExactJson(line);
   } catch (error) {
-    const message = `the line is not strict JSON: ${messageOf(error)}`;
+    const message = `the line is not strict JSON: ${errorMessage(error)}`;
     return { failure: rpcErrorResponse(null, { code: RPC_CODES.parse, message }) };
   }
   if (Array.isArray(value)) return rejectMessage(null, "batches are not supported: send one message per line");
@@ -237,7 +237,7 @@ export function readMessage(line: string): { message: RpcMessage } | { failure: 
 /** A parsed message. For an invalid one it returns the response to send. */
 function checkMessage(value: unknown): { message: RpcMessage } | { failure: RpcResponse } {
   if (!isJsonObject(value)) return rejectMessage(null, "the message is not a JSON object");
-  const validId = rpcIdOf(value);
+  const validId = readRpcId(value);
   if (value["jsonrpc"] !== "2.0") return rejectMessage(validId, 'the message has no "jsonrpc": "2.0"');
   if (typeof value["method"] === "string") {
     if ("id" in value && validId === null) return rejectMessage(null, "the id is neither a string nor a number");

@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { CAPABILITIES } from "./elicitation.js";
-import { errorBody, httpFailureOf, isSessionLost, RpcFailure } from "./errors.js";
+import { errorBody, isSessionLost, RpcFailure, readHttpFailure } from "./errors.js";
 import { HttpSession, type HttpSessionOptions, type RequestLimits } from "./http-session.js";
 import { INITIALIZE, INITIALIZED } from "./json-rpc.js";
 import { hasValidMarks, ParamHeaders } from "./param-headers.js";
@@ -128,7 +128,7 @@ async function callTool(
   const params = { name, arguments: args, _meta: { progressToken: 0 } };
   const send = (headers = {}) => session.request("tools/call", params, { ...limits, headers });
   const result = await send().catch(async (error: unknown) => {
-    if (!session.isSessionless || codeOf(error) !== HEADER_MISMATCH) throw error;
+    if (!session.isSessionless || readCode(error) !== HEADER_MISMATCH) throw error;
     const headers = new ParamHeaders();
     await listTools(session, limits, headers);
     return send(headers.of({ method: "tools/call", params }));
@@ -140,7 +140,7 @@ async function callTool(
 }
 
 /** The code of a JSON-RPC error, also in the body of an HTTP error. */
-function codeOf(error: unknown): unknown {
+function readCode(error: unknown): unknown {
   return error instanceof RpcFailure ? error.code : errorBody(error).error?.["code"];
 }
 
@@ -204,7 +204,7 @@ async function connect(mcpUrl: string, options: McpOptions, offered?: string): P
 /** Asks whether the server speaks the revision without sessions; most of those that do not have never heard of the question. */
 async function discover(session: HttpSession, limits: RequestLimits): Promise<boolean> {
   const result = await session.request("server/discover", {}, limits, SESSIONLESS_REVISION).catch((error: unknown) => {
-    const status = httpFailureOf(error)?.status;
+    const status = readHttpFailure(error)?.status;
     const isAnswer = status !== undefined ? ![401, 403].includes(status) && status < 500 : error instanceof RpcFailure;
     if (!isAnswer) throw error;
   });
@@ -218,12 +218,12 @@ async function discover(session: HttpSession, limits: RequestLimits): Promise<bo
 
 /** Whether the server may have refused `initialize` for the revision that the client offers. */
 function mayRefuseRevision(error: unknown): boolean {
-  return httpFailureOf(error)?.status === 400 || supportedIn(error) !== undefined;
+  return readHttpFailure(error)?.status === 400 || supportedIn(error) !== undefined;
 }
 
 /** Whether the server refused a request for the revision in its `MCP-Protocol-Version` header, before it processed it. */
 function refusesRevision(error: unknown): boolean {
-  const text = httpFailureOf(error)?.status === 400 ? errorBody(error).text : undefined;
+  const text = readHttpFailure(error)?.status === 400 ? errorBody(error).text : undefined;
   return text !== undefined && /\bprotocol[ _-]?version\b/i.test(text);
 }
 

@@ -38,8 +38,8 @@ export class ToolPolicy {
   readonly isOpen: boolean;
 
   constructor({ allow, hide = [] }: ToolPolicyOptions = {}) {
-    this.#allow = allow?.map(globOf);
-    this.#hide = hide.map(globOf);
+    this.#allow = allow?.map(compileGlob);
+    this.#hide = hide.map(compileGlob);
     this.isOpen = allow === undefined && hide.length === 0;
   }
 
@@ -92,7 +92,7 @@ function fold(text: string): string {
   return text.normalize("NFKC").toUpperCase().toLowerCase().replace(INVISIBLE, "");
 }
 
-function globOf(text: string): Glob {
+function compileGlob(text: string): Glob {
   // Where a fold makes a wildcard of another character, it matches any one character, as it does not match itself.
   const folded = text.replace(/[^*?]+/g, (literal) => fold(literal).replace(/[*?]/g, "?"));
   return { text, folded };

@@ -9,17 +9,17 @@ import { quote, Secret } from "../redact.js";
 import type { Remedy } from "../remedy.js";
 import { AgentContext, type ClientCall, checkCall, type IdpOptions } from "./agent-options.js";
 import { preRegisteredClient } from "./client/client-auth.js";
-import { credentialOf, holdToIssuer } from "./client/issuer-binding.js";
+import { fingerprintCredential, holdToIssuer } from "./client/issuer-binding.js";
 import { isLoginNotRequired } from "./discovery/challenge-request.js";
 import { discoverIssuer } from "./discovery/discovery.js";
 import { acceptedTypeFor } from "./discovery/overrides.js";
 import { type GrantOptions, type LoginOptions, loginRequired } from "./grant/grant-requirements.js";
 import type { LoginContext, PreparedDeviceLogin, PreparedLogin } from "./login/authorization.js";
 import { TokenManager } from "./login/token-manager.js";
-import { fingerprintOf, hashSha256 } from "./machine/grant-strategies.js";
+import { fingerprintSource, hashSha256 } from "./machine/grant-strategies.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";
 import type { ClientRecord, Grant, GrantKey } from "./model/grant.js";
-import { IDP_ACCOUNT, type IdJagSubject, type MachineGrantOf, machineAccountOf } from "./model/machine-grant.js";
+import { buildMachineAccount, IDP_ACCOUNT, type IdJagSubject, type MachineGrantOf } from "./model/machine-grant.js";
 import { type Discovered, type IssuerMetadata, isSameIssuer, listsExchange, takesIdJag } from "./model/metadata.js";
 import { parseMcpUrl } from "./model/resource.js";
 import { unionScopes } from "./model/scope.js";
@@ -77,7 +77,7 @@ export class IdpTokens {
     }
     if (login === undefined) {
       const issuer = typeof idp === "object" ? idp.issuer : "";
-      throw loginRequired(idpKeyOf(key.profile, issuer), "not logged in at the identity provider");
+      throw loginRequired(idpKey(key.profile, issuer), "not logged in at the identity provider");
     }
     const manager = this.#managerOf(login, client);
     this.#servers.set(name, { login, manager });
@@ -104,9 +104,9 @@ export class IdpTokens {
   async #suffixOf({ endpoints, client, tokens }: Grant): Promise<string | undefined> {
     const { idToken } = tokens;
     if (idToken === undefined) return undefined;
-    const fingerprint = await fingerprintOf([endpoints.token, client.clientId], idToken.reveal());
+    const fingerprint = await fingerprintSource([endpoints.token, client.clientId], idToken.reveal());
     // As the accounts of machine grants have it.
-    return machineAccountOf("id_jag", "", fingerprint).slice(machineAccountOf("id_jag", "").length);
+    return buildMachineAccount("id_jag", "", fingerprint).slice(buildMachineAccount("id_jag", "").length);
   }
 
   async #derived(login: Grant, { profile, server }: GrantKey): Promise<Grant | undefined> {
@@ -226,7 +226,7 @@ class IdpLogin {
   /** The login at the provider of the options, or the only one that is stored. */
   async stored(profile: string): Promise<Grant | undefined> {
     const { idp, store } = this.#agent.options;
-    if (typeof idp === "object") return store.read(idpKeyOf(profile, idp.issuer));
+    if (typeof idp === "object") return store.read(idpKey(profile, idp.issuer));
     const [login, ...others] = await this.#logins(profile);
     if (login !== undefined && others.length > 0) throw ambiguousError([login, ...others]);
     return login;
@@ -301,7 +301,7 @@ class ProviderContext extends AgentContext {
 }
 
 /** The key of the login at an identity provider. */
-function idpKeyOf(profile: string, issuer: string): GrantKey {
+function idpKey(profile: string, issuer: string): GrantKey {
   return { profile, server: parseMcpUrl(issuer).resource, account: IDP_ACCOUNT };
 }
 
@@ -348,7 +348,7 @@ export class ExchangeCache {
   ): Promise<ExchangedToken> {
     if (call === undefined) throw noClientError(server);
     if (call.exchanges === false) throw notListedError(call.issuer);
-    const name = await cacheKeyOf(call, request);
+    const name = await buildCacheKey(call, request);
     const cached = this.#cached.get(name);
     if (cached?.expiresAt !== undefined && cached.expiresAt.getTime() - MARGIN_MS > clock.epoch()) return cached;
     this.#cached.delete(name);
@@ -368,7 +368,7 @@ export class ExchangeCache {
 }
 
 /** Hash of everything that an exchanged token depends on, so that the cache does not hold the input tokens. */
-function cacheKeyOf(call: ClientCall, request: ExchangeRequest): Promise<string> {
+function buildCacheKey(call: ClientCall, request: ExchangeRequest): Promise<string> {
   const { subjectToken, subjectTokenType, actorToken, actorTokenType, requestedTokenType } = request;
   const plain = (token: string | Secret | undefined) => (token instanceof Secret ? token.reveal() : token);
   const tokens = [plain(subjectToken), subjectTokenType, plain(actorToken), actorTokenType, requestedTokenType];
@@ -424,7 +424,7 @@ export async function callForClient(
     signal,
   );
   // The token to exchange is a credential too.
-  const credential = credentialOf(preRegistered) ?? "the token to exchange";
+  const credential = fingerprintCredential(preRegistered) ?? "the token to exchange";
   const use = { client: preRegistered, issuer: server.issuer, server: named, credential, isInteractive: false, signal };
   await holdToIssuer(context, use);
   const client = preRegisteredClient({ ...context, client: preRegistered, server, isMachine: true });

@@ -1,4 +1,4 @@
-import { AgentAuthError, abortedError, isAgentAuthError, messageOf } from "../errors.js";
+import { AgentAuthError, abortedError, errorMessage, isAgentAuthError } from "../errors.js";
 import type { Network } from "../http/address.js";
 import type { HttpEvent } from "../http/buffered-response.js";
 import { type Clock, systemClock } from "../http/deadline.js";
@@ -7,8 +7,8 @@ import { CookieJars } from "../http/redirect.js";
 import { quote, type Secret } from "../redact.js";
 import { createEvents, type Events } from "../telemetry/emit.js";
 import type { AgentEvent } from "../telemetry/events.js";
-import { clientSecretOf, type PreRegisteredClient } from "./client/client-auth.js";
-import { credentialOf, type IssuerTrust } from "./client/issuer-binding.js";
+import { type PreRegisteredClient, readClientSecret } from "./client/client-auth.js";
+import { fingerprintCredential, type IssuerTrust } from "./client/issuer-binding.js";
 import { issuerMismatchError } from "./discovery/issuer-choice.js";
 import type { SecurityPolicy } from "./discovery/overrides.js";
 import { DPOP_POLICIES, type DpopPolicy } from "./dpop/dpop.js";
@@ -264,7 +264,7 @@ function checkParams(params: AuthorizationParams = {}): void {
     try {
       checkAuthorizationParam(name, value);
     } catch (cause) {
-      throw new TypeError(`authorizationParams ${messageOf(cause)}`, { cause });
+      throw new TypeError(`authorizationParams ${errorMessage(cause)}`, { cause });
     }
   }
 }
@@ -404,7 +404,11 @@ export class AgentContext {
     trace: (entry: TraceEntry) => void = this.options.onTrace ?? (() => {}),
   ): LoginContext {
     const own = { clock: this.clock, nonces: this.nonces, events: this.events, profile, trace };
-    return loginContextOf(this.options, account, { ...this.connections.get(server, remembered), ...own, remembered });
+    return createLoginContext(this.options, account, {
+      ...this.connections.get(server, remembered),
+      ...own,
+      remembered,
+    });
   }
 
   /** Where the started logins of web apps are, and to whom they belong. */
@@ -422,7 +426,7 @@ export class AgentContext {
     const { http } = this.connections.get(grant.server, grant);
     const { issuer, endpoints, client: stored, exchanges } = grant;
     const isSameClient = configured?.clientId === stored.clientId && stored.source === "pre-registered";
-    const clientSecret = stored.clientSecret ?? (isSameClient ? clientSecretOf(configured) : undefined);
+    const clientSecret = stored.clientSecret ?? (isSameClient ? readClientSecret(configured) : undefined);
     const by = { clock: this.clock, http, acceptedTokenType, trace: this.options.onTrace };
     const privateKey = isSameClient ? configured.privateKey : undefined;
     return {
@@ -485,7 +489,7 @@ export class AgentContext {
  * @param account the account to log in with; default: that of the options
  * @param connection the server connection, and the state of the client
  */
-function loginContextOf(
+function createLoginContext(
   options: AgentClientOptions,
   account: string | undefined,
   connection: ServerConnection & Pick<LoginContext, "clock" | "events" | "nonces" | "profile" | "remembered" | "trace">,
@@ -519,7 +523,8 @@ function loginContextOf(
       const clientId = client?.clientId || account;
       return clientId && (await store.readBinding({ profile: connection.profile, clientId }))?.issuer;
     },
-    sendsCredential: options.grant !== undefined || (client !== undefined && credentialOf(client) !== undefined),
+    sendsCredential:
+      options.grant !== undefined || (client !== undefined && fingerprintCredential(client) !== undefined),
     preRegistered: client,
     trust: { issuer, trustNamedIssuer, confirmIssuer },
     privateKey: client?.privateKey,

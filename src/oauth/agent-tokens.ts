@@ -12,7 +12,7 @@ import type { FetchContext } from "./grant/token-fetch.js";
 import { TokenManager } from "./login/token-manager.js";
 import type { MachineTokenManager } from "./machine/machine-token-manager.js";
 import { type Grant, type GrantKey, isFresh } from "./model/grant.js";
-import { isMachineAccount, machineGrantOf } from "./model/machine-grant.js";
+import { isMachineAccount, parseMachineAccount } from "./model/machine-grant.js";
 import type { ExchangedToken, ExchangeRequest } from "./token/exchange.js";
 import type { RemoteLogout } from "./token/revocation.js";
 
@@ -85,7 +85,7 @@ export class AgentTokens {
     const now = this.context.clock.epoch();
     const stored = (await store.list({ profile, server })).filter(
       (grant) =>
-        machineGrantOf(grant.account) !== undefined &&
+        parseMachineAccount(grant.account) !== undefined &&
         (account === undefined || grant.account === account) &&
         (!isUsed ||
           grant.recipe !== undefined ||

@@ -57,7 +57,7 @@ import {
 import type { ConnectionPage, ConnectionQuery } from "./model/connection.js";
 import { AccessToken, type Grant, type GrantKey, hasExpired } from "./model/grant.js";
 import { withReservation } from "./model/grant-store.js";
-import { IDP_ACCOUNT, machineGrantOf } from "./model/machine-grant.js";
+import { IDP_ACCOUNT, parseMachineAccount } from "./model/machine-grant.js";
 import type { ExchangedToken } from "./token/exchange.js";
 import type { Introspection } from "./token/introspection.js";
 import type { RemoteLogout } from "./token/revocation.js";
@@ -668,7 +668,7 @@ export interface LoginStatus {
 /** A grant without its secrets. */
 export function describeLogin(grant: Grant, now: number, location: string): LoginStatus {
   const { expiresAt, scope, refreshToken } = grant.tokens;
-  const machine = machineGrantOf(grant.account);
+  const machine = parseMachineAccount(grant.account);
   return {
     profile: grant.profile,
     server: grant.server,
@@ -677,7 +677,7 @@ export function describeLogin(grant: Grant, now: number, location: string): Logi
     token_type: grant.proofKey === undefined ? "Bearer" : "DPoP",
     resource: grant.resource,
     issuer: grant.issuer,
-    exceptions: exceptionsOf(grant),
+    exceptions: listExceptions(grant),
     client_id: grant.client.clientId,
     scope: scope ?? null,
     expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
@@ -699,11 +699,11 @@ export interface LoginException {
   value?: string;
 }
 
-export function exceptionsOf(grant: Grant): LoginException[] {
+export function listExceptions(grant: Grant): LoginException[] {
   const { overrides, acceptedTokenType, authorizationParams = {}, resource, issuer, namedIssuer } = grant;
-  const exceptionOf = (option: string) => (option === "resource" ? { option, value: resource } : { option });
+  const toException = (option: string) => (option === "resource" ? { option, value: resource } : { option });
   return [
-    ...overrides.map(exceptionOf),
+    ...overrides.map(toException),
     ...(acceptedTokenType === undefined ? [] : [{ option: "acceptTokenType", value: acceptedTokenType }]),
     ...Object.entries(authorizationParams).map(([name, value]) => {
       return { option: "authorizationParams", value: `${name}=${value}` };

@@ -104,7 +104,7 @@ export class HandOver extends AccessToken {
   /** The login with its secrets, in the form of a vault. */
   reveal<Format extends keyof HandOverFormats = "mcp-oauth">(format?: Format): HandOverFormats[Format];
   reveal(format: keyof HandOverFormats = "mcp-oauth"): HandOverFormats[keyof HandOverFormats] {
-    const auth = credentialOf(this.#grant);
+    const auth = toCredential(this.#grant);
     const name = this.server.slice(0, MAX_NAME);
     if (format === "anthropic") return { display_name: name, auth };
     return format === "openai" ? { name, auth } : auth;
@@ -116,7 +116,7 @@ export class HandOver extends AccessToken {
   }
 }
 
-function credentialOf({ server, resource, client, endpoints, tokens }: Grant): McpOAuthCredential {
+function toCredential({ server, resource, client, endpoints, tokens }: Grant): McpOAuthCredential {
   const { accessToken, refreshToken, expiresAt, scope } = tokens;
   const type = client.clientSecret === undefined ? "none" : client.authMethod;
   const secret = client.clientSecret?.reveal();

@@ -12,7 +12,7 @@ import {
   type DueLogin,
   type DueLogins,
   dueByReading,
-  millisecondsOf,
+  parseTime,
   type ShortLivedRecords,
   type TimeUnit,
 } from "./model/grant-store.js";
@@ -155,8 +155,8 @@ export class IssuerPauses {
    * of the refresh that comes next.
    */
   async of(issuer: string): Promise<IssuerPause | undefined> {
-    const text = await this.#records?.read?.(idOf(issuer)).catch(() => undefined);
-    const { issuer: by, pausedUntil } = text === undefined ? {} : membersOf(text);
+    const text = await this.#records?.read?.(pauseId(issuer)).catch(() => undefined);
+    const { issuer: by, pausedUntil } = text === undefined ? {} : parseMembers(text);
     if (by !== issuer || typeof pausedUntil !== "number") return undefined;
     const seconds = Math.ceil((pausedUntil - this.#clock.epoch()) / 1000);
     if (seconds <= 0) return undefined;
@@ -172,7 +172,7 @@ export class IssuerPauses {
     const now = this.#clock.epoch();
     const pausedUntil = Math.min(until, now + MOST_MS);
     const text = JSON.stringify({ issuer, pausedUntil });
-    const id = idOf(issuer);
+    const id = pauseId(issuer);
     const put = () => records.put(id, text, { now, expiresAt: pausedUntil });
     try {
       if (await put()) return;
@@ -185,12 +185,12 @@ export class IssuerPauses {
 }
 
 /** The text names the issuer too: of two with the same id, one is not known to be paused. */
-function idOf(issuer: string): string {
+function pauseId(issuer: string): string {
   const digits = Array.from(issuer, (letter) => letter.charCodeAt(0).toString(16));
   return `pause-${digits.join("").slice(-72)}`;
 }
 
-function membersOf(text: string): Record<string, unknown> {
+function parseMembers(text: string): Record<string, unknown> {
   try {
     const value = parseStrictJson(text);
     return isJsonObject(value) ? value : {};
@@ -350,7 +350,7 @@ class Keeper {
 
   constructor(users: AgentUsers, options: KeepAliveOptions) {
     const { every, jitter = 0.5, concurrency = CONCURRENCY, perIssuer = PER_ISSUER, signal } = options;
-    this.#everyMs = millisecondsOf(every);
+    this.#everyMs = parseTime(every);
     if (!(jitter >= 0.1 && jitter <= 0.9)) throw new TypeError("jitter must be a number from 0.1 to 0.9");
     for (const [name, value] of Object.entries({ concurrency, perIssuer }))
       if (!(Number.isInteger(value) && value > 0)) throw new TypeError(`${name} must be a whole number above 0`);
@@ -469,13 +469,13 @@ class Keeper {
       const limit = this.#tasks.size + this.#upcoming.length + 2 * PAGE;
       const mostPlanned = Math.ceil((this.#everyMs * this.#jitter) / SLOT_MS);
       const { items, total } = await tenant.logins.next(until, limit, mostPlanned);
-      const isNew = (login: DueLogin) => login.dueAt <= soon && !this.#known.has(nameOf(tenant, login));
+      const isNew = (login: DueLogin) => login.dueAt <= soon && !this.#known.has(loginName(tenant, login));
       const begun = items.filter(isNew).slice(0, PAGE);
       for (const [nth, login] of begun.entries()) {
         const plannedAt = this.#plannedAt(login, (nth + this.#random()) / begun.length, total);
         const spreadMs = this.#random() * Math.min(SPREAD_MS, this.#everyMs / 100);
         const at = this.#options.once || plannedAt !== undefined ? now : Math.max(login.dueAt, now) + spreadMs;
-        this.#known.set(nameOf(tenant, login), Number.POSITIVE_INFINITY);
+        this.#known.set(loginName(tenant, login), Number.POSITIVE_INFINITY);
         this.#upcoming.push({ at, begin: () => this.#start(tenant, login, plannedAt) });
       }
       const later = items.find(({ dueAt }) => dueAt > soon)?.dueAt ?? until;
@@ -502,7 +502,7 @@ class Keeper {
   }
 
   #start(tenant: Tenant, login: DueLogin, plannedAt: number | undefined): void {
-    const name = nameOf(tenant, login);
+    const name = loginName(tenant, login);
     const work: Promise<unknown> =
       plannedAt === undefined
         ? this.#keep(tenant, login)
@@ -616,6 +616,6 @@ class Keeper {
   }
 }
 
-function nameOf({ name }: Tenant, { profile, server, account }: DueLogin): string {
+function loginName({ name }: Tenant, { profile, server, account }: DueLogin): string {
   return JSON.stringify([name, profile, server, account]);
 }

@@ -10,7 +10,7 @@ import {
   type StartedLogin,
   setCookie,
 } from "./login/web-app.js";
-import { abandonedCookies, cookieName, savedCookieName, stateOf, WEB_LOGIN_LIFE_MS } from "./login/web-login.js";
+import { abandonedCookies, cookieName, readState, savedCookieName, WEB_LOGIN_LIFE_MS } from "./login/web-login.js";
 
 /** What the login pages of a web app need; `R` is the request of its framework. */
 export interface LoginHandlersOptions<R = Request> {
@@ -90,7 +90,7 @@ async function answerPage<R>(
 /** What a browser learns of an error: the message may have text of a server in it, and is for the operator. */
 export function describeFailure(error: unknown): { status: number; code: string } {
   const code = isAgentAuthError(error) && /^[a-z_]{1,40}$/.test(error.code) ? error.code : "internal_error";
-  return { status: statusOf(error), code };
+  return { status: statusFor(error), code };
 }
 
 /** Redirects the browser to the authorization server. */
@@ -116,7 +116,7 @@ export function isOffered(scope: string | undefined, scopes: readonly string[]):
 
 /** The cookies to send with the redirect to a login: its own, and none instead of those of logins that were abandoned. */
 async function cookiesOfStart(login: StartedLogin, redirectUri: string, request: Request): Promise<string[]> {
-  const cookies = await cookiesOf(login, redirectUri);
+  const cookies = await writeCookies(login, redirectUri);
   if (login.saved === undefined) return cookies;
   const abandoned = abandonedCookies(request.headers.get("cookie") ?? "", MAX_SEALED - 1);
   const path = cookiePath(redirectUri);
@@ -136,7 +136,7 @@ export function comesFromElsewhere(headers: Headers, redirectUri: string): boole
 
 /** Finishes a login, or redirects the browser once more if the issuer rejected an optional scope. */
 const callbackPage: LoginPage = async (agent, request, { redirectUri }) => {
-  const state = stateOf(readQueryParameters(request));
+  const state = readState(readQueryParameters(request));
   const [name, savedName] = [await cookieName(state), await savedCookieName(state)];
   const cookie = request.headers.get("cookie") ?? "";
   const saved = readCookie(cookie, savedName);
@@ -144,7 +144,7 @@ const callbackPage: LoginPage = async (agent, request, { redirectUri }) => {
   const removed = [setCookie(name, "", 0)];
   if (saved !== undefined) removed.push(setCookie(savedName, "", 0, cookiePath(redirectUri)));
   if (result.done) return respondRedirect(result.done.returnTo ?? new URL("/", redirectUri).href, removed);
-  return respondRedirect(result.redirect, [...removed, ...(await cookiesOf(result, redirectUri))]);
+  return respondRedirect(result.redirect, [...removed, ...(await writeCookies(result, redirectUri))]);
 };
 
 /** Sealed logins of a browser that can wait at once: servers refuse headers of more than 8 or 16 KB. */
@@ -153,7 +153,10 @@ const MAX_SEALED = 3;
 const MAX_COOKIE = 4096;
 
 /** The cookies of a login: a sealed login is in one itself, so that no process has to store it. */
-async function cookiesOf({ state, saved, cookie }: Omit<StartedLogin, "url">, redirectUri: string): Promise<string[]> {
+async function writeCookies(
+  { state, saved, cookie }: Omit<StartedLogin, "url">,
+  redirectUri: string,
+): Promise<string[]> {
   if (saved === undefined) return [cookie];
   const name = await savedCookieName(state);
   if (name.length + saved.length > MAX_COOKIE) {
@@ -177,7 +180,7 @@ function respondPlain(status: number, text: string, headers: Record<string, stri
   return new Response(`${text}\n`, { status, headers: { ...HEADERS, ...type, ...headers } });
 }
 
-function statusOf(error: unknown): number {
+function statusFor(error: unknown): number {
   const errorClass = isAgentAuthError(error) ? error.class : "internal";
   if (errorClass === "unavailable") return 503;
   return ["usage", "refused", "auth", "remote"].includes(errorClass) ? 400 : 500;

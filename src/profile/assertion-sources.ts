@@ -7,7 +7,7 @@ import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { createTransport } from "../http/transport.js";
 import type { StoredGrants } from "../oauth/agent-options.js";
 import type { PreRegisteredClient } from "../oauth/client/client-auth.js";
-import { type GrantFlag, subjectOf } from "../oauth/machine/grant-strategies.js";
+import { type GrantFlag, readSubject } from "../oauth/machine/grant-strategies.js";
 import type { AssertionRequest, MachineGrant, Workload } from "../oauth/model/machine-grant.js";
 import type { Env } from "../platform.js";
 import { quote, Redactor } from "../redact.js";
@@ -20,7 +20,7 @@ import {
   referencedSecret,
   secretLine,
   secretOrReferenced,
-  wordsOf,
+  splitWords,
 } from "./secrets.js";
 
 /** Where the assertion of a workload comes from: files, programs, and the token services of CI systems and clouds. */
@@ -63,7 +63,7 @@ const SOURCES: Readonly<Record<string, { form: string; open: OpenSource }>> = {
   exec: {
     form: "exec:COMMAND",
     open: (command, { env, from }) => {
-      const words = wordsOf(command, from);
+      const words = splitWords(command, from);
       return { workload: `exec:${command}`, get: ({ signal }) => secretLine(words, { from, env, signal }) };
     },
   },
@@ -109,13 +109,13 @@ export function openSource(source: string, options: AssertionSourceOptions, host
   if (colon === "" ? form.startsWith(`${kind}:`) : name === "" || !form.includes(":"))
     throw usageError(`${host.from} must be ${form}`);
   if (headers.length > 0 && kind !== "url") throw usageError(`a header of ${host.from} goes with url:ADDRESS alone`);
-  const { get, workload } = open(name, host, headersOf(headers, host));
+  const { get, workload } = open(name, host, parseHeaders(headers, host));
   return { workload, audience, assertion: get };
 }
 
 /** A text that says whose it is; it is read again on every use, since a platform replaces it. */
 function ofText(read: () => string): Parts {
-  return { workload: () => JSON.stringify(subjectOf(read().trim())), get: read };
+  return { workload: () => JSON.stringify(readSubject(read().trim())), get: read };
 }
 
 function ofGithub(host: SourceHost): Parts {
@@ -133,7 +133,7 @@ function ofGithub(host: SourceHost): Parts {
         );
       }
       const headers = { authorization: `Bearer ${token}` };
-      return memberOf(await requestFrom(withQuery(address, { audience }), headers, host, signal), "value", from);
+      return readMember(await requestFrom(withQuery(address, { audience }), headers, host, signal), "value", from);
     },
   };
 }
@@ -169,7 +169,7 @@ function ofAzure(host: SourceHost): Parts {
         resource,
         ...(identity && { client_id: identity }),
       };
-      return memberOf(await requestFrom(withQuery(address, query), headers, host, signal), "access_token", host.from);
+      return readMember(await requestFrom(withQuery(address, query), headers, host, signal), "access_token", host.from);
     },
   };
 }
@@ -241,7 +241,7 @@ async function requestFrom(
   });
 }
 
-function memberOf({ text, url }: { text: string; url: string }, name: string, from: string): string {
+function readMember({ text, url }: { text: string; url: string }, name: string, from: string): string {
   try {
     const value = parseStrictJson(text);
     if (isJsonObject(value) && typeof value[name] === "string") return value[name];
@@ -252,7 +252,7 @@ function memberOf({ text, url }: { text: string; url: string }, name: string, fr
 }
 
 /** A header that carries a secret has it by a reference, since others can read the command line. */
-function headersOf(lines: readonly string[], { env, from }: SourceHost): Record<string, string> {
+function parseHeaders(lines: readonly string[], { env, from }: SourceHost): Record<string, string> {
   const entries = lines.map((line): [string, string] => {
     const [, name = "", scheme = "", value = ""] =
       /^([!#$%&'*+.^_`|~\w-]+):\s*(?:([\w-]+)\s+)?(\S.*)$/.exec(line) ?? [];

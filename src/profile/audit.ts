@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readSync, renameSync, type Stats, writeSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { isAgentAuthError, messageOf } from "../errors.js";
+import { errorMessage, isAgentAuthError } from "../errors.js";
 import type { HttpEvent } from "../http/buffered-response.js";
-import { linkStatOf, randomHex, retryWhileBusy } from "../platform.js";
+import { randomHex, retryWhileBusy, tryLstat } from "../platform.js";
 import {
   attempt,
   checkOpened,
@@ -44,15 +44,15 @@ export function openAudit(
   return (event) => {
     if (!(event.type in EVENTS) || (event.type === "store" && event.outcome === "ok")) return;
     try {
-      append(path, lineOf(event), maxBytes);
+      append(path, formatLine(event), maxBytes);
     } catch (error) {
-      if (!hasFailed) warn(`events cannot be written into ${path}: ${messageOf(error)}`);
+      if (!hasFailed) warn(`events cannot be written into ${path}: ${errorMessage(error)}`);
       hasFailed = true;
     }
   };
 }
 
-function lineOf(event: AgentEvent | HttpEvent): string {
+function formatLine(event: AgentEvent | HttpEvent): string {
   const text = JSON.stringify({ time: new Date().toISOString(), pid: process.pid, ...event });
   // A terminal must not act on what a client of a broker named.
   const plain = text.replace(/[\u007f-\uffff]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
@@ -92,7 +92,7 @@ function endsInLine(fd: number, size: number): boolean {
 function openFile(path: string): number {
   let fd: number;
   try {
-    if (linkStatOf(path)?.isSymbolicLink()) throw storeError(`the audit file ${path} is a symbolic link`, undefined);
+    if (tryLstat(path)?.isSymbolicLink()) throw storeError(`the audit file ${path} is a symbolic link`, undefined);
     const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
     fd = retryWhileBusy(() => openSync(path, flags, 0o600));
   } catch (cause) {
@@ -109,7 +109,7 @@ function openFile(path: string): number {
 
 /** Moves a full file aside, under a name that no other process chooses: of two that do it, neither loses a line. */
 function rotate(path: string, full: Stats): void {
-  if (linkStatOf(path)?.ino !== full.ino) return;
+  if (tryLstat(path)?.ino !== full.ino) return;
   const now = new Date().toISOString().replaceAll(/[-:.]/g, "");
   // On Windows another process may have it open; then it grows until no process has.
   if (!attempt(() => renameSync(path, `${path}.${now}-${randomHex(4)}`))) return;

@@ -21,14 +21,14 @@ import {
   withSource,
 } from "./connection-settings.js";
 import { openStore } from "./open-store.js";
-import { authorizationParamsOf, checkSetting } from "./profile-settings.js";
+import { checkSetting, toAuthorizationParams } from "./profile-settings.js";
 import { readSettings, type SettingRules } from "./resolve-settings.js";
 import { secretOrReferenced } from "./secrets.js";
 import { requireBaseUrl, sandboxNotice, serviceOptions } from "./service-settings.js";
 import type { Settings } from "./settings.js";
 import { findHome, homeFolder } from "./settings.js";
 import { makingProfile } from "./settings-file.js";
-import { storeChoiceOf } from "./store-choice.js";
+import { readStoreChoice } from "./store-choice.js";
 
 /**
  * How the clients of a profile reach the network, beside the environment. A client that is given a `fetch` sends every request
@@ -86,17 +86,17 @@ export function createAgentClient(options: ProfileAgentOptions = {}): AgentClien
   const { caFile, useSystemCa, proxy, ...given } = withoutUndefined(options);
   const surroundings = readSurroundings({ profile: given.profile }, { acceptsNewProfile: true });
   const { settings, env } = surroundings;
-  const network = networkOf(surroundings, { caFile, useSystemCa, proxy }, given);
+  const network = buildNetwork(surroundings, { caFile, useSystemCa, proxy }, given);
   const { profile, clientCert, clientMetadataUrl } = settings;
   const names = [given.client?.issuer, given.grant?.issuer, given.issuer];
   const issuer = names.every((one) => one === undefined) ? settings.issuer : undefined;
   if (issuer) checkSetting("issuer", issuer.value, issuer.source);
   const audit = settings.audit && openAudit(settings.audit, emitWarning);
   return new AgentClient({
-    store: given.store ?? storeOf(surroundings),
+    store: given.store ?? chooseStore(surroundings),
     mutualTls: clientCert !== undefined,
     ...(issuer && { issuer: issuer.value }),
-    authorizationParams: authorizationParamsOf(settings),
+    authorizationParams: toAuthorizationParams(settings),
     ...(clientMetadataUrl && { clientMetadataUrl: clientMetadataUrl.value }),
     ...(network && { network: agentNetwork(network, new Redactor()) }),
     ...(given.grant === undefined && {
@@ -131,7 +131,7 @@ export function createManagementClient(options: ProfileManagementOptions = {}): 
   checkOptionNames(options, { ...MANAGEMENT_OPTIONS, ...PROFILE_OPTIONS }, "createManagementClient");
   const { profile, caFile, useSystemCa, proxy, ...given } = withoutUndefined(options);
   const surroundings = readSurroundings({ profile, baseUrl: given.baseUrl });
-  const network = networkOf(surroundings, { caFile, useSystemCa, proxy }, given);
+  const network = buildNetwork(surroundings, { caFile, useSystemCa, proxy }, given);
   const { settings } = surroundings;
   const notice = given.baseUrl === undefined ? sandboxNotice(settings) : undefined;
   if (notice !== undefined) emitWarning(notice);
@@ -150,7 +150,7 @@ export function createManagementClient(options: ProfileManagementOptions = {}): 
  * @throws `AgentAuthError` `usage` for a setting that is wrong
  */
 export function defaultStore(options: { profile?: string | undefined } = {}): GrantStore {
-  return storeOf(readSurroundings(options, { acceptsNewProfile: true }));
+  return chooseStore(readSurroundings(options, { acceptsNewProfile: true }));
 }
 
 /**
@@ -197,15 +197,15 @@ function emitWarning(text: string): void {
   process.emitWarning(text, "AgentAuthWarning");
 }
 
-function storeOf({ env, home, settings }: Surroundings): GrantStore {
+function chooseStore({ env, home, settings }: Surroundings): GrantStore {
   const { profile, isNewProfile } = settings;
-  const homeOf = () => homeFolder(env);
-  const store = openStore(storeChoiceOf(profile.value, env, home), homeOf, { env, warn: emitWarning });
-  return isNewProfile ? makingProfile(store, profile.value, homeOf()) : store;
+  const requireHome = () => homeFolder(env);
+  const store = openStore(readStoreChoice(profile.value, env, home), requireHome, { env, warn: emitWarning });
+  return isNewProfile ? makingProfile(store, profile.value, requireHome()) : store;
 }
 
 /** The network of the profile; undefined where the caller's own replaces it. */
-function networkOf(
+function buildNetwork(
   { env, settings }: Surroundings,
   { caFile, useSystemCa, proxy }: ProfileNetworkOptions,
   own: Pick<AgentClientOptions, "fetch" | "network">,

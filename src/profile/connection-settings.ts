@@ -39,7 +39,7 @@ export function withSource(value: string | undefined, source: string): Sourced |
  *
  * @throws `AgentAuthError` `usage`
  */
-export function outletOf(
+export function buildSendOptions(
   { proxy, caFile, systemCa, clientCertificate, idleTimeoutMs: idleTimeout, env }: NetworkOptions,
   redactor: Redactor,
 ): ConnectOptions & { proxies: Proxies } {
@@ -278,7 +278,7 @@ type Fetch = typeof globalThis.fetch;
  * @throws `AgentAuthError` `usage`
  */
 export function networkFetch(options: NetworkOptions, redactor: Redactor): Fetch {
-  const fetch = createFetch(outletOf(options, redactor), undefined);
+  const fetch = createFetch(buildSendOptions(options, redactor), undefined);
   return isUnchecked(options.env) ? withCertificates(fetch) : fetch;
 }
 
@@ -310,7 +310,7 @@ function withCertificates(send: Fetch): Fetch {
  * @throws `AgentAuthError` `usage`
  */
 export function agentNetwork(options: NetworkOptions, redactor: Redactor): Network {
-  const network = nodeNetwork(outletOf(options, redactor));
+  const network = nodeNetwork(buildSendOptions(options, redactor));
   const isBare = isUnchecked(options.env);
   return {
     connectTo(server, exemptions) {

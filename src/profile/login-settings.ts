@@ -375,7 +375,7 @@ export function loginSettings(): readonly LoginSetting[] {
 }
 
 /** The options of `AgentClient` that flags of a login name. */
-export function clientOptionsOf(flags: LoginFlags): Partial<AgentClientOptions> {
+export function toClientOptions(flags: LoginFlags): Partial<AgentClientOptions> {
   return { ...pick(flags, "client"), policy: pick(flags, "policy") };
 }
 
@@ -414,12 +414,12 @@ export function readAuthorizationParams(text: string): AuthorizationParams {
 function flagsOfParameter(parameter: FlowOption): string {
   return loginSettings()
     .filter((row) => row.parameter === parameter)
-    .map(({ name }) => flagOf(name))
+    .map(({ name }) => flagFor(name))
     .join(", ");
 }
 
 /** The flag of an option as it is typed: `--page-size` for `pageSize`. */
-export function flagOf(option: string): string {
+export function flagFor(option: string): string {
   return `--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 

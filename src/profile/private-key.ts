@@ -26,8 +26,8 @@ export interface PrivateKeyOptions {
 export async function readPrivateKey(text: string, options: PrivateKeyOptions = {}): Promise<ClientKey> {
   const { from = "the private key" } = options;
   const jwk = text.trimStart().startsWith("{") ? readJwk(text, from) : undefined;
-  const key = keyOf(jwk ?? text, from);
-  const algorithm = algorithmOf(key, jwk, from);
+  const key = parseKey(jwk ?? text, from);
+  const algorithm = chooseAlgorithm(key, jwk, from);
   const keyId = options.keyId ?? (typeof jwk?.["kid"] === "string" ? jwk["kid"] : undefined);
   const { subtle } = globalThis.crypto;
   const members = key.export({ format: "jwk" });
@@ -59,7 +59,7 @@ function readJwk(text: string, from: string): Record<string, unknown> {
   return value;
 }
 
-function keyOf(given: Record<string, unknown> | string, from: string): KeyObject {
+function parseKey(given: Record<string, unknown> | string, from: string): KeyObject {
   if (typeof given === "string") checkPem(given, from);
   try {
     return typeof given === "string"
@@ -84,7 +84,7 @@ function checkPem(text: string, from: string): void {
   throw usageError(`${from} is not a private key`, `use ${KINDS}, as ${FORMS}`);
 }
 
-function algorithmOf(key: KeyObject, jwk: Record<string, unknown> | undefined, from: string): SigningAlgorithm {
+function chooseAlgorithm(key: KeyObject, jwk: Record<string, unknown> | undefined, from: string): SigningAlgorithm {
   const possible = possibleFor(key);
   if (possible.length === 0) throw usageError(`${from} is of a kind that is not supported`, `use ${KINDS}`);
   const wanted = jwk?.["alg"];

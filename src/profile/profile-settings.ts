@@ -1,5 +1,5 @@
 import { SORTING_ENCODINGS } from "../api/types.js";
-import { messageOf, usageError } from "../errors.js";
+import { errorMessage, usageError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { suggest } from "../http/suggest.js";
 import type { AuthorizationParams } from "../oauth/model/authorization-params.js";
@@ -174,7 +174,7 @@ export function checkSetting(key: keyof Profile, value: string, where: string = 
     if (typeof values === "function") values(value);
     else requireRule(choices.includes(value), `must be one of ${choices.join(", ")}`);
   } catch (cause) {
-    const rule = messageOf(cause);
+    const rule = errorMessage(cause);
     if (key === "base_url") throw usageError(where + rule.slice(BASE_URL_FIELD.length), undefined, cause);
     const safeWay = SAFE_WAYS[key];
     if (safeWay !== undefined) throw usageError(`${where} ${rule}`, safeWay, cause);
@@ -184,6 +184,6 @@ export function checkSetting(key: keyof Profile, value: string, where: string = 
 }
 
 /** The parameters that the settings name. */
-export function authorizationParamsOf({ authorizeParam }: Pick<Settings, "authorizeParam">): AuthorizationParams {
+export function toAuthorizationParams({ authorizeParam }: Pick<Settings, "authorizeParam">): AuthorizationParams {
   return authorizeParam === undefined ? {} : readAuthorizationParams(authorizeParam.value);
 }

@@ -135,7 +135,7 @@ function printedSecret(command: string, options: CommandOptions): () => string {
   let known = { secret: "", endsAt: 0 };
   return () => {
     if (known.endsAt > Date.now()) return known.secret;
-    const secret = secretLineSync(wordsOf(command, options.from), options);
+    const secret = secretLineSync(splitWords(command, options.from), options);
     const exp = readClaims(secret)?.claims["exp"];
     known = { secret, endsAt: typeof exp === "number" ? exp * 1000 : Number.POSITIVE_INFINITY };
     return secret;
@@ -159,7 +159,7 @@ interface CommandEnd {
 }
 
 /** The words of a command: quotes group them, nothing is expanded, and no shell runs them. */
-export function wordsOf(command: string, from: string): string[] {
+export function splitWords(command: string, from: string): string[] {
   const words = commandWords(command, existsSync, (reason) => secretCommandError(`the command of ${from} ${reason}`));
   if (words.length === 0) throw secretCommandError(`the command of ${from} is empty`);
   return words;
@@ -179,13 +179,13 @@ export function secretLineSync(words: readonly string[], options: CommandOptions
     killSignal: "SIGKILL",
     maxBuffer: MAX_BYTES,
     stdio: ["ignore", "pipe", "pipe"],
-    timeout: limitOf(options),
+    timeout: readTimeLimit(options),
     windowsHide: true,
   };
   const { spawnSync } = process.getBuiltinModule("node:child_process");
   const { error, ...ended } = spawnSync(program, args, run);
   return oneLine(
-    outputOf(words, { ...ended, code: (error as NodeJS.ErrnoException | undefined)?.code }, options),
+    readOutput(words, { ...ended, code: (error as NodeJS.ErrnoException | undefined)?.code }, options),
     options,
   );
 }
@@ -213,7 +213,7 @@ export async function commandOutput(words: readonly string[], options: CommandOp
       for (const name of ["stdout", "stderr"] as const) child[name]?.destroy();
     };
     const onAbort = () => stop("ABORT_ERR");
-    const timer = setTimeout(() => stop("ETIMEDOUT"), limitOf(options));
+    const timer = setTimeout(() => stop("ETIMEDOUT"), readTimeLimit(options));
     signal?.addEventListener("abort", onAbort);
     for (const name of ["stdout", "stderr"] as const) {
       child[name]?.setEncoding("utf8").on("data", (part: string) => {
@@ -231,19 +231,19 @@ export async function commandOutput(words: readonly string[], options: CommandOp
     child.on("close", (status) => end({ status }));
   });
   if (signal?.aborted) throw abortedError(signal);
-  return outputOf(words, ended, options);
+  return readOutput(words, ended, options);
 }
 
-function limitOf({ env = {} }: CommandOptions): number {
+function readTimeLimit({ env = {} }: CommandOptions): number {
   return sourcesIn(env).limitMs;
 }
 
-function outputOf([program]: readonly string[], ended: CommandEnd, options: CommandOptions): string {
+function readOutput([program]: readonly string[], ended: CommandEnd, options: CommandOptions): string {
   const { from } = options;
   const { code, status, stdout = "", stderr = "" } = ended;
   const what = `the command ${quote(program)} of ${from}`;
   if (code === "ETIMEDOUT") {
-    const message = `${what} did not end within ${limitOf(options) / 1000} s, and was stopped`;
+    const message = `${what} did not end within ${readTimeLimit(options) / 1000} s, and was stopped`;
     throw new AgentAuthError("timeout", message, { class: "unavailable", hint: "run it by hand: it may wait for you" });
   }
   if (code === "ENOBUFS") throw secretCommandError(`${what} printed more than ${MAX_BYTES} bytes, and was stopped`);

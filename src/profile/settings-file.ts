@@ -249,7 +249,7 @@ export function chosenProfile(flag: [string | undefined, string], env: Env, { pr
 }
 
 /** The profile with its source: one that no settings file names is the default. */
-export function profileOf(profile: Sourced, home: string | undefined): Sourced {
+export function checkProfileName(profile: Sourced, home: string | undefined): Sourced {
   const unwritten = profile.source === "settings file" && !(home !== undefined && existsSync(configPath(home)));
   return unwritten ? { ...profile, source: "default" } : profile;
 }

@@ -68,7 +68,7 @@ export function chooseStore(env: Env, profile: StoreEntries): StoreChoice {
 }
 
 /** {@link chooseStore} for a profile of the settings file. */
-export function storeChoiceOf(profile: string, env: Env, home: string | undefined): StoreChoice {
+export function readStoreChoice(profile: string, env: Env, home: string | undefined): StoreChoice {
   return chooseStore(env, writtenProfile(profile, readConfig(home)));
 }
 

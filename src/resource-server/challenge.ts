@@ -122,7 +122,13 @@ const PREFLIGHT = {
   "access-control-max-age": "86400",
 };
 
-export function metadataOf({ resource, issuers, scopesSupported, dpop, metadata }: ResourceServerSettings): Metadata {
+export function buildMetadata({
+  resource,
+  issuers,
+  scopesSupported,
+  dpop,
+  metadata,
+}: ResourceServerSettings): Metadata {
   const url = resourceMetadataAddress(resource);
   const document = {
     ...metadata,

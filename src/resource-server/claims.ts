@@ -165,7 +165,7 @@ function readBinding({ cnf, token_type }: Readonly<Record<string, unknown>>): st
  *
  * @param resource the address of the protected server
  */
-export function authInfoOf(verified: VerifiedToken, resource: string): AuthInfo {
+export function toAuthInfo(verified: VerifiedToken, resource: string): AuthInfo {
   const { subject, clientId = "", scopes, expiresAt, issuer, claims, token } = verified;
   const info = {
     clientId,

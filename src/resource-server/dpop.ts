@@ -1,10 +1,10 @@
 import type { JWK } from "jose";
-import { messageOf } from "../errors.js";
+import { errorMessage } from "../errors.js";
 import { parseUrl } from "../http/address.js";
 import { fromBase64url, isBase64url, toBase64url } from "../http/base64url.js";
 import { isJsonObject, type JsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
-import { decodePart, loadVerifier, mediaTypeOf } from "./jwt.js";
+import { decodePart, loadVerifier, readMediaType } from "./jwt.js";
 import type { ResourceServerSettings } from "./options.js";
 import { type Scheme, TokenRefusal } from "./refusal.js";
 
@@ -48,7 +48,7 @@ interface WithNodeCrypto {
 type Hash = (algorithm: "sha256", text: string, encoding: "base64url") => string;
 
 /** The SHA-256 of a token in base64url: the `ath` of its proofs (RFC 9449 section 4.2). */
-export async function digestOf(token: string): Promise<string> {
+export async function digestToken(token: string): Promise<string> {
   const node = (globalThis as WithNodeCrypto).process?.getBuiltinModule?.("node:crypto");
   if (node?.hash) return node.hash("sha256", token, "base64url");
   return toBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token))));
@@ -147,11 +147,11 @@ function notOneJwt(): TokenRefusal {
 }
 
 function throwUnusable(error: unknown): never {
-  throw invalidProof(escapeText(messageOf(error)));
+  throw invalidProof(escapeText(errorMessage(error)));
 }
 
 function readKey({ typ, alg, crit, jwk }: JsonObject): JWK {
-  if (mediaTypeOf(typ) !== "dpop+jwt") throw invalidProof(`typ ${quote(typ)} must be dpop+jwt`);
+  if (readMediaType(typ) !== "dpop+jwt") throw invalidProof(`typ ${quote(typ)} must be dpop+jwt`);
   if (typeof alg !== "string" || !PROOF_ALGORITHMS.includes(alg)) {
     throw invalidProof(`alg ${quote(alg)} is not among ${PROOF_ALGORITHMS.join(", ")}`);
   }
@@ -166,7 +166,7 @@ function readKey({ typ, alg, crit, jwk }: JsonObject): JWK {
 
 /** Bounds the work of a verification, which grows with the length of both numbers (RFC 7518 section 6.3.1). */
 function checkRsaKey({ n, e }: JsonObject): void {
-  const [modulus, exponent] = [bitsOf(n), bitsOf(e)];
+  const [modulus, exponent] = [countBits(n), countBits(e)];
   if (modulus < MIN_MODULUS_BITS || modulus > MAX_MODULUS_BITS) {
     throw invalidProof(`n of jwk has ${modulus} bits, not ${MIN_MODULUS_BITS} to ${MAX_MODULUS_BITS}`);
   }
@@ -175,7 +175,7 @@ function checkRsaKey({ n, e }: JsonObject): void {
 }
 
 /** The length of a number of a key in bits; 0 where it is none. */
-function bitsOf(value: unknown): number {
+function countBits(value: unknown): number {
   const bytes = (typeof value === "string" && fromBase64url(value)) || new Uint8Array();
   const first = bytes.findIndex((byte) => byte !== 0);
   return first < 0 ? 0 : (bytes.length - first) * 8 - (Math.clz32(bytes[first] ?? 0) - 24);

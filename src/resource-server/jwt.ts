@@ -1,5 +1,5 @@
 import type { CryptoKey, errors, JSONWebKeySet, LocalJWKSet } from "jose";
-import { AgentAuthError, messageOf } from "../errors.js";
+import { AgentAuthError, errorMessage } from "../errors.js";
 import { fromBase64url, isBase64url } from "../http/base64url.js";
 import { isJsonObject, type JsonObject, parseStrictJson } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
@@ -39,7 +39,7 @@ export function loadVerifier(): ReturnType<typeof importVerifier> {
 }
 
 /** The keys of an issuer, read when they are first needed. */
-export function keysOf(
+export function readKeys(
   issuer: Issuer,
   {
     keyTtlSeconds,
@@ -149,7 +149,7 @@ async function tryKeys(
     const { key } = await compactVerify(token, find);
     return checkSignatureLength(token, key);
   } catch (error) {
-    if (!isMultipleKeys(error)) return failureOf(error, kid);
+    if (!isMultipleKeys(error)) return toFailure(error, kid);
     let failure: TokenRefusal | AgentAuthError = unusableKeyError(
       "none of the keys can be used that may have signed the token",
     );
@@ -158,7 +158,7 @@ async function tryKeys(
       if (++tried > MAX_CANDIDATES) break;
       const found = await compactVerify(token, key).then(
         () => checkSignatureLength(token, key),
-        (keyError: unknown) => failureOf(keyError, kid),
+        (keyError: unknown) => toFailure(keyError, kid),
       );
       if (!found) return undefined;
       // A refusal by one key takes precedence over the failure of another.
@@ -177,7 +177,7 @@ function checkSignatureLength(token: string, key: CryptoKey | Uint8Array): Token
 }
 
 function isMultipleKeys(error: unknown): error is errors.JWKSMultipleMatchingKeys {
-  return codeOf(error) === "ERR_JWKS_MULTIPLE_MATCHING_KEYS";
+  return readCode(error) === "ERR_JWKS_MULTIPLE_MATCHING_KEYS";
 }
 
 /** The codes of jose's errors about a token; any other is about the key. */
@@ -188,14 +188,14 @@ const REASONS: Readonly<Record<string, "key" | "signature">> = {
 };
 
 /** The refusal of a token, or the error of an unusable key, which says nothing about the token. */
-function failureOf(error: unknown, kid: unknown): TokenRefusal | AgentAuthError {
-  const detail = escapeText(messageOf(error));
-  const reason = REASONS[codeOf(error)];
+function toFailure(error: unknown, kid: unknown): TokenRefusal | AgentAuthError {
+  const detail = escapeText(errorMessage(error));
+  const reason = REASONS[readCode(error)];
   if (reason) return new TokenRefusal(reason, detail);
   return unusableKeyError(`the key ${quote(kid ?? "")} cannot be used: ${detail}`, error);
 }
 
-function codeOf(error: unknown): string {
+function readCode(error: unknown): string {
   return String((error as { code?: unknown } | undefined)?.code);
 }
 
@@ -205,12 +205,12 @@ function unusableKeyError(message: string, cause?: unknown): AgentAuthError {
 
 function isAccessTokenType(typ: unknown, legacy: boolean): boolean {
   if (typ === undefined) return legacy;
-  const type = mediaTypeOf(typ);
+  const type = readMediaType(typ);
   return type === "at+jwt" || (legacy && type === "jwt");
 }
 
 /** The type of a JWT, normalised as a media type (RFC 7515 section 4.1.9). */
-export function mediaTypeOf(typ: unknown): string | undefined {
+export function readMediaType(typ: unknown): string | undefined {
   return typeof typ === "string" ? typ.toLowerCase().replace(/^application\//, "") : undefined;
 }
 

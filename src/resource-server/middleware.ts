@@ -8,7 +8,7 @@ import {
   type ChallengeContext,
   type Metadata,
 } from "./challenge.js";
-import { type AuthInfo, authInfoOf, type VerifiedToken } from "./claims.js";
+import { type AuthInfo, toAuthInfo, type VerifiedToken } from "./claims.js";
 import type { Dpop, Presentation } from "./dpop.js";
 import { type ResourceServerSettings, readScopes } from "./options.js";
 import { type Credentials, readCredentials, TokenRefusal, tokenRefusalError } from "./refusal.js";
@@ -195,21 +195,21 @@ async function admit(
   const metadataReply = metadataResponse(authenticator.metadata, request);
   if (metadataReply) return { response: metadataReply };
   const { method, url } = request;
-  const valuesOf = (name: string) => [request.headers.get(name) ?? []].flat();
-  const presented = { authorization: valuesOf("authorization"), proof: valuesOf("dpop"), method, url };
+  const headerValues = (name: string) => [request.headers.get(name) ?? []].flat();
+  const presented = { authorization: headerValues("authorization"), proof: headerValues("dpop"), method, url };
   const { answer, verified, headers } = await authenticator.authenticate(presented, request, scopes);
-  if (answer) return { response: responseOf(answer) };
-  const authInfo = authInfoOf(verified, authenticator.metadata.document.resource);
+  if (answer) return { response: toResponse(answer) };
+  const authInfo = toAuthInfo(verified, authenticator.metadata.document.resource);
   return { admission: { verified, authInfo }, headers: Object.entries(headers) };
 }
 
 /** The response to a request for the metadata; undefined for any other. */
 export function metadataResponse(metadata: Metadata, request: Request): Response | undefined {
   if (new URL(request.url).pathname !== metadata.path) return undefined;
-  return responseOf(answerMetadata(metadata, request.method));
+  return toResponse(answerMetadata(metadata, request.method));
 }
 
-function responseOf({ status, headers, body }: Answer): Response {
+function toResponse({ status, headers, body }: Answer): Response {
   return new Response(status === 204 ? null : body, { status, headers });
 }
 
@@ -265,7 +265,7 @@ export function createMiddleware<R extends NodeRequest>(
       const { answer, verified, headers } = await authenticator.authenticate(presented, request, scopes);
       if (answer) return write(response, answer);
       for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-      request.auth = authInfoOf(verified, metadata.document.resource);
+      request.auth = toAuthInfo(verified, metadata.document.resource);
     } catch (error) {
       return void next(error);
     }

@@ -191,7 +191,7 @@ export function readResourceServerSettings(options: ResourceServerOptions): Reso
   }
   const requiredScopes = readScopes("requiredScopes", options.requiredScopes);
   const { scopesSupported = requiredScopes.length > 0 ? requiredScopes : undefined } = options;
-  const tokens = oneOf("tokens", options.tokens, ["jwt", "introspection", "both"] as const);
+  const tokens = checkChoice("tokens", options.tokens, ["jwt", "introspection", "both"] as const);
   return {
     resource,
     issuers: [...authorizationServers],
@@ -202,7 +202,7 @@ export function readResourceServerSettings(options: ResourceServerOptions): Reso
     tokens: tokens ?? (introspection ? "both" : "jwt"),
     introspectedBy: readIntrospectingIssuer(options),
     algorithms: readAlgorithms(options.algorithms),
-    legacyTyp: oneOf("typ", options.typ, ["at+jwt", "legacy"] as const) === "legacy",
+    legacyTyp: checkChoice("typ", options.typ, ["at+jwt", "legacy"] as const) === "legacy",
     dpop: readDpop(options),
     dpopNonces: options.dpopNonces ?? false,
     clockSkewSeconds: readSeconds("clockSkewSeconds", options.clockSkewSeconds, 60, 600),
@@ -247,7 +247,7 @@ function readIntrospectingIssuer({
 
 function readDpop({ dpop, dpopNonces }: ResourceServerOptions): ResourceServerSettings["dpop"] {
   if (dpop === "off" && dpopNonces) throw new TypeError("dpopNonces needs proofs: dpop must not be off");
-  return oneOf("dpop", dpop, ["off", "supported", "required"] as const) ?? "supported";
+  return checkChoice("dpop", dpop, ["off", "supported", "required"] as const) ?? "supported";
 }
 
 function readAlgorithms(given: readonly string[] = ALGORITHMS): string[] {
@@ -259,7 +259,7 @@ function readAlgorithms(given: readonly string[] = ALGORITHMS): string[] {
   return [...given];
 }
 
-function oneOf<T extends string>(name: string, value: T | undefined, all: readonly T[]): T | undefined {
+function checkChoice<T extends string>(name: string, value: T | undefined, all: readonly T[]): T | undefined {
   if (value === undefined || all.includes(value)) return value;
   throw new TypeError(`${name} ${quote(value)} must be one of ${all.join(", ")}`);
 }

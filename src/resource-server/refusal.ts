@@ -100,7 +100,7 @@ export function readCredentials(values: readonly string[], acceptedSchemes: read
   if (value === undefined || value.trim() === "") throw new TokenRefusal("missing", "no Authorization header");
   if (more.length > 0) throw new TokenRefusal("malformed", `${values.length} Authorization headers`);
   if (value.length > MAX_TOKEN + 64) throw tooLarge(value.length);
-  const scheme = schemeOf(value);
+  const scheme = parseScheme(value);
   if (!scheme || !acceptedSchemes.includes(scheme)) {
     throw new TokenRefusal("missing", `another scheme than ${acceptedSchemes.join(" and ")}`);
   }
@@ -110,7 +110,7 @@ export function readCredentials(values: readonly string[], acceptedSchemes: read
   return { scheme, token };
 }
 
-function schemeOf(value: string): Scheme | undefined {
+function parseScheme(value: string): Scheme | undefined {
   return SCHEMES.find(([pattern]) => pattern.test(value))?.[1];
 }
 

@@ -1,4 +1,4 @@
-import { metadataOf, type ResourceMetadataDocument } from "./challenge.js";
+import { buildMetadata, type ResourceMetadataDocument } from "./challenge.js";
 import type { VerifiedToken } from "./claims.js";
 import { Dpop } from "./dpop.js";
 import { httpIssuer, type Issuer } from "./issuer.js";
@@ -69,7 +69,7 @@ export interface ResourceServer {
 export function createResourceServer(options: ResourceServerOptions): ResourceServer {
   checkAddresses(options);
   const { issuers, keyTtlSeconds } = readResourceServerSettings(options);
-  return resourceServerOf(
+  return buildResourceServer(
     options,
     issuers.map((issuer) => httpIssuer(issuer, options, keyTtlSeconds)),
   );
@@ -81,13 +81,13 @@ export function createResourceServer(options: ResourceServerOptions): ResourceSe
  * @param overrides settings in place of those of the options
  * @throws TypeError
  */
-export function resourceServerOf(
+export function buildResourceServer(
   options: ResourceServerOptions,
   issuers: readonly Issuer[],
   overrides: Partial<Pick<ResourceServerSettings, "proofClock">> = {},
 ): ResourceServer {
   const settings = { ...readResourceServerSettings(options), ...overrides };
-  const metadata = metadataOf(settings);
+  const metadata = buildMetadata(settings);
   const dpop = new Dpop(settings);
   const authenticator = createAuthenticator(createTokenVerifier(settings, issuers, dpop), dpop, settings, metadata);
   return {

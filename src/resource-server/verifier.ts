@@ -3,9 +3,9 @@ import { SingleFlight } from "../http/single-flight.js";
 import { deleteNulls, isJsonObject, type JsonObject } from "../http/strict-json.js";
 import { MASK, quote } from "../redact.js";
 import { type ClaimRules, checkClaims, type TokenClaims, type VerifiedToken } from "./claims.js";
-import { type Dpop, digestOf, type Presentation, TokenCache } from "./dpop.js";
+import { type Dpop, digestToken, type Presentation, TokenCache } from "./dpop.js";
 import type { Issuer } from "./issuer.js";
-import { type KeySet, type Keys, keysOf, looksLikeJwt, readJwt, verifySignature } from "./jwt.js";
+import { type KeySet, type Keys, looksLikeJwt, readJwt, readKeys, verifySignature } from "./jwt.js";
 import type { ResourceServerSettings } from "./options.js";
 import { checkLength, TokenRefusal, tokenRefusalError } from "./refusal.js";
 
@@ -47,11 +47,11 @@ export function createTokenVerifier(
   issuers: readonly Issuer[],
   dpop: Dpop,
 ): TokenVerifier {
-  const known = new Map(issuers.map((issuer) => [issuer.issuer, keysOf(issuer, settings)]));
+  const known = new Map(issuers.map((issuer) => [issuer.issuer, readKeys(issuer, settings)]));
   const introspectingIssuer = issuers.find(({ issuer }) => issuer === settings.introspectedBy);
   const introspect = introspectingIssuer && createIntrospect(introspectingIssuer, settings);
 
-  const rulesOf = (issuer: string, isIntrospected = false): ClaimRules => {
+  const claimRules = (issuer: string, isIntrospected = false): ClaimRules => {
     const { audiences, clockSkewSeconds: skew, clock, allowMissingAudience } = settings;
     const now = clock.epoch() / 1000;
     return { issuer, audiences, now, skew, allowMissingAudience: isIntrospected && allowMissingAudience };
@@ -71,7 +71,7 @@ export function createTokenVerifier(
     const keySet = await verifySignature(token, header, keys, signal, before).catch((error: unknown) => {
       // The key of an expired token does not matter: its client must not wait for the keys.
       if (isAgentAuthError(error, "unknown_key")) {
-        checkClaims(token, claims, rulesOf(issuer));
+        checkClaims(token, claims, claimRules(issuer));
         requireNewer(claims["iat"], keys.cache.readAt, settings, error.message);
       }
       return asUnavailable(issuer)(error);
@@ -87,7 +87,7 @@ export function createTokenVerifier(
   const verify: TokenVerifier = async (token, presented, signal) => {
     checkLength(token);
     dpop.checkScheme(presented.scheme);
-    const digest = await digestOf(token);
+    const digest = await digestToken(token);
     // A signature that was checked before holds until the keys are read again. All else is checked each time.
     const found = signed.get(digest, settings.clock.now());
     const before = found?.keys.cache.current;
@@ -96,7 +96,7 @@ export function createTokenVerifier(
     const isJwt = settings.tokens === "jwt" || (settings.tokens === "both" && looksLikeJwt(token));
     const jwt = known ?? (isJwt ? await verifyJwt(token, signal, before) : undefined);
     const { issuer, claims } = jwt ?? (await introspectToken(token, digest, signal));
-    const { verified, boundTo } = checkClaims(token, claims, rulesOf(issuer, jwt === undefined));
+    const { verified, boundTo } = checkClaims(token, claims, claimRules(issuer, jwt === undefined));
     if (jwt && !known) signed.put(digest, jwt, settings.clock.now() + settings.tokenCacheSeconds * 1000);
     return { verified, isNonceOld: await dpop.check(digest, presented, boundTo) };
   };

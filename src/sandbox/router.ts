@@ -92,7 +92,7 @@ function createRouter(settings: OriginSettings, parts: readonly SandboxPart[], g
     const part = parts.find((candidate) => candidate.owns(path));
     const entry: LoggedRequest = { method, path, query: loggedQuery(query), at: settings.now(), status: 0 };
     if (!part?.unlogged) settings.log(entry);
-    const answer = await answerOf(settings, guard, part, roundTrip);
+    const answer = await buildResponse(settings, guard, part, roundTrip);
     if (roundTrip.operation !== undefined) entry.operation = roundTrip.operation;
     if (roundTrip.faults.length > 0) entry.fault = roundTrip.faults.map(({ kind }) => kind).join(",");
     if (answer === undefined) entry.status = response.statusCode;
@@ -103,7 +103,7 @@ function createRouter(settings: OriginSettings, parts: readonly SandboxPart[], g
   };
 }
 
-async function answerOf(
+async function buildResponse(
   settings: OriginSettings,
   guard: HostGuard,
   part: SandboxPart | undefined,

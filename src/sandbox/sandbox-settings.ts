@@ -11,11 +11,11 @@ import { isLoopback } from "./http/requests.js";
 import type { CreateMcpServer } from "./mcp/own-server.js";
 import {
   invalidOption,
+  listReader,
   OAUTH_READERS,
   type OAuthOptions,
   type OptionReaders,
   readFlag,
-  readListOf,
   readOAuthSettings,
   readOptions,
   readWholeNumber,
@@ -141,7 +141,7 @@ export function checkFileOptions(given: JsonObject, from: string): SandboxFileOp
 const isOrigin = (origin: string) => /^https?:/.test(origin) && parseUrl(origin)?.origin === origin;
 
 function readOrigins(value: readonly string[] | undefined, name: string): readonly string[] {
-  return readListOf(isOrigin, "exact origins such as http://localhost:5173")(value, name) ?? [];
+  return listReader(isOrigin, "exact origins such as http://localhost:5173")(value, name) ?? [];
 }
 
 function readPublicUrl(value: string | undefined, name: string): string | undefined {
@@ -151,7 +151,7 @@ function readPublicUrl(value: string | undefined, name: string): string | undefi
 }
 
 function readFaults(value: readonly Fault[] | undefined, name: string): readonly Fault[] {
-  return (readListOf(() => true, "a list of faults")(value, name) as readonly Fault[] | undefined) ?? [];
+  return (listReader(() => true, "a list of faults")(value, name) as readonly Fault[] | undefined) ?? [];
 }
 
 function readText(preset: string) {

@@ -24,20 +24,20 @@ export function memoryStore(): GrantStore {
   const places: string[] = [];
   const clients = new Map<string, ClientRecord>();
   const bindings = new Map<string, ClientBinding>();
-  const nameOf = (...parts: readonly (string | undefined)[]) =>
+  const joinName = (...parts: readonly (string | undefined)[]) =>
     JSON.stringify(parts.filter((part) => part !== undefined));
-  const placeOf = ({ profile, server, account }: GrantKey) => nameOf(profile, server, account);
-  const find = (key: GrantKey) => grants.get(placeOf(key));
+  const grantName = ({ profile, server, account }: GrantKey) => joinName(profile, server, account);
+  const find = (key: GrantKey) => grants.get(grantName(key));
   /** The places that a filter leaves, and maybe others. */
   const placesFor = ({ profile, server }: GrantFilter, cursor?: string) =>
-    namesAfter(places, profile === undefined ? "" : nameOf(profile, server).slice(0, -1), cursor);
+    namesAfter(places, profile === undefined ? "" : joinName(profile, server).slice(0, -1), cursor);
 
   const saveOver = (before: Grant | undefined, grant: Grant, expected: number | undefined): boolean => {
     // The grant of another login may have the same generation.
     if (find(grant) !== before || before?.generation !== expected) return false;
     if (grant.generation <= (expected ?? -1))
       throw new RangeError("a generation must be higher than the one it replaces");
-    const place = placeOf(grant);
+    const place = grantName(grant);
     if (before === undefined) places.splice(places.length - namesAfter(places, "", place).length, 0, place);
     grants.set(place, grant);
     return true;
@@ -52,7 +52,7 @@ export function memoryStore(): GrantStore {
       return { save: async (grant, expected) => saveOver(before, grant, expected), release: async () => {} };
     },
     remove: async (key) => {
-      const place = placeOf(key);
+      const place = grantName(key);
       if (grants.delete(place)) places.splice(places.indexOf(place), 1);
     },
     list: async (filter = {}) =>
@@ -62,17 +62,17 @@ export function memoryStore(): GrantStore {
       }),
     connections: (query = {}) =>
       connectionPages(query, placesFor(query, query.cursor), async (place) => grants.get(place)),
-    readClient: async (issuer, form) => clients.get(nameOf(issuer, form)),
-    saveClient: async (client, form) => void clients.set(nameOf(client.issuer, form), client),
-    readBinding: async ({ profile, clientId }) => bindings.get(nameOf(profile, clientId)),
+    readClient: async (issuer, form) => clients.get(joinName(issuer, form)),
+    saveClient: async (client, form) => void clients.set(joinName(client.issuer, form), client),
+    readBinding: async ({ profile, clientId }) => bindings.get(joinName(profile, clientId)),
     saveBinding: async (binding, expected) => {
-      const name = nameOf(binding.profile, binding.clientId);
+      const name = joinName(binding.profile, binding.clientId);
       const stored = bindings.get(name);
       if (stored !== undefined && !isSameBinding(stored, expected)) return stored;
       bindings.set(name, binding);
       return binding;
     },
-    removeBinding: async ({ profile, clientId }) => bindings.delete(nameOf(profile, clientId)),
+    removeBinding: async ({ profile, clientId }) => bindings.delete(joinName(profile, clientId)),
     listBindings: async () => [...bindings.values()],
     shortLived: memoryRecords(),
     unrevoked: memoryUnrevoked(),

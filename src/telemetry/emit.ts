@@ -25,7 +25,7 @@ export function diagnosticsChannel() {
 const opened = new Map<EventName, Channel>();
 
 /** The channel of a type: the same object each time, since a channel without subscribers is collected. */
-function channelOf(type: EventName): Channel | undefined {
+function findChannel(type: EventName): Channel | undefined {
   const known = opened.get(type);
   if (known !== undefined) return known;
   const channel = diagnosticsChannel()?.channel(`${CHANNEL_PREFIX}${type}`);
@@ -35,7 +35,7 @@ function channelOf(type: EventName): Channel | undefined {
 
 /** Events for a receiver, if there is one, and for the subscribers of the channels. */
 export function createEvents(onEvent?: (event: AgentEvent) => unknown): Events {
-  const wants = (type: EventName) => onEvent !== undefined || channelOf(type)?.hasSubscribers === true;
+  const wants = (type: EventName) => onEvent !== undefined || findChannel(type)?.hasSubscribers === true;
   return {
     wants,
     emit(type, build) {
@@ -46,7 +46,7 @@ export function createEvents(onEvent?: (event: AgentEvent) => unknown): Events {
       } catch {
         // A refresh that has been sent must be saved, whatever a receiver does.
       }
-      channelOf(type)?.publish(event);
+      findChannel(type)?.publish(event);
     },
   };
 }
@@ -102,7 +102,7 @@ export function elapsedMs(startedAt: number): number {
 const KNOWN_CODES: ReadonlySet<string> = new Set([...SERVICE_ERROR_CODES, ...CLIENT_ERROR_CODES, ...OAUTH_ERROR_CODES]);
 
 /** The code of an error: never a text that a peer made up. */
-export function knownCodeOf(error: unknown): string {
+export function readKnownCode(error: unknown): string {
   if (!isAgentAuthError(error)) return "internal_error";
   return KNOWN_CODES.has(error.code) ? error.code : "other";
 }
@@ -122,14 +122,14 @@ const REASONS: Readonly<Record<ErrorClass, Reason>> = {
 };
 
 /** What an error means for a request for tokens. */
-export function reasonOf(error: unknown): Reason {
+export function readReason(error: unknown): Reason {
   if (!isAgentAuthError(error)) return "internal";
   if (error.code === "lease_lost" || error.code === "lease_busy") return "lease";
   return error.code === "store_unavailable" ? "store" : REASONS[error.class];
 }
 
 /** The origin of a canonical address of HTTP: paths of servers may name users. */
-export function serverOriginOf(address: string): string {
+export function readOrigin(address: string): string {
   // After the scheme and a character of the host.
   const path = address.indexOf("/", "http://h".length);
   return path < 0 ? address : address.slice(0, path);

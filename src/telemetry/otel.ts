@@ -53,14 +53,14 @@ export function instrument(options: InstrumentOptions = {}): () => void {
     const histogram = isTimed ? meter.createHistogram(name, { description, unit: "s", advice }) : undefined;
     const receive = (message: unknown) => {
       const event = message as AgentEvent;
-      const labels = labelsOf(event);
+      const labels = buildLabels(event);
       counter?.add(1, labels);
       if (event.type === "overdue") gauge?.record(event.logins, labels);
       if (!("durationMs" in event)) return;
       histogram?.record(event.durationMs / 1000, labels);
       const endTime = Date.now();
       const kind = KINDS[type] ?? SpanKind.INTERNAL;
-      const attributes = { ...labels, ...detailsOf(event) };
+      const attributes = { ...labels, ...buildDetails(event) };
       const span = tracer.startSpan(`agentauth.${type}`, { kind, startTime: endTime - event.durationMs, attributes });
       if (labels["error.type"] !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
       span.end(endTime);
@@ -99,7 +99,7 @@ const METHODS: ReadonlySet<string> = new Set([
 const NAMED = ["issuer", "client", "name"];
 
 /** The attributes of metrics: only what has few values. */
-function labelsOf(event: AgentEvent): Attributes {
+function buildLabels(event: AgentEvent): Attributes {
   const labels: Attributes = {};
   const fields: Readonly<Record<string, EventField>> = EVENTS[event.type].fields;
   for (const [name, value] of Object.entries(event)) {
@@ -116,7 +116,7 @@ function labelsOf(event: AgentEvent): Attributes {
 }
 
 /** What spans have beside that. */
-function detailsOf(event: AgentEvent): Attributes {
+function buildDetails(event: AgentEvent): Attributes {
   const tool = "tool" in event && event.tool !== undefined ? { "agentauth.tool": event.tool } : {};
   if (!("server" in event)) return tool;
   const { hostname, port, protocol } = new URL(event.server);

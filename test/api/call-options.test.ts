@@ -1,6 +1,6 @@
 import { format, inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import { callHeaders, limitsOf, querySerializer, requireId, strictChecksOf } from "../../src/api/types.js";
+import { callHeaders, querySerializer, readCallLimits, readStrictChecks, requireId } from "../../src/api/types.js";
 import { type AgentAuthError, type Logger, ManagementClient, type ManagementClientOptions } from "../../src/index.js";
 import { FakeClock } from "../helpers/clock.js";
 import { type Answer, sendJson, startServer } from "../helpers/server.js";
@@ -153,7 +153,7 @@ describe("the parts of a call", () => {
     expect(() => querySerializer("flat" as never)).toThrow(
       new TypeError('sorting "flat" is none of deep, json, field:direction'),
     );
-    expect(() => strictChecksOf(["shap" as never])).toThrow(
+    expect(() => readStrictChecks(["shap" as never])).toThrow(
       new TypeError('strict: "shap" is none of shape, order, drift, nulls, fields'),
     );
     for (const id of ["", 5, undefined]) {
@@ -171,10 +171,10 @@ describe("the parts of a call", () => {
     expect(callHeaders({ headers: { Accept: "x", AUTHORIZATION: "y", "User-Agent": "z", "X-A": "1" } })).toEqual({
       "x-a": "1",
     });
-    expect(limitsOf({ timeoutMs: 1, maxRetries: 2, headers: {} })).toEqual({ timeoutMs: 1, maxRetries: 2 });
-    expect([...strictChecksOf()]).toEqual([]);
-    expect([...strictChecksOf(true)]).toEqual(["shape", "order", "drift"]);
-    expect([...strictChecksOf("all")]).toEqual(["shape", "order", "drift", "nulls", "fields"]);
-    expect([...strictChecksOf(["nulls"])]).toEqual(["nulls"]);
+    expect(readCallLimits({ timeoutMs: 1, maxRetries: 2, headers: {} })).toEqual({ timeoutMs: 1, maxRetries: 2 });
+    expect([...readStrictChecks()]).toEqual([]);
+    expect([...readStrictChecks(true)]).toEqual(["shape", "order", "drift"]);
+    expect([...readStrictChecks("all")]).toEqual(["shape", "order", "drift", "nulls", "fields"]);
+    expect([...readStrictChecks(["nulls"])]).toEqual(["nulls"]);
   });
 });

@@ -7,7 +7,7 @@ import { parse } from "yaml";
 import { ManagementClient } from "../../src/api/client.js";
 import type { components, operations } from "../../src/api/schema.gen.js";
 import { checkShape, SHAPES } from "../../src/api/shapes.js";
-import { type Device as ReadDevice, strictChecksOf } from "../../src/api/types.js";
+import { type Device as ReadDevice, readStrictChecks } from "../../src/api/types.js";
 import { SERVICE_ERROR_CODES } from "../../src/error-codes.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -382,7 +382,7 @@ describe("openapi.yaml: what is said for people", () => {
         "application/json",
         "example",
       ];
-      const all = strictChecksOf("all");
+      const all = readStrictChecks("all");
       expect(checkShape(item, at(...path, "summaries", 0), all)).toBeUndefined();
       expect(checkShape(SHAPES.pagination, at(...path, "pagination"), all)).toBeUndefined();
       expect(checkShape(order, at(...path, "sorting"), all)).toBeUndefined();

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { checkShape as checkWith, SHAPES, type Shape } from "../../src/api/shapes.js";
-import { strictChecksOf } from "../../src/api/types.js";
+import { readStrictChecks } from "../../src/api/types.js";
 import { hideClientSecret, MASK } from "../../src/redact.js";
 import { fc } from "../helpers/properties.js";
 
@@ -73,7 +73,7 @@ const REQUIRED: Record<keyof typeof SHAPES, string[]> = {
 };
 const names = Object.keys(documented) as (keyof typeof SHAPES)[];
 
-const checkShape = (shape: Shape, value: unknown) => checkWith(shape, value, strictChecksOf("all"));
+const checkShape = (shape: Shape, value: unknown) => checkWith(shape, value, readStrictChecks("all"));
 const lastSeen = (change: object) => ({ ...device, last_seen: { ...moment, ...change } });
 const client = (change: object) => ({
   ...device,
@@ -105,13 +105,15 @@ describe("checkShape", () => {
       const required = REQUIRED[name];
       for (const key of Object.keys(value)) {
         const { [key]: _, ...rest } = value;
-        const found = [rest, { ...value, [key]: null }].map((one) => checkWith(shape, one, strictChecksOf(true))?.rule);
+        const found = [rest, { ...value, [key]: null }].map(
+          (one) => checkWith(shape, one, readStrictChecks(true))?.rule,
+        );
         const isNullable = key.endsWith("_page_offset");
         const rules = required.includes(key) ? ["is missing", isNullable ? undefined : "must not be null"] : [];
         expect([key, ...found]).toEqual([key, rules[0], rules[1]]);
       }
       const extra = { ...value, x_new: 1 };
-      const [strict, nulls] = [strictChecksOf(true), strictChecksOf(["nulls"])];
+      const [strict, nulls] = [readStrictChecks(true), readStrictChecks(["nulls"])];
       expect([checkWith(shape, extra, strict), checkWith(shape, extra, nulls)]).toEqual([undefined, undefined]);
     });
 

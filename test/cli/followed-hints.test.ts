@@ -7,7 +7,7 @@ import { join } from "node:path";
 import ts from "typescript";
 import { describe, expect, onTestFinished, vi } from "vitest";
 import { COMMANDS } from "../../src/cli/commands/all.gen.js";
-import { machineAccountOf } from "../../src/oauth/model/machine-grant.js";
+import { buildMachineAccount } from "../../src/oauth/model/machine-grant.js";
 import { writeSandboxState } from "../../src/profile/settings-file.js";
 import { type Sandbox, type SandboxMachine, startSandbox } from "../../src/sandbox/index.js";
 import { fileStore } from "../../src/store/file/file.js";
@@ -239,7 +239,7 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
     "login",
     "URL",
     "--account-hint",
-    machineAccountOf("client_credentials", "x"),
+    buildMachineAccount("client_credentials", "x"),
   ),
   "a stored login at a server that is open now": {
     args: async ({ home }) => {

@@ -1,13 +1,13 @@
 import { CommanderError } from "commander";
 import { describe, expect, it } from "vitest";
 import { cliHint } from "../../src/cli/runtime/hints.js";
-import { usageErrorOf } from "../../src/cli/runtime/usage-error.js";
+import { toUsageError } from "../../src/cli/runtime/usage-error.js";
 import { AgentAuthError, type ErrorClass } from "../../src/errors.js";
 
 describe("what the parser complains about", () => {
   const said = (message: string, command?: string) => {
     const error = Object.assign(new CommanderError(1, "commander.x", message), command !== undefined && { command });
-    const { message: text, hint } = usageErrorOf(error);
+    const { message: text, hint } = toUsageError(error);
     return [text, hint];
   };
 

@@ -1,12 +1,12 @@
 import * as oauth from "oauth4webapi";
 import stringWidth from "string-width";
 import { describe, expect, it } from "vitest";
-import { textOf } from "../../src/cli/clients/http-error.js";
+import { readText } from "../../src/cli/clients/http-error.js";
 import { doctorText } from "../../src/cli/commands/doctor/run.js";
 import { terminalText } from "../../src/cli/commands/request/run.js";
 import { formatError } from "../../src/cli/output/errors.js";
 import { printObject } from "../../src/cli/output/writer.js";
-import { usageErrorOf } from "../../src/cli/runtime/usage-error.js";
+import { toUsageError } from "../../src/cli/runtime/usage-error.js";
 import { AgentAuthError } from "../../src/errors.js";
 import { deviceText } from "../../src/login/browser.js";
 import { loginText } from "../../src/login/messages.js";
@@ -81,7 +81,7 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
         `error: unknown option '--${text}'`,
         `error: unknown command '${text}'\n(Did you mean x?)`,
       ]) {
-        const error = usageErrorOf(Object.assign(new Error(message), { exitCode: 1 }) as never);
+        const error = toUsageError(Object.assign(new Error(message), { exitCode: 1 }) as never);
         expect(unsafeCharacters(formatError(error, { json: false, colors: plain, redactor }), "\n")).toEqual([]);
       }
     }
@@ -99,8 +99,8 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
 
   it("in a tool's text, and in an answer's body", () => {
     const content = TEXTS.map((text) => ({ type: "text", text }));
-    expect(unsafeCharacters(textOf({ content }), "\n")).toEqual([]);
-    expect(unsafeCharacters(textOf({ content: TEXTS.map((type) => ({ type })) }), "\n")).toEqual([]);
+    expect(unsafeCharacters(readText({ content }), "\n")).toEqual([]);
+    expect(unsafeCharacters(readText({ content: TEXTS.map((type) => ({ type })) }), "\n")).toEqual([]);
     const bytes = Buffer.from(TEXTS.join(" "));
     const text = terminalText();
     const shown = Array.from({ length: Math.ceil(bytes.length / 997) }, (_, index) =>

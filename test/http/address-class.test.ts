@@ -4,10 +4,10 @@ import {
   type AddressClass,
   checkAddress,
   classifyHost,
+  findRule,
   isLoopbackHost,
   mostPublic,
   policyFor,
-  ruleOf,
 } from "../../src/http/address.js";
 import { fc } from "../helpers/properties.js";
 
@@ -187,9 +187,9 @@ describe("where a server may lead", () => {
   });
 
   it("names the option that disables it, where there is one", () => {
-    expect(ruleOf("private").override).toBe("allowPrivateNetwork");
-    expect(ruleOf("loopback").override).toBe("allowPrivateNetwork");
-    expect(ruleOf("forbidden").override).toBeUndefined();
+    expect(findRule("private").override).toBe("allowPrivateNetwork");
+    expect(findRule("loopback").override).toBe("allowPrivateNetwork");
+    expect(findRule("forbidden").override).toBeUndefined();
   });
 
   it("counts a name by the farthest of its addresses", () => {

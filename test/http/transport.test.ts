@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type AgentAuthError, abortedError } from "../../src/errors.js";
 import { shownUrl } from "../../src/http/address.js";
-import { type HttpEvent, requestIdOf } from "../../src/http/buffered-response.js";
+import { type HttpEvent, readRequestId } from "../../src/http/buffered-response.js";
 import { FollowingController } from "../../src/http/deadline.js";
 import { ownFetch } from "../../src/http/http-message.js";
 import { OneAtATime, SingleFlight } from "../../src/http/single-flight.js";
@@ -154,13 +154,13 @@ describe("a request id", () => {
   it.each(["x-request-id", "request-id", "x-amzn-requestid", "x-correlation-id", "cf-ray"])(
     "may come in %s",
     (name) => {
-      expect(requestIdOf(new Headers({ [name]: "r1" }))).toBe("r1");
+      expect(readRequestId(new Headers({ [name]: "r1" }))).toBe("r1");
     },
   );
 
   it("is cut when it is endless, and undefined when there is none", () => {
-    expect(requestIdOf(new Headers({ "x-request-id": "r".repeat(5000) }))).toHaveLength(200);
-    expect(requestIdOf(new Headers({ "x-request-id": "" }))).toBeUndefined();
+    expect(readRequestId(new Headers({ "x-request-id": "r".repeat(5000) }))).toHaveLength(200);
+    expect(readRequestId(new Headers({ "x-request-id": "" }))).toBeUndefined();
   });
 });
 

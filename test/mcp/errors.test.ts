@@ -3,11 +3,11 @@ import { AgentAuthError } from "../../src/errors.js";
 import {
   connectionError,
   HttpFailure,
-  httpFailureOf,
   isSessionLost,
   isTimeout,
   RequestTimeout,
   RpcFailure,
+  readHttpFailure,
   StreamLost,
   serverMessage,
   toRpcError,
@@ -175,7 +175,7 @@ describe("the failures of a server", () => {
       "RequestTimeout: late",
     ]);
     expect(failures.map(isTimeout)).toEqual([false, false, false, true]);
-    expect(failures.map(httpFailureOf)).toEqual([
+    expect(failures.map(readHttpFailure)).toEqual([
       { status: 500, text: "" },
       { status: 500, text: "down" },
       undefined,

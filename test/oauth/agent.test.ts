@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import { systemClock } from "../../src/http/deadline.js";
-import { describeLogin, exceptionsOf } from "../../src/oauth/agent.js";
+import { describeLogin, listExceptions } from "../../src/oauth/agent.js";
 import type { GrantStore } from "../../src/oauth/model/grant-store.js";
 import { Secret } from "../../src/redact.js";
 import { grantStore } from "../../src/store/driver/grant-store.js";
@@ -434,23 +434,23 @@ it("health says whether the store can be used", async () => {
 });
 
 it("lists what a login was made with, with values", () => {
-  expect(exceptionsOf(madeGrant())).toEqual([]);
+  expect(listExceptions(madeGrant())).toEqual([]);
   const overrides = ["legacyDiscovery", "allowPrivateNetwork", "resource"];
-  expect(exceptionsOf(madeGrant({ overrides, resource: "none", acceptedTokenType: "user" }))).toEqual([
+  expect(listExceptions(madeGrant({ overrides, resource: "none", acceptedTokenType: "user" }))).toEqual([
     { option: "legacyDiscovery" },
     { option: "allowPrivateNetwork" },
     { option: "resource", value: "none" },
     { option: "acceptTokenType", value: "user" },
   ]);
   const grant = madeGrant();
-  expect(exceptionsOf({ ...grant, namedIssuer: "https://named.example" })).toEqual([
+  expect(listExceptions({ ...grant, namedIssuer: "https://named.example" })).toEqual([
     { option: "issuer", value: grant.issuer },
   ]);
 });
 
 it("lists the parameters of a login, each as it is sent", () => {
   const authorizationParams = { access_type: "offline", prompt: "" };
-  expect(exceptionsOf(madeGrant({ authorizationParams }))).toEqual([
+  expect(listExceptions(madeGrant({ authorizationParams }))).toEqual([
     { option: "authorizationParams", value: "access_type=offline" },
     { option: "authorizationParams", value: "prompt=" },
   ]);

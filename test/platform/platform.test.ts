@@ -6,11 +6,11 @@ import { STORE_CHECKS } from "../../src/cli/commands/doctor/store-checks.js";
 import { ACCESS_TEXT, homeAccess } from "../../src/cli/config/home-access.js";
 import { createIo } from "../../src/cli/io/io.js";
 import {
+  detectShell,
   loadSpawn,
   lookupByPlatform,
   othersWithAccess,
   retryWhileBusy,
-  shellOf,
   withoutOurs,
   withVariable,
 } from "../../src/platform.js";
@@ -137,7 +137,7 @@ describe("the shell of the user", () => {
     ["win32", { SHELL: "/usr/bin/bash", PROMPT: "$P$G" }, "sh"],
   ] as const)("on %s with %o is %s", (name, env, shell) => {
     onSystem({ name });
-    expect(shellOf(env)).toBe(shell);
+    expect(detectShell(env)).toBe(shell);
   });
 
   it("is what the messages of a run are for", () => {

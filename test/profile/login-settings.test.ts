@@ -6,11 +6,11 @@ import { flagText } from "../../src/cli/flags/values.js";
 import { givenLoginFlags } from "../../src/cli/program.js";
 import { loginCommand } from "../../src/cli/runtime/hints.js";
 import {
-  clientOptionsOf,
   LOGIN_SETTINGS,
   type LoginFlags,
   type LoginSetting,
   loginMethodOptions,
+  toClientOptions,
 } from "../../src/profile/login-settings.js";
 import { resolveSettings } from "../../src/profile/resolve-settings.js";
 import { temporaryFolder } from "../helpers/cli.js";
@@ -67,7 +67,7 @@ describe("a setting of a login that is added to the table", () => {
   it("is an option of the client, of its policy and of the login method", () => {
     withSample();
     const flags = { sampleHost: "A" } as LoginFlags;
-    expect(clientOptionsOf(flags)).toEqual({ userAgent: "A", policy: { acceptTokenType: "A" } });
+    expect(toClientOptions(flags)).toEqual({ userAgent: "A", policy: { acceptTokenType: "A" } });
     expect(loginMethodOptions(flags)).toEqual({ optionText: "A" });
   });
 

@@ -5,8 +5,8 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   agentNetwork,
+  buildSendOptions,
   networkFetch,
-  outletOf,
   proxySettings,
   readAuthorities,
   withSource,
@@ -222,7 +222,7 @@ describe("the proxies", () => {
   });
 
   const outlet = (source: string, value: string) =>
-    outletOf({ proxy: { value, source }, caFile: undefined, env: { NO_PROXY: "b" } }, new Redactor());
+    buildSendOptions({ proxy: { value, source }, caFile: undefined, env: { NO_PROXY: "b" } }, new Redactor());
 
   it("are addresses, with or without a scheme", () => {
     for (const value of ["proxy.example:3128", "http://proxy.example:3128"])
@@ -291,7 +291,7 @@ describe("the authorities", () => {
     onTestFinished(() => void builtin.mockRestore());
   };
   const caOf = (env: Record<string, string>, systemCa?: string) =>
-    outletOf(
+    buildSendOptions(
       {
         proxy: undefined,
         caFile: { value: PEM, source: "the option caFile" },
@@ -378,7 +378,7 @@ const canRead = "getCACertificates" in tls;
 const PEM = "test/fixtures/self-signed.pem";
 
 const caOf = (options: { file?: string; system?: string }) =>
-  outletOf(
+  buildSendOptions(
     {
       proxy: undefined,
       caFile: options.file === undefined ? undefined : { value: options.file, source: "--ca-file" },

@@ -24,7 +24,7 @@ import {
   secretLine,
   secretLineSync,
   secretOrReferenced,
-  wordsOf,
+  splitWords,
   writeSecretFile,
 } from "../../src/profile/secrets.js";
 import { temporaryFolder } from "../helpers/cli.js";
@@ -275,7 +275,7 @@ it.each([
   ["op read 'op://a b/c' $HOME;id", ["op", "read", "op://a b/c", "$HOME;id"]],
   ["  a  ", ["a"]],
 ])("the command %j has the words %j", (command, words) => {
-  expect(wordsOf(command, "--x")).toEqual(words);
+  expect(splitWords(command, "--x")).toEqual(words);
 });
 
 it.each([
@@ -283,7 +283,7 @@ it.each([
   [" ", "the command of --x is empty"],
   ["''", "the command of --x has an empty program name"],
 ])("the command %j is refused", (command, message) => {
-  expect(() => wordsOf(command, "--x")).toThrow(expect.objectContaining({ code: "usage", message, hint: ALONE }));
+  expect(() => splitWords(command, "--x")).toThrow(expect.objectContaining({ code: "usage", message, hint: ALONE }));
 });
 
 describe("a reference", () => {

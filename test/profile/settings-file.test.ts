@@ -13,15 +13,15 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { SORTING_ENCODINGS } from "../../src/api/types.js";
 import { CONFIG_RUNS, type ConfigOptions } from "../../src/cli/commands/config/run.js";
-import { authorizationParamsOf, checkSetting, PROFILE_KEYS, type Profile } from "../../src/profile/profile-settings.js";
+import { checkSetting, PROFILE_KEYS, type Profile, toAuthorizationParams } from "../../src/profile/profile-settings.js";
 import {
   type Config,
   changeConfig,
+  checkProfileName,
   chosenProfile,
   isProfileName,
   locationIn,
   profileNames,
-  profileOf,
   readConfig,
   writeConfig,
   writtenProfile,
@@ -144,11 +144,11 @@ describe("a setting", () => {
 
   it("has parameters for the authorization request", () => {
     const value = "access_type=offline&prompt=consent";
-    expect(authorizationParamsOf({ authorizeParam: { value, source: "x" } })).toEqual({
+    expect(toAuthorizationParams({ authorizeParam: { value, source: "x" } })).toEqual({
       access_type: "offline",
       prompt: "consent",
     });
-    expect(authorizationParamsOf({ authorizeParam: undefined })).toEqual({});
+    expect(toAuthorizationParams({ authorizeParam: undefined })).toEqual({});
   });
 
   it.each<[keyof Profile, string]>([
@@ -405,10 +405,10 @@ describe("the profile", () => {
       source: "AGENTAUTH_PROFILE",
     });
     expect(chosenProfile([undefined, "--profile"], {}, config)).toEqual(file);
-    expect(profileOf(file, home)).toEqual({ value: "default", source: "default" });
-    expect(profileOf({ value: "a", source: "--profile" }, home)).toEqual({ value: "a", source: "--profile" });
+    expect(checkProfileName(file, home)).toEqual({ value: "default", source: "default" });
+    expect(checkProfileName({ value: "a", source: "--profile" }, home)).toEqual({ value: "a", source: "--profile" });
     writeFileSync(join(home, "config.json"), "{}");
-    expect(profileOf(file, home)).toEqual(file);
+    expect(checkProfileName(file, home)).toEqual(file);
   });
 
   it("can be named, once each", () => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openStore } from "../../src/profile/open-store.js";
 import { isEngine, type Profile, readTakeover } from "../../src/profile/profile-settings.js";
-import { chooseStore, newKeys, readKeys, type StoreChoice, storeChoiceOf } from "../../src/profile/store-choice.js";
+import { chooseStore, newKeys, readKeys, readStoreChoice, type StoreChoice } from "../../src/profile/store-choice.js";
 import { pendingError } from "../helpers/captured.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { madeGrant } from "../helpers/grant.js";
@@ -97,8 +97,8 @@ describe("the store of a run", () => {
   it("of a profile is read from the settings file", () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "config.json"), '{"profiles":{"work":{"store":"memory"}}}');
-    expect(storeChoiceOf("work", {}, folder)).toMatchObject({ value: "memory", source: "profile work" });
-    expect(storeChoiceOf("other", {}, folder)).toMatchObject({ value: "file", source: "default" });
+    expect(readStoreChoice("work", {}, folder)).toMatchObject({ value: "memory", source: "profile work" });
+    expect(readStoreChoice("other", {}, folder)).toMatchObject({ value: "file", source: "default" });
   });
 
   it("takes over by the issuer where the setting names it", () => {

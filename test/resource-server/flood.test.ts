@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from "vitest";
-import { digestOf, TokenCache } from "../../src/resource-server/dpop.js";
+import { digestToken, TokenCache } from "../../src/resource-server/dpop.js";
 import { createIntrospect } from "../../src/resource-server/verifier.js";
 import { FakeClock } from "../helpers/clock.js";
 import { INTROSPECTION, startSigner } from "./support.js";
@@ -84,6 +84,6 @@ it("a cache never holds more than it may, and forgets what was not used for the 
 it("a token is known by its SHA-256, from the crypto module of Node where there is one", async () => {
   const slow = vi.spyOn(crypto.subtle, "digest");
   onTestFinished(() => slow.mockRestore());
-  expect(await digestOf("abc")).toBe("ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0");
+  expect(await digestToken("abc")).toBe("ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0");
   expect(slow).not.toHaveBeenCalled();
 });

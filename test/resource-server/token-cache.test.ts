@@ -123,7 +123,7 @@ it("no request changes the claims of the next one", async ({ signer, server }) =
 });
 
 it("a digest is the same without the crypto module of Node", async () => {
-  const { digestOf } = await import("../../src/resource-server/dpop.js");
+  const { digestToken: digestOf } = await import("../../src/resource-server/dpop.js");
   const expected = await digestOf("tökén");
   const builtin = vi.spyOn(process, "getBuiltinModule").mockReturnValue(undefined as never);
   onTestFinished(() => builtin.mockRestore());

@@ -5,10 +5,10 @@ import { AgentAuthError } from "../../src/errors.js";
 import {
   bothReceivers,
   createEvents,
-  knownCodeOf,
   observe,
-  reasonOf,
-  serverOriginOf,
+  readKnownCode,
+  readOrigin,
+  readReason,
 } from "../../src/telemetry/emit.js";
 import {
   type AgentEvent,
@@ -93,7 +93,7 @@ describe("the fields of an event", () => {
     ["timeout", "timeout"],
     ["a-code-of-a-hostile-issuer", "other"],
   ])("name the code %s as %s", (code, shown) => {
-    expect(knownCodeOf(new AgentAuthError(code, "m", { class: "auth" }))).toBe(shown);
+    expect(readKnownCode(new AgentAuthError(code, "m", { class: "auth" }))).toBe(shown);
   });
 
   it.each([
@@ -109,11 +109,11 @@ describe("the fields of an event", () => {
     ["cancelled", "aborted", "aborted"],
     ["internal_error", "internal", "internal"],
   ] as const)("name the reason of %s (%s) as %s", (code, kind, reason) => {
-    expect(reasonOf(new AgentAuthError(code, "m", { class: kind }))).toBe(reason);
+    expect(readReason(new AgentAuthError(code, "m", { class: kind }))).toBe(reason);
   });
 
   it("say that any other error is a bug", () => {
-    expect([knownCodeOf(new Error("x")), reasonOf(new Error("x"))]).toEqual(["internal_error", "internal"]);
+    expect([readKnownCode(new Error("x")), readReason(new Error("x"))]).toEqual(["internal_error", "internal"]);
   });
 
   it.each([
@@ -121,7 +121,7 @@ describe("the fields of an event", () => {
     ["https://mcp.example:8443", "https://mcp.example:8443"],
     ["http://[::1]:4000/mcp", "http://[::1]:4000"],
   ])("have the origin of %s alone", (address, origin) => {
-    expect(serverOriginOf(address)).toBe(origin);
+    expect(readOrigin(address)).toBe(origin);
   });
 
   it.each(Object.entries(EVENTS))(

@@ -1,8 +1,8 @@
 import { AgentClient, type AgentClientOptions } from "../../oauth/agent.js";
 import type { TraceEntry } from "../../oauth/http/http.js";
 import { agentNetwork } from "../../profile/connection-settings.js";
-import { clientOptionsOf } from "../../profile/login-settings.js";
-import { authorizationParamsOf, checkSetting } from "../../profile/profile-settings.js";
+import { toClientOptions } from "../../profile/login-settings.js";
+import { checkSetting, toAuthorizationParams } from "../../profile/profile-settings.js";
 import { quote } from "../../redact.js";
 import { bothReceivers } from "../../telemetry/emit.js";
 import type { Io } from "../io/io.js";
@@ -32,7 +32,7 @@ export async function buildAgentClient(
   if (issuer) checkSetting("issuer", issuer.value, issuer.source);
   const trace = flags.verbose || flags.debug ? (entry: TraceEntry) => io.verbose(traceLine(entry)) : undefined;
   const described: AgentClientOptions = {
-    ...clientOptionsOf(flags),
+    ...toClientOptions(flags),
     store: await context.store(),
     profile: settings.profile.value,
     userAgent: "agentauth-cli",
@@ -47,7 +47,7 @@ export async function buildAgentClient(
     network,
     clock: context.clock,
     clientMetadataUrl: clientMetadataUrl?.value,
-    authorizationParams: { ...authorizationParamsOf(settings), ...flags.authorizeParam },
+    authorizationParams: { ...toAuthorizationParams(settings), ...flags.authorizeParam },
     flow: flags.flow === "device" ? "device" : "browser",
     timeoutMs: flags.timeout === undefined ? undefined : flags.timeout * 1000,
     maxRetries: flags.retries,

@@ -30,7 +30,7 @@ export async function buildBroker(
     agentFor: async (_name, { account }) =>
       (account === undefined ? unattended : unattended.with({ flags: { ...flags, accountHint: account } })).agent(use),
     onRequest: (event) => {
-      io.verbose(lineOf(event));
+      io.verbose(formatEvent(event));
       context.audit()?.(event);
     },
     onLoginRequired: loginReporter(context, onLogin),
@@ -60,7 +60,7 @@ function loginReporter(
   };
 }
 
-function lineOf({ client, name, method, tool, status, refused, durationMs }: BrokerEvent): string {
+function formatEvent({ client, name, method, tool, status, refused, durationMs }: BrokerEvent): string {
   const what = [name ?? "?", method, ...(tool === undefined ? [] : [quote(tool, 80)])].join(" ");
   return `${client}: ${what}: ${status}${refused === undefined ? "" : ` (${refused})`} in ${durationMs.toFixed(0)} ms`;
 }

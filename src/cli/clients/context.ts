@@ -2,7 +2,7 @@ import { openAudit } from "../../profile/audit.js";
 import { readSettings } from "../../profile/resolve-settings.js";
 import { limitSecretCommands } from "../../profile/secrets.js";
 import { findHome, homeFolder } from "../../profile/settings.js";
-import { storeChoiceOf } from "../../profile/store-choice.js";
+import { readStoreChoice } from "../../profile/store-choice.js";
 import { flagText } from "../flags/values.js";
 import { type CommandContext, type ContextFlags, mayLogin, once, type RunContext } from "../runtime/context.js";
 
@@ -34,7 +34,7 @@ export function createCommandContext(
       ]);
       return agentNetwork({ ...networkOptions(flags, settings(), run), ...use }, run.redactor);
     },
-    storeChoice: () => storeChoiceOf(settings().profile.value, run.io.env, context.findHome()),
+    storeChoice: () => readStoreChoice(settings().profile.value, run.io.env, context.findHome()),
     store: once(async () => {
       const { openProfileStore } = await import("./store.js");
       return openProfileStore(context);

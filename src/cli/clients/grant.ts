@@ -10,7 +10,7 @@ import {
   storedRecipe,
 } from "../../profile/assertion-sources.js";
 import { networkFetch } from "../../profile/connection-settings.js";
-import { flagOf } from "../../profile/login-settings.js";
+import { flagFor } from "../../profile/login-settings.js";
 import { namedSecret, secretOrReferenced } from "../../profile/secrets.js";
 import { checkMachineGrantFlags, type MachineGrantFlags } from "../flags/grant.js";
 import type { CommandContext, ContextFlags } from "../runtime/context.js";
@@ -30,9 +30,9 @@ export async function readGrantInputs(flags: ContextFlags, context: CommandConte
     fetch: () => networkFetch(networkOptions(flags, context.settings(), context), context.redactor),
     onSecret: (secret) => context.redactor.add(secret),
   };
-  const client = flags.clientId === undefined ? undefined : await clientOf(flags.clientId, flags, context);
+  const client = flags.clientId === undefined ? undefined : await readClient(flags.clientId, flags, context);
   if (flags.grant === undefined) return { client, grant: undefined, storedGrants: storedGrants(host) };
-  const recipe = recipeOf({ ...flags, grant: flags.grant }, context);
+  const recipe = buildRecipe({ ...flags, grant: flags.grant }, context);
   const stored = isStored ? storedRecipe(recipe, context.machine?.folder ?? process.cwd()) : undefined;
   const grant = makeGrant(recipe, host);
   // A missing ID token is an error before any request.
@@ -40,7 +40,7 @@ export async function readGrantInputs(flags: ContextFlags, context: CommandConte
   return { client, grant, storedGrants: storedGrants(host, stored) };
 }
 
-function recipeOf(flags: MachineGrantFlags & Pick<GrantRecipe, "grant">, context: CommandContext): GrantRecipe {
+function buildRecipe(flags: MachineGrantFlags & Pick<GrantRecipe, "grant">, context: CommandContext): GrantRecipe {
   const { grant, privateKey, assertion, assertionAudience, assertionHeader } = flags;
   const { idpTokenEndpoint, idpClientId } = flags;
   const idpClientSecret = grant === "id-jag" ? idpSecret(context) : undefined;
@@ -48,14 +48,14 @@ function recipeOf(flags: MachineGrantFlags & Pick<GrantRecipe, "grant">, context
   return { grant, privateKey, ...ofAssertion, idpTokenEndpoint, idpClientId, idpClientSecret };
 }
 
-async function clientOf(
+async function readClient(
   clientId: string,
   flags: MachineGrantFlags,
   context: CommandContext,
 ): Promise<PreRegisteredClient> {
   const { privateKey: file } = flags;
   if (file === undefined) {
-    const secret = await secretOf(flags, "clientSecretFile", "AGENTAUTH_CLIENT_SECRET", context);
+    const secret = await readSecret(flags, "clientSecretFile", "AGENTAUTH_CLIENT_SECRET", context);
     return { clientId, clientSecret: secret };
   }
   if (/-----BEGIN|^\s*\{/.test(file)) throw keyTyped();
@@ -89,7 +89,7 @@ function idpSecret(context: CommandContext): string | undefined {
  *
  * @throws `AgentAuthError` `store_failed` for a file that others can read
  */
-export async function secretOf<Name extends string>(
+export async function readSecret<Name extends string>(
   flags: { readonly [name in Name]?: string | undefined },
   name: Name,
   variable: string,
@@ -98,7 +98,7 @@ export async function secretOf<Name extends string>(
   const file = flags[name];
   const { io } = context;
   if (file === undefined) return secretInEnvironment(variable, context);
-  return hidden(file === "-" ? await io.stdin.text() : namedSecret(file, flagOf(name), io.env), context);
+  return hidden(file === "-" ? await io.stdin.text() : namedSecret(file, flagFor(name), io.env), context);
 }
 
 function secretInEnvironment(variable: string, context: CommandContext): string | undefined {

@@ -12,7 +12,7 @@ import {
 } from "#packages/jsonc";
 import { AgentAuthError, usageError } from "../../errors.js";
 import { isJsonObject, type JsonObject } from "../../http/strict-json.js";
-import { changingMode, type Env, linkStatOf, removeCommand } from "../../platform.js";
+import { changingMode, type Env, removeCommand, tryLstat } from "../../platform.js";
 import { quote } from "../../redact.js";
 import { syncFolder, temporaryPath, writeSynced } from "../../store/private/private-file.js";
 import { storeError } from "../../store/store-error.js";
@@ -54,10 +54,10 @@ export interface HostMachine {
   readonly folder: string;
 }
 
-type Folders = ReturnType<typeof foldersOf>;
+type Folders = ReturnType<typeof userFolders>;
 
 /** Where programs keep their settings; a variable with a relative path does not count. */
-function foldersOf({ platform, env, home }: HostMachine) {
+function userFolders({ platform, env, home }: HostMachine) {
   const named = (name: string, ...otherwise: string[]) => {
     const value = env[name];
     return value !== undefined && isAbsolute(value) ? value : join(home, ...otherwise);
@@ -70,14 +70,14 @@ function foldersOf({ platform, env, home }: HostMachine) {
 }
 
 /** The files that a host reads in a scope, the preferred one first. */
-export function filesOf(host: McpHost, scope: HostScope, machine: HostMachine): string[] {
-  if (scope === "user") return [...(host.user?.(foldersOf(machine)) ?? [])];
+export function settingsFiles(host: McpHost, scope: HostScope, machine: HostMachine): string[] {
+  if (scope === "user") return [...(host.user?.(userFolders(machine)) ?? [])];
   return (host.project ?? []).map((file) => join(machine.folder, file));
 }
 
 /** The file to change: the first that exists, else the preferred one. */
 export function settingsPath(host: McpHost, scope: HostScope, machine: HostMachine): string | undefined {
-  const files = filesOf(host, scope, machine);
+  const files = settingsFiles(host, scope, machine);
   return files.find((file) => existsSync(file)) ?? files[0];
 }
 
@@ -189,7 +189,7 @@ const BOM = "\uFEFF";
  * @throws `AgentAuthError` `usage` for what is no text file, `store_failed` for what cannot be read
  */
 export function readHostFile(path: string, project?: string): string {
-  return textOf(path, readOriginal(path, targetOf(path, project))?.bytes);
+  return decodeText(path, readOriginal(path, resolveTarget(path, project))?.bytes);
 }
 
 /**
@@ -205,9 +205,9 @@ export function changeHostFile(
   project: string | undefined,
   change: (text: string) => string,
 ): string | undefined {
-  const target = targetOf(path, project);
+  const target = resolveTarget(path, project);
   const original = readOriginal(path, target);
-  const text = change(textOf(path, original?.bytes));
+  const text = change(decodeText(path, original?.bytes));
   try {
     if (original === undefined) {
       fs.mkdirSync(dirname(target), { recursive: true, ...(project === undefined && { mode: 0o700 }) });
@@ -229,7 +229,7 @@ export function changeHostFile(
   }
 }
 
-function textOf(path: string, bytes: Buffer | undefined): string {
+function decodeText(path: string, bytes: Buffer | undefined): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
@@ -238,7 +238,7 @@ function textOf(path: string, bytes: Buffer | undefined): string {
 }
 
 /** A file in a project may be a link that its author chose: it must not lead to the user's own files. */
-function targetOf(path: string, project: string | undefined): string {
+function resolveTarget(path: string, project: string | undefined): string {
   try {
     const existing = existingPart(path);
     const target = fs.realpathSync.native(existing) + path.slice(existing.length);
@@ -259,7 +259,7 @@ function targetOf(path: string, project: string | undefined): string {
 /** The longest part of a path that exists; a link that leads nowhere exists. */
 function existingPart(path: string): string {
   const parent = dirname(path);
-  return parent === path || linkStatOf(path) !== undefined ? path : existingPart(parent);
+  return parent === path || tryLstat(path) !== undefined ? path : existingPart(parent);
 }
 
 function readOriginal(path: string, target: string): { bytes: Buffer; stat: Stats } | undefined {
@@ -341,7 +341,7 @@ export function changeServer(key: string, text: string, name: string, entry: Jso
   const { [name]: _existing, ...others } = serversIn(key, text);
   const changed =
     entry === undefined
-      ? removeMember(text, findNodeAtLocation(treeOf(text), [key, name])?.parent)
+      ? removeMember(text, findNodeAtLocation(parseTreeOrThrow(text), [key, name])?.parent)
       : write(text, [key, name], entry);
   const expected = { ...before, [key]: entry === undefined ? others : { ...others, [name]: entry } };
   if (isDeepStrictEqual({ [key]: {}, ...read(key, changed) }, expected)) return changed;
@@ -351,7 +351,7 @@ export function changeServer(key: string, text: string, name: string, entry: Jso
 function read(key: string, text: string): JsonObject {
   if (text.trim() === "") return {};
   try {
-    const root = treeOf(text);
+    const root = parseTreeOrThrow(text);
     checkMap(text, root, "the settings");
     const servers = findNodeAtLocation(root, [key]);
     if (servers !== undefined) checkMap(text, servers, `"${key}"`);
@@ -365,16 +365,16 @@ function read(key: string, text: string): JsonObject {
 
 function write(text: string, [key, name]: [string, string], entry: JsonObject): string {
   if (text.trim() === "")
-    return `${JSON.stringify({ [key]: { [name]: entry } }, null, 2)}\n`.replaceAll("\n", lineBreakOf(text));
-  const root = treeOf(text);
+    return `${JSON.stringify({ [key]: { [name]: entry } }, null, 2)}\n`.replaceAll("\n", detectLineBreak(text));
+  const root = parseTreeOrThrow(text);
   const servers = findNodeAtLocation(root, [key]);
   if (servers === undefined) return addMember(text, root, key, { [name]: entry });
   const own = findNodeAtLocation(servers, [name]);
   if (own === undefined) return addMember(text, servers, name, entry);
-  return text.slice(0, own.offset) + printValue(text, indentAt(text, own.offset), entry) + text.slice(endOf(own));
+  return text.slice(0, own.offset) + printValue(text, indentAt(text, own.offset), entry) + text.slice(nodeEnd(own));
 }
 
-function treeOf(text: string): Node {
+function parseTreeOrThrow(text: string): Node {
   const errors: ParseError[] = [];
   const root = parseTree(text, errors, { allowTrailingComma: true });
   if (root !== undefined && errors.length === 0) return root;
@@ -396,9 +396,10 @@ function checkMap(text: string, node: Node, what: string): void {
 function addMember(text: string, { offset, children = [] }: Node, key: string, value: unknown): string {
   const [first] = children;
   const outer = indentAt(text, offset);
-  const indent = first !== undefined && startsLine(text, first) ? indentAt(text, first.offset) : outer + unitOf(text);
+  const indent =
+    first !== undefined && startsLine(text, first) ? indentAt(text, first.offset) : outer + detectIndent(text);
   const at = endOfComment(text, offset + 1);
-  const eol = lineBreakOf(text);
+  const eol = detectLineBreak(text);
   const member = `${eol}${indent}${JSON.stringify(key)}: ${printValue(text, indent, value)}`;
   const after = text.slice(at);
   const isClosed = /^[ \t]*\}/.test(after);
@@ -412,14 +413,14 @@ function removeMember(text: string, member: Node | undefined): string {
   const object = member?.parent;
   const members = object?.children ?? [];
   if (member === undefined || object === undefined) return text;
-  const comma = commaAfter(text, endOf(member));
-  const end = endOfComment(text, comma === undefined ? endOf(member) : comma + 1);
+  const comma = commaAfter(text, nodeEnd(member));
+  const end = endOfComment(text, comma === undefined ? nodeEnd(member) : comma + 1);
   const isOnOwnLine = startsLine(text, member);
   const from = isOnOwnLine ? lineStart(text, member.offset) : member.offset;
   const to = isOnOwnLine ? end + (/^[ \t]*\r?\n/.exec(text.slice(end))?.[0].length ?? 0) : end;
   // Without a comma after it, it was the last member, and the one before it has a comma too many.
   const previous = comma === undefined ? members[members.indexOf(member) - 1] : undefined;
-  const extra = previous === undefined ? undefined : commaAfter(text, endOf(previous));
+  const extra = previous === undefined ? undefined : commaAfter(text, nodeEnd(previous));
   const head = extra === undefined ? text.slice(0, from) : text.slice(0, extra) + text.slice(extra + 1, from);
   const rest = text.slice(to);
   const isEmpty = head.trimEnd().length === object.offset + 1 && /^\s*\}/.test(rest);
@@ -427,11 +428,11 @@ function removeMember(text: string, member: Node | undefined): string {
 }
 
 function printValue(text: string, indent: string, value: unknown): string {
-  return JSON.stringify(value, null, unitOf(text)).replaceAll("\n", lineBreakOf(text) + indent);
+  return JSON.stringify(value, null, detectIndent(text)).replaceAll("\n", detectLineBreak(text) + indent);
 }
 
 /** One step of indentation. */
-function unitOf(text: string): string {
+function detectIndent(text: string): string {
   return /\n([ \t]+)["/]/.exec(text)?.[1] ?? "  ";
 }
 
@@ -443,7 +444,7 @@ function startsLine(text: string, { offset }: Node): boolean {
   return text.slice(lineStart(text, offset), offset).trim() === "";
 }
 
-function endOf({ offset, length }: Node): number {
+function nodeEnd({ offset, length }: Node): number {
   return offset + length;
 }
 
@@ -467,6 +468,6 @@ function lineStart(text: string, offset: number): number {
 }
 
 /** The line break of a text: its first one, else that of Unix. */
-function lineBreakOf(text: string): "\r\n" | "\n" {
+function detectLineBreak(text: string): "\r\n" | "\n" {
   return /^[^\n]*\r\n/.test(text) ? "\r\n" : "\n";
 }

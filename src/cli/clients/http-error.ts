@@ -1,7 +1,7 @@
 import type { ClientErrorCode } from "../../error-codes.js";
 import { AgentAuthError, type ErrorClass, usageError } from "../../errors.js";
 import { shownUrl } from "../../http/address.js";
-import { requestIdOf } from "../../http/buffered-response.js";
+import { readRequestId } from "../../http/buffered-response.js";
 import { TOKEN } from "../../http/http-message.js";
 import { escapeText, quote } from "../../redact.js";
 import type { CommandContext, ContextFlags } from "../runtime/context.js";
@@ -31,7 +31,7 @@ export function checkHeaderValue(value: string, shown: string): void {
 }
 
 /** A result as text: its texts, and a word for each part that is no text. */
-export function textOf(result: Record<string, unknown>): string {
+export function readText(result: Record<string, unknown>): string {
   const parts = Array.isArray(result["content"]) ? (result["content"] as Record<string, unknown>[]) : [];
   const lines = parts.map((part) =>
     part["type"] === "text" && typeof part["text"] === "string" ? part["text"] : `(${String(part["type"])})`,
@@ -47,7 +47,7 @@ const DEFAULT_LOGIN_TIMEOUT_S = 300;
  *
  * @param usual the seconds without `--timeout`
  */
-export function limitOf(
+export function readLimit(
   flags: Pick<ContextFlags, "timeout" | "loginTimeout">,
   context: Pick<CommandContext, "mayLogin">,
   usual: number,
@@ -98,7 +98,7 @@ export function responseError(
     class: kind,
     status,
     url,
-    requestId: requestIdOf(headers),
+    requestId: readRequestId(headers),
     hint: hints[kind],
     remedy: isLogin ? { action: "login", server: requested } : undefined,
   });

@@ -7,9 +7,9 @@ import {
   requiredUnlessAbsent,
 } from "../../oauth/discovery/challenge-request.js";
 import type { TokenOptions } from "../../oauth/grant/grant-requirements.js";
-import { type GrantFlag, strategyOf } from "../../oauth/machine/grant-strategies.js";
+import { findStrategy, type GrantFlag } from "../../oauth/machine/grant-strategies.js";
 import type { AccessToken } from "../../oauth/model/grant.js";
-import { IDP_ACCOUNT, machineGrantOf } from "../../oauth/model/machine-grant.js";
+import { IDP_ACCOUNT, parseMachineAccount } from "../../oauth/model/machine-grant.js";
 import { parseMcpUrl } from "../../oauth/model/resource.js";
 import { shellWord } from "../../redact.js";
 import { flagText } from "../flags/values.js";
@@ -110,8 +110,8 @@ const PROBE_MS = 800;
 export async function loginFirst(agent: Agent, url: string, options: TokenOptions): Promise<GrantFlag | undefined> {
   try {
     const { account } = await agent.token(url, options);
-    const type = machineGrantOf(account);
-    return type && strategyOf({ type }).flag;
+    const type = parseMachineAccount(account);
+    return type && findStrategy({ type }).flag;
   } catch (error) {
     if (isLoginNotRequired(error)) return undefined;
     if (!isLoginRequired(error)) throw error;
@@ -131,7 +131,7 @@ async function withOpenHint(agent: Agent, url: string, error: AgentAuthError): P
 }
 
 /** A token; an error that says so if the server requires no login, rather than one that asks for a login. */
-export async function tokenOf(agent: Agent, url: string, options: TokenOptions): Promise<AccessToken> {
+export async function requestToken(agent: Agent, url: string, options: TokenOptions): Promise<AccessToken> {
   try {
     return await agent.token(url, options);
   } catch (error) {

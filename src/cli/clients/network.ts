@@ -1,7 +1,7 @@
 /** The network of a run, and what -v and --debug log of every request. */
 
 import { type Network, parseUrl, shownUrl } from "../../http/address.js";
-import { type HttpEvent, requestIdOf } from "../../http/buffered-response.js";
+import { type HttpEvent, readRequestId } from "../../http/buffered-response.js";
 import { HttpHeaders, isRequest, ownFetch } from "../../http/http-message.js";
 import { parseChallenges } from "../../oauth/model/challenge.js";
 import {
@@ -69,10 +69,10 @@ export function tracedFetch(send: Fetch, trace: TraceOptions | undefined): Fetch
     const url = request?.url ?? String(input);
     const headers = new HttpHeaders(init?.headers ?? request?.headers);
     const startedAt = trace.now();
-    trace.say(`> ${init?.method ?? request?.method ?? "GET"} ${shownUrl(url)}${trace.query ? queryOf(url) : ""}`);
+    trace.say(`> ${init?.method ?? request?.method ?? "GET"} ${shownUrl(url)}${trace.query ? hideQuery(url) : ""}`);
     sayHeaders(">", headers, trace);
     const response = await send(input, init);
-    const id = requestIdOf(response.headers);
+    const id = readRequestId(response.headers);
     const after = `in ${Math.round(trace.now() - startedAt)} ms${id === undefined ? "" : `, request id ${id}`}`;
     trace.say(`< ${response.status} ${shownUrl(response.url || url)} ${after}`);
     sayHeaders("<", response.headers, trace);
@@ -102,7 +102,7 @@ export function eventLogger(trace: TraceOptions | undefined): ((event: AgentEven
   );
 }
 
-function queryOf(url: string): string {
+function hideQuery(url: string): string {
   const pairs = [...new URL(url).searchParams].map(([name, value]) => `${name}=${value}`);
   return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
 }

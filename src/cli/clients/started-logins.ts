@@ -11,9 +11,9 @@ import type { RedirectOptions } from "../../login/redirect-address.js";
 import { decodeStoredLogin, encodeLogin, type StoredLogin } from "../../oauth/login/login-codec.js";
 import { CodecError } from "../../oauth/model/codec.js";
 import { IDP_ACCOUNT } from "../../oauth/model/machine-grant.js";
-import { retryWhileBusy, statOf } from "../../platform.js";
+import { retryWhileBusy, tryStat } from "../../platform.js";
 import { quote, shellWord } from "../../redact.js";
-import { type LockOwner, livenessOf } from "../../store/leases/lock-owner.js";
+import { checkLiveness, type LockOwner } from "../../store/leases/lock-owner.js";
 import {
   checkTrustedFolder,
   readPrivateFile,
@@ -105,8 +105,8 @@ export async function startListener(
 
 /** Whether the process that was to wait for the callback of a login still does. */
 export async function isListening(id: string, listensAt: string, context: CommandContext): Promise<boolean> {
-  const listener = listenerOf(id, context);
-  if (listener === undefined || listener.until < context.now() || livenessOf(listener) === "dead") return false;
+  const listener = readListener(id, context);
+  if (listener === undefined || listener.until < context.now() || checkLiveness(listener) === "dead") return false;
   // Of a process in another namespace nothing else is known; and one that is stuck does not count.
   const { hostname, port } = new URL(listensAt);
   const socket = connect({ host: hostname === "localhost" ? "127.0.0.1" : hostname, port: Number(port || 80) });
@@ -152,7 +152,7 @@ export function checkLoginId(id: string): void {
   );
 }
 
-function pathOf(id: string, kind: "json" | "callback" | "listener", files: Files): string {
+function filePath(id: string, kind: "json" | "callback" | "listener", files: Files): string {
   checkLoginId(id);
   return join(files.home(), "logins", `${id}.${kind}`);
 }
@@ -168,8 +168,8 @@ export function storeLogin(id: string, login: StoredLogin, files: Files): Promis
   return onFiles(folder, async () => {
     // A callback or listener without its login counts as expired.
     for (const one of idsIn(files, ["json", "callback", "listener"]))
-      if (expiryOf(one, files) < files.now()) removeLogin(one, files);
-    writePrivateFile(pathOf(id, "json", files), encodeLogin(login));
+      if (readExpiry(one, files) < files.now()) removeLogin(one, files);
+    writePrivateFile(filePath(id, "json", files), encodeLogin(login));
   })();
 }
 
@@ -178,7 +178,7 @@ export function storeLogin(id: string, login: StoredLogin, files: Files): Promis
  * its file.
  */
 export function storeInterval(id: string, intervalSeconds: number, files: Files): void {
-  const path = pathOf(id, "json", files);
+  const path = filePath(id, "json", files);
   const login = peek(id, files);
   if (login?.flow !== "device") return;
   const { atime, mtime } = statSync(path);
@@ -188,7 +188,7 @@ export function storeInterval(id: string, intervalSeconds: number, files: Files)
 
 /** Removes a login with everything that belongs to it, which also ends its listener. */
 export function removeLogin(id: string, files: Files): void {
-  for (const kind of ["json", "callback", "listener"] as const) removeFile(pathOf(id, kind, files));
+  for (const kind of ["json", "callback", "listener"] as const) removeFile(filePath(id, kind, files));
 }
 
 /**
@@ -197,7 +197,7 @@ export function removeLogin(id: string, files: Files): void {
  * @throws `AgentAuthError` `usage` where there is none, `store_failed` where it cannot be used
  */
 export function readLogin(id: string, url: string, files: Files): StoredLogin {
-  const path = pathOf(id, "json", files);
+  const path = filePath(id, "json", files);
   const text = readStored(path, files);
   if (text === undefined) {
     throw usageError(
@@ -234,7 +234,7 @@ export function finishCommand(id: string, { server, issuer, profile, account, ha
 export function pendingLogins(files: Files): PendingLogin[] {
   const pending = readableIds(files).flatMap((id) => {
     const login = peek(id, files);
-    const expiresAt = expiryOf(id, files);
+    const expiresAt = readExpiry(id, files);
     if (login === undefined || expiresAt < files.now()) return [];
     return [{ id, login, expiresAt, startedAt: expiresAt - (login.ttlMs ?? LIFE_MS) }];
   });
@@ -261,31 +261,31 @@ function idsIn(files: Files, kinds: readonly string[] = ["json"]): string[] {
 
 function peek(id: string, files: Files): StoredLogin | undefined {
   try {
-    return decodeStoredLogin(readStored(pathOf(id, "json", files), files) ?? "");
+    return decodeStoredLogin(readStored(filePath(id, "json", files), files) ?? "");
   } catch {
     return undefined;
   }
 }
 
 /** Unix milliseconds. */
-function expiryOf(id: string, files: Files): number {
-  const stat = statOf(pathOf(id, "json", files));
+function readExpiry(id: string, files: Files): number {
+  const stat = tryStat(filePath(id, "json", files));
   return (stat?.mtimeMs ?? 0) + (peek(id, files)?.ttlMs ?? LIFE_MS);
 }
 
 /** Whether the login is still to be finished. */
 export function isPending(id: string, files: Files): boolean {
-  return existsSync(pathOf(id, "json", files)) && existsSync(pathOf(id, "listener", files));
+  return existsSync(filePath(id, "json", files)) && existsSync(filePath(id, "listener", files));
 }
 
 /** Stores the parameters of a callback that decide a login, and nothing else of it. */
 export function storeCallback(id: string, parameters: URLSearchParams, files: Files): void {
   const names = ["code", "state", "iss", "error", "error_description"];
   const stored = new URLSearchParams([...parameters].filter(([name]) => names.includes(name)));
-  const path = pathOf(id, "callback", files);
+  const path = filePath(id, "callback", files);
   writePrivateFile(path, `${stored}\n`);
   // A login that was removed at this moment leaves no code behind.
-  if (!existsSync(pathOf(id, "json", files))) removeFile(path);
+  if (!existsSync(filePath(id, "json", files))) removeFile(path);
 }
 
 /**
@@ -293,7 +293,7 @@ export function storeCallback(id: string, parameters: URLSearchParams, files: Fi
  * it as any other callback.
  */
 export function takeCallback(id: string, files: Files): URLSearchParams | undefined {
-  const path = pathOf(id, "callback", files);
+  const path = filePath(id, "callback", files);
   if (readStored(path, files, MAX_CALLBACK_BYTES) === undefined) return undefined;
   const taken = temporaryPath(path);
   try {
@@ -311,17 +311,17 @@ export function takeCallback(id: string, files: Files): URLSearchParams | undefi
 
 /** Stores which process waits for the callback of a login. */
 export function storeListener(id: string, listener: ListenerRecord, files: Files): void {
-  writePrivateFile(pathOf(id, "listener", files), `${JSON.stringify(listener)}\n`);
+  writePrivateFile(filePath(id, "listener", files), `${JSON.stringify(listener)}\n`);
 }
 
 export function removeListener(id: string, files: Files): void {
-  removeFile(pathOf(id, "listener", files));
+  removeFile(filePath(id, "listener", files));
 }
 
 /** The process that waits for the callback of a login, as far as is known. */
-export function listenerOf(id: string, files: Files): ListenerRecord | undefined {
+export function readListener(id: string, files: Files): ListenerRecord | undefined {
   try {
-    const value: unknown = parseStrictJson(readStored(pathOf(id, "listener", files), files) ?? "");
+    const value: unknown = parseStrictJson(readStored(filePath(id, "listener", files), files) ?? "");
     return isJsonObject(value) && Number.isInteger(value["pid"]) ? (value as unknown as ListenerRecord) : undefined;
   } catch {
     // The login can be finished without it.

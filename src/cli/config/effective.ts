@@ -7,8 +7,8 @@ import { writeSecretFile } from "../../profile/secrets.js";
 import { firstSet, type Settings, type Sourced } from "../../profile/settings.js";
 import {
   type Config,
+  checkProfileName,
   locationIn,
-  profileOf,
   readConfig,
   readSettingsFile,
   type SettingsFile,
@@ -74,7 +74,7 @@ export function effectiveSettings({ settings, config, home, store, env }: Settin
     return firstSet([env[variable] && (isSecret ? "(set)" : env[variable]), variable], [written.entries[key], from]);
   };
   return [
-    { key: "profile", ...profileOf(profile, home) },
+    { key: "profile", ...checkProfileName(profile, home) },
     { key: "base_url", ...settings.baseUrl },
     { key: "api_token", ...token },
     { key: "auth_header", ...(authHeader ?? { value: "Authorization: Bearer", source: "default" }) },

@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, lstatSync, readdirSync, type Stats } from "node:fs";
 import { join } from "node:path";
-import { type Env, statOf, system } from "../../platform.js";
+import { type Env, system, tryStat } from "../../platform.js";
 import { findHome } from "../../profile/settings.js";
 import { GRANTS } from "../../store/file/file-grants.js";
 
@@ -8,7 +8,7 @@ import { GRANTS } from "../../store/file/file-grants.js";
 export type FolderAccess = "private" | "unchecked" | "readable" | "writable" | "foreign" | "absent";
 
 /** Who can get at a folder, by its owner and mode. Windows has lists of access in their place, which only `doctor` reads. */
-export function accessOf({ uid, mode }: Pick<Stats, "uid" | "mode">): FolderAccess {
+export function classifyAccess({ uid, mode }: Pick<Stats, "uid" | "mode">): FolderAccess {
   if (system.name === "win32" || process.getuid === undefined) return "unchecked";
   if (uid !== process.getuid() && uid !== 0) return "foreign";
   if ((mode & 0o022) !== 0) return "writable";
@@ -24,11 +24,11 @@ export const ACCESS_TEXT: Readonly<Record<FolderAccess, string>> = {
   absent: "does not exist yet",
 };
 
-/** {@link accessOf} for our folder; nothing is known of one out of reach. */
+/** {@link classifyAccess} for our folder; nothing is known of one out of reach. */
 export function homeAccess(home: string): FolderAccess | undefined {
   try {
-    const stat = statOf(home);
-    return stat === undefined ? "absent" : accessOf(stat);
+    const stat = tryStat(home);
+    return stat === undefined ? "absent" : classifyAccess(stat);
   } catch {
     return undefined;
   }
@@ -50,7 +50,7 @@ export function repairHome(home: string): boolean {
   try {
     const stat = lstatSync(home);
     const isOwn = stat.isDirectory() && stat.uid === process.getuid?.();
-    if (!isOwn || accessOf(stat) !== "readable") return false;
+    if (!isOwn || classifyAccess(stat) !== "readable") return false;
     const names = readdirSync(home);
     if (names.length === 0 || !names.every((name) => OURS.has(name))) return false;
     chmodSync(home, 0o700);

@@ -1,5 +1,5 @@
 import { Redactor } from "../../redact.js";
-import { encodingsOf, report, runCommand } from "../commands/exec/child.js";
+import { listEncodings, report, runCommand } from "../commands/exec/child.js";
 import { createIo } from "../io/io.js";
 import { withholdSecrets } from "../runtime/agent-mode.js";
 import type { Host } from "../runtime/context.js";
@@ -24,7 +24,7 @@ export async function execWithCachedToken(argv: readonly string[], host: Host): 
   const redactor = new Redactor();
   redactor.add(token.value);
   withholdSecrets(io.env, host.env, redactor);
-  const secrets = encodingsOf(token.value).map((form) => Buffer.from(form));
+  const secrets = listEncodings(token.value).map((form) => Buffer.from(form));
   const { stdin, stdout, stderr, env } = host;
   const context = {
     ...{ io, redactor, signal: new AbortController().signal, signals: processSignals(host) },

@@ -1,7 +1,7 @@
 import { AccessToken, coversScope, isFresh } from "../../oauth/model/grant.js";
 import { parseMcpUrl } from "../../oauth/model/resource.js";
 import { type Env, readEnv } from "../../platform.js";
-import { outletOf } from "../../profile/connection-settings.js";
+import { buildSendOptions } from "../../profile/connection-settings.js";
 import { resolveSettings } from "../../profile/resolve-settings.js";
 import { homeFolder } from "../../profile/settings.js";
 import { readConfig, writtenProfile } from "../../profile/settings-file.js";
@@ -59,7 +59,7 @@ export async function freshToken(args: Arguments, set: Env, now = Date.now()): P
     const home = homeFolder(set);
     const config = readConfig(home);
     // No proxy is needed, but one that is no address is refused.
-    outletOf({ proxy: undefined, caFile: undefined, env: set }, new Redactor());
+    buildSendOptions({ proxy: undefined, caFile: undefined, env: set }, new Redactor());
     const { profile: named, issuer, audit } = resolveSettings(args.profile, set, config, home, flagText);
     if (audit !== undefined) return undefined;
     const { value: profile } = named;

@@ -2,7 +2,7 @@ import type { Command, Option } from "commander";
 import { usageError } from "../../errors.js";
 import type { HandOverFormats } from "../../oauth/hand-over.js";
 import {
-  flagOf,
+  flagFor,
   type LoginCommand,
   type LoginFlags,
   loginSettings,
@@ -41,7 +41,7 @@ export function isLoginOption(option: Option): boolean {
 export function addLoginSettings(command: Command, as: LoginCommand): Command {
   for (const { name, value, about, group, on, values } of loginSettings()) {
     if (!on.includes(as)) continue;
-    const flags = value === undefined ? flagOf(name) : `${flagOf(name)} ${value}`;
+    const flags = value === undefined ? flagFor(name) : `${flagFor(name)} ${value}`;
     addFlags(command, group, [[flags, about, values] as FlagRow]);
     loginOptions.add(command.options.at(-1) as Option);
   }

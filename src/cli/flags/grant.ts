@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { type AgentAuthError, usageError } from "../../errors.js";
 import type { GrantFlag } from "../../oauth/machine/grant-strategies.js";
-import { flagOf, type LoginFlags, loginSettings } from "../../profile/login-settings.js";
+import { flagFor, type LoginFlags, loginSettings } from "../../profile/login-settings.js";
 import { addFlags, collectRepeated, type FlagRow } from "./values.js";
 
 /** The flags of every command that can use a machine grant. */
@@ -55,7 +55,7 @@ export function addMachineGrantFlags(command: Command): Command {
 }
 
 /** The option of a flag, as the parser names it. */
-function optionOf(flags: string): keyof MachineGrantFlags {
+function optionName(flags: string): keyof MachineGrantFlags {
   return new Option(flags).attributeName() as keyof MachineGrantFlags;
 }
 
@@ -73,7 +73,7 @@ type CheckedFlags = MachineGrantFlags &
 /** The flag that reads a secret from standard input; undefined if there is none. */
 export function stdinFlag(flags: object): string | undefined {
   const found = FROM_STDIN.find((name) => (flags as CheckedFlags)[name] === "-");
-  return found && flagOf(found);
+  return found && flagFor(found);
 }
 
 /**
@@ -84,13 +84,13 @@ export function stdinFlag(flags: object): string | undefined {
 export function checkMachineGrantFlags(flags: CheckedFlags): void {
   const { grant } = flags;
   const empty = NON_EMPTY.find((name) => flags[name] === "");
-  if (empty !== undefined) throw usageError(`${flagOf(empty)} is empty`, "give it a value, or leave it out");
+  if (empty !== undefined) throw usageError(`${flagFor(empty)} is empty`, "give it a value, or leave it out");
   for (const wanted of GRANT_FLAGS.filter((one) => one !== grant)) {
     const found = FLAGS_OF_GRANT[wanted]
-      .map(([typed]) => optionOf(typed))
+      .map(([typed]) => optionName(typed))
       // A login at an identity provider takes the client there as well.
       .find((name) => flags[name] !== undefined && !(flags.idp !== undefined && name === "idpClientId"));
-    if (found !== undefined) throw flagWithoutEffect(flagOf(found), `--grant ${wanted}`, grant);
+    if (found !== undefined) throw flagWithoutEffect(flagFor(found), `--grant ${wanted}`, grant);
   }
   if (flags.privateKey !== undefined && flags.clientSecretFile !== undefined)
     throw conflictingFlags(
@@ -100,7 +100,7 @@ export function checkMachineGrantFlags(flags: CheckedFlags): void {
     );
   if (flags.privateKey !== undefined && flags.clientId === undefined)
     throw missingFlag("--client-id <id>", "--private-key");
-  const [first, second] = FROM_STDIN.filter((name) => flags[name] === "-").map(flagOf);
+  const [first, second] = FROM_STDIN.filter((name) => flags[name] === "-").map(flagFor);
   if (first !== undefined && second !== undefined)
     throw conflictingFlags(`${first} -`, `${second} -`, "only one of them can read standard input");
   if (grant !== undefined) checkGrant(flags, grant);
@@ -110,13 +110,13 @@ function checkGrant(flags: CheckedFlags, grant: GrantFlag): void {
   const name = `--grant ${grant}`;
   const ofLogin = loginSettings().find((one) => one.isInteractive && Reflect.get(flags, one.name) !== undefined);
   const why = "a machine grant has no interactive login";
-  if (ofLogin !== undefined) throw conflictingFlags(name, flagOf(ofLogin.name), why);
+  if (ofLogin !== undefined) throw conflictingFlags(name, flagFor(ofLogin.name), why);
   if (flags.login === true) throw conflictingFlags(name, "--login", why);
   if (flags.clientId === undefined && grant !== "jwt-bearer") throw missingFlag("--client-id <id>", name);
   if (flags.clientId === undefined && flags.clientSecretFile !== undefined)
     throw missingFlag("--client-id <id>", "--client-secret-file");
   for (const [typed, , required] of FLAGS_OF_GRANT[grant])
-    if (required && flags[optionOf(typed)] === undefined) throw missingFlag(typed, name);
+    if (required && flags[optionName(typed)] === undefined) throw missingFlag(typed, name);
 }
 
 function flagWithoutEffect(flag: string, wanted: string, given: string | undefined): AgentAuthError {

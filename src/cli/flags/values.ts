@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { AuthorizationParams } from "../../oauth/model/authorization-params.js";
-import { flagOf, loginSettings } from "../../profile/login-settings.js";
+import { flagFor, loginSettings } from "../../profile/login-settings.js";
 import { shellWord } from "../../redact.js";
 
 /** An option of the SDK as the command line spells it. */
@@ -14,13 +14,13 @@ export function paramFlags(params: AuthorizationParams): string[][] {
 }
 
 /** The option of the command line for one of the SDK that has another name. */
-function flagNameOf(option: string): string {
+function toFlagName(option: string): string {
   if (option === "authorizationParams") return "authorizeParam";
   return loginSettings().find(({ client, method }) => client === option || method === option)?.name ?? option;
 }
 
 export function flagWords(given: string, value?: string): string[] {
-  const flag = flagOf(flagNameOf(given));
+  const flag = flagFor(toFlagName(given));
   return value === undefined ? [flag] : [flag, value];
 }
 
@@ -36,7 +36,7 @@ export function addFlags(command: Command, heading: string | undefined, rows: re
   for (const [flags, about, values] of rows) {
     const option = new Option(flags, about);
     if (heading !== undefined) option.helpGroup(heading);
-    if (typeof values === "function") option.argParser(parserOf(values));
+    if (typeof values === "function") option.argParser(toParser(values));
     else if (values !== undefined) option.choices(values);
     command.addOption(option);
   }
@@ -44,7 +44,7 @@ export function addFlags(command: Command, heading: string | undefined, rows: re
 }
 
 /** A rule that does not hold is an invalid argument for commander, which names the flag and the value. */
-function parserOf(read: (value: string, previous: never) => unknown): (value: string, previous: unknown) => unknown {
+function toParser(read: (value: string, previous: never) => unknown): (value: string, previous: unknown) => unknown {
   return (value, previous) => {
     try {
       return read(value, previous as never);

@@ -4,7 +4,7 @@ import { fstatSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { type Env, readEnv } from "../../platform.js";
 import { escapeText } from "../../redact.js";
-import { fileOf, type InStream, inStream, type OutStream, outStream, type TerminalStream } from "./stream.js";
+import { fileDescriptor, type InStream, inStream, type OutStream, outStream, type TerminalStream } from "./stream.js";
 
 export { type InStream, type OutStream, PipeClosed } from "./stream.js";
 
@@ -79,7 +79,7 @@ function assemble(host: ProcessLike, env: Io["env"], line: ProgressLine, setting
     stderr,
     env,
     settings,
-    isRedirected: () => isOwnFile(fileOf(host.stdout), fileOf(host.stderr)),
+    isRedirected: () => isOwnFile(fileDescriptor(host.stdout), fileDescriptor(host.stderr)),
     with: (changed) => assemble(host, env, line, { ...settings, ...changed }),
     say: (text) => settings.quiet !== true && print("", text),
     verbose: (text) => settings.verbose === true && print("", text),

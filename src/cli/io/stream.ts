@@ -115,7 +115,7 @@ export interface OutStream {
 export type TerminalStream = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
 
 /** The file descriptor behind a stream, which a child process can inherit; undefined if there is none. */
-export function fileOf(stream: object): number | undefined {
+export function fileDescriptor(stream: object): number | undefined {
   return "fd" in stream && typeof stream.fd === "number" ? stream.fd : undefined;
 }
 

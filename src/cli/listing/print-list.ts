@@ -2,7 +2,7 @@ import { isUnusableItems } from "../../api/pages.js";
 import { type AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import type { ListFlags } from "../flags/list.js";
 import type { ColumnSet } from "../output/columns.js";
-import { createWriter, formatOf, type Writer } from "../output/writer.js";
+import { chooseFormat, createWriter, type Writer } from "../output/writer.js";
 import type { CommandContext } from "../runtime/context.js";
 import { buildFilter } from "./filters.js";
 import { type ListKind, requireScope, unusableHint } from "./scope.js";
@@ -12,7 +12,7 @@ import { BRIEF_ITEMS, type ListEnding, readList, reportEnding, resumeCommand, ty
 /** `pools list`, `domains list`, `devices list`. */
 export async function runList(kind: ListKind, parsedFlags: ListFlags, context: CommandContext): Promise<undefined> {
   const settings = context.settings();
-  const format = formatOf(parsedFlags, settings, context.io);
+  const format = chooseFormat(parsedFlags, settings, context.io);
   const options = parsedFlags.brief ? shortForm(parsedFlags, COLUMNS[kind.noun]) : parsedFlags;
   const scopeId = requireScope(kind.scope, settings, `${kind.noun} list`);
   const filter = buildFilter(options, context.now(), documentedValues(kind.noun));

@@ -1,6 +1,6 @@
 import { isNumber } from "../../mcp/json-rpc.js";
 import { escapeText } from "../../redact.js";
-import { type Column, cellOf, cellText, readPath, stringifyItems } from "./value.js";
+import { type Column, cellText, formatCell, readPath, stringifyItems } from "./value.js";
 import type { FormatWriter, ObjectContext, WriterContext } from "./writer-types.js";
 
 /** `-o csv`: RFC 4180, safe to open in a spreadsheet. */
@@ -16,7 +16,7 @@ export function csvWriter({ io, columns, reveal, header, csvRaw, csvBom }: Write
   const style = { reveal };
   const cell = (item: object, column: Column) => {
     const value = readPath(item, column.path);
-    const text = shown(cellOf(value, column, style));
+    const text = shown(formatCell(value, column, style));
     return isNumber(value) ? text : guard(text);
   };
   let headed = !header;

@@ -5,7 +5,7 @@ import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError, usageError }
 import { escapeText, quote, type Redactor } from "../../redact.js";
 import type { Io } from "../io/io.js";
 import type { Colors } from "../io/stream.js";
-import { exitCodeOf } from "../runtime/exit-codes.js";
+import { exitCodeFor } from "../runtime/exit-codes.js";
 import { escapeJson } from "./value.js";
 
 /** The JSON that a failed command prints on stderr; absent fields are omitted. */
@@ -77,7 +77,7 @@ function errorReport(thrown: unknown, { redactor, exitCode }: ErrorStyle): Error
       message: shown(error.message),
       ...(error.hint !== undefined && { hint: shown(error.hint) }),
       retryable: error.retryable,
-      exit_code: exitCode ?? exitCodeOf(error.class),
+      exit_code: exitCode ?? exitCodeFor(error.class),
       ...(error.status !== undefined && { status: error.status }),
       ...(error.requestId !== undefined && { request_id: shown(error.requestId) }),
       ...(target !== undefined && { url: target }),

@@ -1,7 +1,7 @@
 /** `--jq`: a jq expression over the output, by the optional package jq-wasm. */
 
 import { createRequire } from "node:module";
-import { AgentAuthError, messageOf, usageError } from "../../errors.js";
+import { AgentAuthError, errorMessage, usageError } from "../../errors.js";
 import { escapeText } from "../../redact.js";
 import type { Io } from "../io/io.js";
 import type { OutputFormat } from "./formats.js";
@@ -161,7 +161,7 @@ function loadError(cause: unknown): AgentAuthError {
   const { code } = cause as { code?: unknown };
   if (code === "MODULE_NOT_FOUND" || code === "ERR_MODULE_NOT_FOUND")
     return usageError("--jq needs the optional package jq-wasm, which is not installed", INSTALL, cause);
-  const message = `--jq: the optional package jq-wasm cannot be loaded: ${escapeText(messageOf(cause))}`;
+  const message = `--jq: the optional package jq-wasm cannot be loaded: ${escapeText(errorMessage(cause))}`;
   return new AgentAuthError("jq_failed", message, { class: "store", hint: INSTALL, cause });
 }
 
@@ -171,7 +171,7 @@ function isOfExpression(error: unknown): boolean {
 }
 
 function jqFailed(cause: unknown): AgentAuthError {
-  const message = `--jq: jq failed, perhaps for lack of memory: ${escapeText(messageOf(cause))}`;
+  const message = `--jq: jq failed, perhaps for lack of memory: ${escapeText(errorMessage(cause))}`;
   const hint = "-o ndjson --jq '…' runs on each item, in less memory";
   return new AgentAuthError("jq_failed", message, { class: "store", hint, cause });
 }
@@ -180,7 +180,7 @@ const OF_ARRAY = /Cannot index array with/;
 const EACH = "split the array with .[] as in '.[] | .id'; a list is one array, or with -o ndjson item by item";
 
 function filterError(error: unknown): AgentAuthError {
-  const said = messageOf(error);
+  const said = errorMessage(error);
   return usageError(
     `--jq: ${escapeText(said.replace(/^jq: error(?: \(at [^)]*\))?: /, "").split("\n")[0] ?? "")}`,
     OF_ARRAY.test(said) ? EACH : "the syntax is that of jq 1.8: https://jqlang.org/manual/v1.8/",

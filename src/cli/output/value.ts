@@ -96,7 +96,7 @@ export interface CellStyle {
 /** The value at a path, `undefined` if there is none. Only own properties count. */
 export function readPath(item: unknown, path: string): unknown {
   let value = item;
-  for (const key of keysOf(path)) {
+  for (const key of splitPath(path)) {
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
     value = (value as Record<string, unknown>)[key];
   }
@@ -106,7 +106,7 @@ export function readPath(item: unknown, path: string): unknown {
 const keysOfPaths = new Map<string, readonly string[]>();
 
 /** The keys of a path. Paths are names of columns, so there are few. */
-function keysOf(path: string): readonly string[] {
+function splitPath(path: string): readonly string[] {
   const known = keysOfPaths.get(path);
   if (known) return known;
   const keys = path.split(".");
@@ -120,7 +120,7 @@ export function project(item: unknown, paths: readonly string[]): object {
   for (const path of paths) {
     const value = readPath(item, path);
     if (value === undefined) continue;
-    const keys = keysOf(path);
+    const keys = splitPath(path);
     const last = keys.at(-1) ?? path;
     let holder = out;
     for (const key of keys.slice(0, -1)) {
@@ -162,14 +162,14 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 
 /** The value of a column as text, not escaped; empty if the item has none. */
 export function cellText(item: unknown, column: Column, style: CellStyle): string {
-  const text = cellOf(readPath(item, column.path), column, style);
+  const text = formatCell(readPath(item, column.path), column, style);
   if (column.and === undefined) return text;
   return [text, cellText(item, { path: column.and, header: "" }, style)].filter((part) => part !== "").join(", ");
 }
 
 /** The text of a value that was read at the path of a column. */
-export function cellOf(value: unknown, { path, kind }: Column, style: CellStyle): string {
-  return valueText(keysOf(path).at(-1) ?? path, value, kind, style);
+export function formatCell(value: unknown, { path, kind }: Column, style: CellStyle): string {
+  return valueText(splitPath(path).at(-1) ?? path, value, kind, style);
 }
 
 /** The value of a property as text, not escaped; the property's name decides whether it is a secret. */

@@ -71,7 +71,7 @@ function ignorePipe(error: unknown): void {
 }
 
 /** The output format: the flag, else the profile's, else the default for a terminal or a pipe. */
-export function formatOf(options: OutputFlags, settings: Pick<Settings, "output">, io: Io): Format {
+export function chooseFormat(options: OutputFlags, settings: Pick<Settings, "output">, io: Io): Format {
   if (options.output) return options.output;
   if (options.json || options.jq !== undefined) return "json";
   return (settings.output?.value as Format | undefined) ?? (io.stdout.isTTY ? "table" : "plain");
@@ -96,7 +96,7 @@ export async function printPages(
   options: OutputFlags,
   { io, now, settings }: RunOutput,
 ): Promise<void> {
-  const writer = createWriter(formatOf(options, settings(), io), { ...set, jq: options.jq, now }, io);
+  const writer = createWriter(chooseFormat(options, settings(), io), { ...set, jq: options.jq, now }, io);
   try {
     for await (const rows of pages) await writer.write(rows);
     await writer.end();
@@ -148,5 +148,5 @@ export async function printObject(
 
 /** Prints one object in the format of the flags or the settings. */
 export function printResult(value: object, options: OutputFlags, context: CommandContext): Promise<void> {
-  return printObject(formatOf(options, context.settings(), context.io), value, options, context);
+  return printObject(chooseFormat(options, context.settings(), context.io), value, options, context);
 }

@@ -41,6 +41,6 @@ export const EXIT_CODE_MEANINGS: Readonly<Record<Outcome, string>> = {
 };
 
 /** The exit code for a class of errors; an unknown one, of a newer copy of the package, counts as internal. */
-export function exitCodeOf(errorClass: ErrorClass): number {
+export function exitCodeFor(errorClass: ErrorClass): number {
   return Object.hasOwn(EXIT_CODES, errorClass) ? EXIT_CODES[errorClass] : EXIT_CODES.internal;
 }

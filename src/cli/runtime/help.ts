@@ -116,7 +116,7 @@ export function readHelpText(help: string): { text: string; examples: string[] }
 }
 
 /** The text below the summary of a command, as it was declared. */
-export function moreOf(command: Command): string {
+export function describeMore(command: Command): string {
   return (command as Partial<HelpedText>).more ?? "";
 }
 
@@ -184,7 +184,7 @@ function shortTerm(command: Command): string {
 }
 
 function renderPage(command: Command, width: number, detail: Detail): string[] {
-  const { text, examples } = readHelpText(moreOf(command));
+  const { text, examples } = readHelpText(describeMore(command));
   const subcommands = visibleCommands(command);
   const name = fullName(command);
   const groups = flagGroups(command, detail === "everything");
@@ -245,7 +245,7 @@ function fullName(command: Command): string {
 }
 
 function firstExample(command: Command): string[] {
-  const { examples } = readHelpText(moreOf(command));
+  const { examples } = readHelpText(describeMore(command));
   const own = examples.find((line) => line.includes(fullName(command))) ?? examples[0];
   return own === undefined ? [] : [own];
 }
@@ -337,7 +337,7 @@ function rootPage(root: Command, { width, isFull }: HelpLayout): string[] {
       "Global flags:",
       ...formatRows(globalFlagRows(root), width),
       "",
-      ...wrapProse(moreOf(root).trim(), width),
+      ...wrapProse(describeMore(root).trim(), width),
     ];
   }
   const jobs = Object.entries(JOBS).map(
@@ -355,7 +355,7 @@ function rootPage(root: Command, { width, isFull }: HelpLayout): string[] {
         width,
       ),
     ),
-    ...nameRow("Topics", [...moreOf(root).matchAll(/help [\w-]+/g)].map(String), width),
+    ...nameRow("Topics", [...describeMore(root).matchAll(/help [\w-]+/g)].map(String), width),
     "",
     ...fill("Help: agentauth <command> --help. All commands: agentauth --help --all", width, 2),
   ];

@@ -2,7 +2,7 @@ import { type AgentAuthError, withHint } from "../../errors.js";
 import { parseUrl } from "../../http/address.js";
 import { LOGIN_HINT } from "../../oauth/grant/grant-requirements.js";
 import { NO_RESOURCE } from "../../oauth/model/resource.js";
-import { flagOf, loginSettings } from "../../profile/login-settings.js";
+import { flagFor, loginSettings } from "../../profile/login-settings.js";
 import { storingToken } from "../../profile/service-settings.js";
 import { quote, shellWord } from "../../redact.js";
 import type {
@@ -25,13 +25,13 @@ const ANY_URL = "<url>";
 const ANY_SERVER = "<mcp_url>";
 
 /** A word for the shell; a placeholder stays readable. */
-function wordOf(word: string): string {
+function formatWord(word: string): string {
   return [CLIENT_ID, ANY_URL, ANY_SERVER].includes(word) ? word : shellWord(word);
 }
 
 /** A positional argument for the shell: the parser takes one that begins with a dash for a flag, unless it comes after `--`. */
 export function operandToPaste(word: string): string {
-  return word.startsWith("-") ? `-- ${shellWord(word)}` : wordOf(word);
+  return word.startsWith("-") ? `-- ${shellWord(word)}` : formatWord(word);
 }
 
 /** Maximum length of a URL in a command to paste. */
@@ -57,7 +57,7 @@ export interface LoginCommandContext {
 
 /** Whether a flag is about one server: a login at the identity provider has none, or another value. */
 function isOfServer(flag: string): boolean {
-  return loginSettings().some((row) => row.isOfServer && flagOf(row.name) === flag);
+  return loginSettings().some((row) => row.isOfServer && flagFor(row.name) === flag);
 }
 
 /** The command that logs in, with the flags that the remedy names, then those that were given. */
@@ -76,7 +76,7 @@ export function loginCommand(
   ];
   const names = all.map(nameOfFlag);
   const words = all.filter((_, index) => names.indexOf(names[index] ?? "") === index).flat();
-  return ["agentauth login", ...[...(idp ? ["--idp"] : []), server, ...words].map(wordOf)].join(" ");
+  return ["agentauth login", ...[...(idp ? ["--idp"] : []), server, ...words].map(formatWord)].join(" ");
 }
 
 /** What a later flag replaces: one of the same name, or the same parameter of the authorization request. */
@@ -90,10 +90,10 @@ function isHarmless(scope: string): boolean {
 }
 
 /** The flags for everything that a remedy names, each with its value. */
-function flagsOf(remedy: Remedy): string[][] {
+function remedyFlags(remedy: Remedy): string[][] {
   const login = "login" in remedy ? remedy.login : undefined;
   const client = remedy.action === "allow" && remedy.clientIssuer ? clientFlags(remedy.clientIssuer) : [];
-  return [...client, ...optionsOf(remedy), ...(login === undefined ? [] : unseenFlags(login))];
+  return [...client, ...remedyOptions(remedy), ...(login === undefined ? [] : unseenFlags(login))];
 }
 
 /** The flags for what a login cannot find out. */
@@ -104,7 +104,7 @@ function unseenFlags({ scope = "", resourceMetadata }: UnseenByLogin): string[][
   ];
 }
 
-function optionsOf(remedy: Remedy): string[][] {
+function remedyOptions(remedy: Remedy): string[][] {
   if (remedy.action === "allow") {
     const { option, value = option === "dpop" ? "auto" : undefined, also = [] } = remedy;
     const words = value === undefined ? [] : [valueToPaste(option, value)];
@@ -137,7 +137,7 @@ function redirectToRegister({ flags = [] }: LoginCommandContext): { address: str
 
 /** Whether a command with the flags of a remedy can be pasted as it is. */
 function isWhole(remedy: Remedy): boolean {
-  return !flagsOf(remedy).flat().includes(ANY_URL);
+  return !remedyFlags(remedy).flat().includes(ANY_URL);
 }
 
 /** The command that logs in at a server with everything that the remedies name, beside the flags that were given. */
@@ -147,7 +147,7 @@ export function loginCommandWith(
   context: LoginCommandContext = {},
 ): string {
   const needsClient = remedies.some((remedy) => "clientIssuer" in remedy && remedy.clientIssuer !== undefined);
-  const added = [...remedies.flatMap(flagsOf), ...(needsClient ? redirectToRegister(context).flags : [])];
+  const added = [...remedies.flatMap(remedyFlags), ...(needsClient ? redirectToRegister(context).flags : [])];
   const given = (context.flags ?? []).filter(([flag]) => !added.some(([one]) => one === flag));
   const flags = [...given, ...added];
   return loginCommand({ action: "login", server }, { ...context, flags });
@@ -194,7 +194,8 @@ const LATER = "call again later, or allow more attempts with --retries <n>";
 export function cliHint(error: AgentAuthError, context: HintContext = {}): AgentAuthError {
   // Its report shows the address.
   if (error.remedy?.action === "open") return error;
-  const known = error.remedy === undefined ? (error.hint ?? missingHint(error)) : hintOf(error.remedy, error, context);
+  const known =
+    error.remedy === undefined ? (error.hint ?? missingHint(error)) : buildHint(error.remedy, error, context);
   const hint = known?.replace(/<\w+>/g, (placeholder) => {
     const [operand = "", form] = ownValue(PLACEHOLDERS, placeholder) ?? [];
     const value = context.operands?.[operand];
@@ -203,7 +204,7 @@ export function cliHint(error: AgentAuthError, context: HintContext = {}): Agent
   return hint === error.hint && error.remedy === undefined ? error : withHint(error, hint);
 }
 
-function hintOf(remedy: Remedy, error: AgentAuthError, context: HintContext): string | undefined {
+function buildHint(remedy: Remedy, error: AgentAuthError, context: HintContext): string | undefined {
   switch (remedy.action) {
     case "login":
       return loginHint(remedy, error, context);
@@ -241,7 +242,7 @@ function allowHint(remedy: AllowRemedy, context: HintContext): string {
   const { option, also = [] } = remedy;
   if (option === "allowNonLoopback") return "use 127.0.0.1, or set allowNonLoopback in the file of --options";
   const { command, server } = context;
-  const flags = optionsOf(remedy).map((words) => words.map(wordOf).join(" "));
+  const flags = remedyOptions(remedy).map((words) => words.map(formatWord).join(" "));
   const trust = `if you trust this server, ${flags.join(" and ")} ${also.length > 0 ? "disable these checks" : "disables this check"} for it`;
   const parent = `the token may be valid for every server below ${quote(remedy.value)}: if you trust all of them, ${flags[0]} accepts that`;
   const isLegacy = option === "legacyDiscovery" && also.length === 0;
@@ -289,7 +290,7 @@ const CONFIGURE: Readonly<Record<ConfigureOption, HintBuilder<ConfigureRemedy>>>
     "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does; --use-system-ca trusts those of this system (Node 22.15 or later)",
   client: (_error, remedy, context) => {
     if (remedy.value !== undefined)
-      return `name it: agentauth token <mcp_url> ${optionsOf(remedy).flat().map(wordOf).join(" ")}`;
+      return `name it: agentauth token <mcp_url> ${remedyOptions(remedy).flat().map(formatWord).join(" ")}`;
     const more: Readonly<Record<string, string>> = {
       clientMetadataUrl: "; or log in with --client-metadata-url <url>",
       clientName: "; where the issuer registers only clients with certain names, --client-name <name>",
@@ -368,7 +369,7 @@ function issuerHint(
   if (code === "wrong_audience")
     return "have it issued for this issuer; if it is for another one, check the MCP server and --issuer";
   if (code === "issuer_mismatch" || code === "issuer_changed") return expectHint(value, url, context);
-  const word = wordOf(urlToPaste(value));
+  const word = formatWord(urlToPaste(value));
   const set = `agentauth config set issuer ${word}${profile === "default" ? "" : ` --profile ${shellWord(profile)}`}`;
   return `if this is the issuer of the client, add --issuer ${word} (or set it for the profile: ${set}); --trust-named-issuer takes whatever the server names, once`;
 }
@@ -384,12 +385,12 @@ function expectHint(value: string, claim: string | undefined, { server, ...conte
   const how = placeholder === undefined ? "" : `, with the id of your own tenant in place of ${placeholder},`;
   const remedy = { action: "configure", option: "issuer", value } as const;
   const command = server === undefined || !isWhole(remedy) ? "" : `: ${loginCommandWith(server, [remedy], context)}`;
-  const word = wordOf(urlToPaste(value));
-  return `if you trust this server, and its issuer is the right one, add --issuer ${word}${how} to expect that issuer for it${claimantOf(value, claim)}${command}`;
+  const word = formatWord(urlToPaste(value));
+  return `if you trust this server, and its issuer is the right one, add --issuer ${word}${how} to expect that issuer for it${describeClaimant(value, claim)}${command}`;
 }
 
 /** Where a login goes if the document that claims the issuer is at another host. */
-function claimantOf(issuer: string, claim: string | undefined): string {
+function describeClaimant(issuer: string, claim: string | undefined): string {
   const host = claim === undefined ? undefined : parseUrl(claim)?.host;
   if (host === undefined || host === parseUrl(issuer)?.host) return "";
   return `; the login and its tokens then go to ${host}, which says that it is this issuer, unless the issuer publishes its own metadata`;

@@ -1,7 +1,7 @@
 import type { CommanderError } from "commander";
 import { AgentAuthError, usageError } from "../../errors.js";
 import { suggest } from "../../http/suggest.js";
-import { flagOf, loginSettings } from "../../profile/login-settings.js";
+import { flagFor, loginSettings } from "../../profile/login-settings.js";
 import { storingToken } from "../../profile/service-settings.js";
 import { quote, type Redactor, shellWord } from "../../redact.js";
 
@@ -157,7 +157,7 @@ const FORMATS_OF_OTHERS: Readonly<Record<string, string>> = {
 const NO_OPERATION = /^(?:account|domain|pool|device)s (?:add|create|delete|edit|remove|revoke|rm|update)$/;
 
 /** The parser's error in the form of every other error. */
-export function usageErrorOf(error: ParserError): AgentAuthError {
+export function toUsageError(error: ParserError): AgentAuthError {
   const complaint = error.message.replace(/^error: /, "");
   const [first = "", ...rest] = complaint.split("\n");
   const flag = UNKNOWN_FLAG.exec(first)?.[1];
@@ -184,7 +184,7 @@ export function usageErrorOf(error: ParserError): AgentAuthError {
 
 /** The hint for a setting of a login at a command that uses what the login stored. */
 function loginFlagHint({ command, args = [] }: ParserError, flag: string): string | undefined {
-  const setting = loginSettings().find(({ name }) => flagOf(name) === flag);
+  const setting = loginSettings().find(({ name }) => flagFor(name) === flag);
   const url = urlIn(args);
   if (setting === undefined || url === undefined || command === "agentauth login") return undefined;
   const value = setting.value === undefined ? "" : ` ${setting.value}`;

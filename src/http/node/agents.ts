@@ -11,12 +11,12 @@ import {
   bareHost,
   classifyHost,
   type Exemptions,
+  findRule,
   isExempt,
   isLoopbackHost,
   mostPublic,
   percentDecoded,
   policyFor,
-  ruleOf,
   withoutBrackets,
 } from "../address.js";
 import { explainOverride } from "../refuse.js";
@@ -67,12 +67,12 @@ export function createSsrfGuard(server: string, { exemptions, lookup, isBehindPr
   let knownClass = classifyHost(serverHost) ?? (isBehindProxy ? "public" : undefined);
 
   async function addressClass(): Promise<AddressClass> {
-    knownClass ??= mostPublic(classesOf(await lookup(serverHost)));
+    knownClass ??= mostPublic(classifyAddresses(await lookup(serverHost)));
     return knownClass;
   }
 
   function checkServer(hostname: string, addresses: readonly HostAddress[]): void {
-    const classes = classesOf(addresses);
+    const classes = classifyAddresses(addresses);
     const mostPublicClass = mostPublic([...classes, ...(knownClass === undefined ? [] : [knownClass])]);
     const lessPublic = addresses.find((_, nth) => mostPublicClass === "public" && classes[nth] !== "public");
     if (lessPublic && !isExempt(exemptions, hostname)) throw rebindingError(hostname, lessPublic.address);
@@ -93,7 +93,7 @@ export function createSsrfGuard(server: string, { exemptions, lookup, isBehindPr
       if (classifyHost(hostname) === "forbidden") throw addressBlockedError(hostname, hostname, "forbidden");
       const family = isIP(bareHost(hostname));
       const addresses = family > 0 ? [{ address: bareHost(hostname), family }] : await lookup(hostname);
-      const classes = classesOf(addresses);
+      const classes = classifyAddresses(addresses);
       const addressAt = (nth: number) => addresses[nth]?.address ?? "";
       const forbidden = classes.indexOf("forbidden");
       if (forbidden >= 0) throw addressBlockedError(hostname, addressAt(forbidden), "forbidden");
@@ -112,12 +112,12 @@ export function createSsrfGuard(server: string, { exemptions, lookup, isBehindPr
 }
 
 /** The classes of addresses; an invalid address is forbidden. */
-function classesOf(addresses: readonly HostAddress[]): AddressClass[] {
+function classifyAddresses(addresses: readonly HostAddress[]): AddressClass[] {
   return addresses.map(({ address }) => classifyHost(address) ?? "forbidden");
 }
 
 function addressBlockedError(hostname: string, address: string, addressClass: AddressClass): AgentAuthError {
-  const { rule, override } = ruleOf(addressClass);
+  const { rule, override } = findRule(addressClass);
   const where = hostname === address ? "" : ` (${quote(address)})`;
   return blockedError(`the host ${quote(hostname)}${where} ${rule}`, override);
 }
@@ -240,13 +240,13 @@ export function explainProxyFailure(error: ProxyError, proxy: string, url: URL):
     const code = status === 504 ? "timeout" : "connection_refused";
     return new AgentAuthError(code, message, { class: "unavailable", hint, cause: error });
   }
-  const reason = reasonOf(error);
+  const reason = describeRefusal(error);
   if (reason === undefined) return undefined;
   const message = `${url.host}: the proxy ${host} ${reason}`;
   return new AgentAuthError("proxy_failed", message, { class: "unavailable", cause: error });
 }
 
-function reasonOf({ status, cause }: ProxyError): string | undefined {
+function describeRefusal({ status, cause }: ProxyError): string | undefined {
   if (status === 407) return "requires a user name and password, or rejected those given (HTTP 407)";
   if (status !== undefined) return `refused the connection (HTTP ${status})`;
   const { code } = cause as { code?: unknown };

@@ -34,7 +34,7 @@ export interface PlainResponse {
 const WITHOUT_BODY = new Set([204, 205, 304]);
 
 /** The response that a message of Node is. @param method of its request */
-function responseOf(message: IncomingMessage, method: string): PlainResponse {
+function buildResponse(message: IncomingMessage, method: string): PlainResponse {
   const { statusCode: status = 0, statusMessage: statusText = "", rawHeaders } = message;
   const headers: [string, string][] = [];
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
@@ -47,10 +47,10 @@ function responseOf(message: IncomingMessage, method: string): PlainResponse {
   }
   const codings = headers.flatMap(([name, value]) => (name === "content-encoding" ? [value] : []));
   const body = decodeContent(message, codings.join(","));
-  return { ...head, body: Object.assign(body, { readTo: readerOf(body) }) };
+  return { ...head, body: Object.assign(body, { readTo: createReader(body) }) };
 }
 
-function readerOf(body: Readable): NonNullable<ArrivingBody["readTo"]> {
+function createReader(body: Readable): NonNullable<ArrivingBody["readTo"]> {
   return (take) =>
     new Promise((resolve, reject) => {
       const onClose = () => {
@@ -256,7 +256,7 @@ function sendOnConnection({ request, url, agent, idleTimeout }: ConnectionReques
     host: withoutBrackets(url.hostname),
     port: url.port || (isTls ? 443 : 80),
     path: `${url.pathname}${url.search}`,
-    headers: headersOf(request, url),
+    headers: buildHeaders(request, url),
     timeout: idleTimeout,
     insecureHTTPParser: false,
     until: () => {
@@ -301,7 +301,7 @@ function sendOnConnection({ request, url, agent, idleTimeout }: ConnectionReques
     sent.once("response", (received) => {
       message = received;
       try {
-        resolve(responseOf(received, method));
+        resolve(buildResponse(received, method));
       } catch (error) {
         fail(asError(error));
       }
@@ -351,7 +351,7 @@ function whenConnected(
   });
 }
 
-function headersOf({ headers, body, method }: PlainRequest, { host }: URL): Record<string, string | string[]> {
+function buildHeaders({ headers, body, method }: PlainRequest, { host }: URL): Record<string, string | string[]> {
   const all: Record<string, string | string[]> = { host };
   for (const [name, value] of headers) {
     if (REFUSED_HEADERS.has(name) || (name === "connection" && !/^(?:keep-alive|close)$/i.test(value))) {

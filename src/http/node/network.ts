@@ -54,7 +54,7 @@ function fetchOver(send: PlainSend): typeof globalThis.fetch {
     let current = await plainRequest(request?.url ?? String(input), request, init);
     for (let hop = 0; ; hop++) {
       const response = await send(current);
-      const location = REDIRECTS.has(response.status) ? headerOf(response, "location") : undefined;
+      const location = REDIRECTS.has(response.status) ? readHeader(response, "location") : undefined;
       if (location === undefined || redirect === "manual") return toResponse(response, current, hop > 0);
       response.body?.destroy();
       if (redirect === "error") throw fetchError("unexpected redirect");
@@ -114,7 +114,7 @@ function redirectRequest(request: PlainRequest, status: number, location: string
   };
 }
 
-function headerOf({ headers }: PlainResponse, wanted: string): string | undefined {
+function readHeader({ headers }: PlainResponse, wanted: string): string | undefined {
   return headers.find(([name]) => name === wanted)?.[1];
 }
 

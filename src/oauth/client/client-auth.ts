@@ -184,7 +184,7 @@ export interface PreRegisteredClient {
 }
 
 /** The secret of a client as a {@link Secret}, which does not print. */
-export function clientSecretOf({ clientSecret }: Pick<PreRegisteredClient, "clientSecret">): Secret | undefined {
+export function readClientSecret({ clientSecret }: Pick<PreRegisteredClient, "clientSecret">): Secret | undefined {
   return typeof clientSecret === "string" ? new Secret(clientSecret) : clientSecret;
 }
 
@@ -216,7 +216,7 @@ export function preRegisteredClient(context: PreRegisteredClientContext): Client
     checkAuthMethod(server, { method: authMethod, isConfigured, algorithm: privateKey?.algorithm, mutualTls });
   }
   const base = { issuer: server.issuer, redirectUri: undefined, secretExpiresAt: undefined } as const;
-  return { ...base, clientId, clientSecret: clientSecretOf(client), ...method, source: "pre-registered" };
+  return { ...base, clientId, clientSecret: readClientSecret(client), ...method, source: "pre-registered" };
 }
 
 function defaultMethod({ clientSecret, privateKey }: PreRegisteredClient, server: IssuerMetadata): AuthMethod {

@@ -58,7 +58,7 @@ export interface ClientUse {
 }
 
 /** The credential of a client, as text; undefined for a public client. */
-export function credentialOf({ clientSecret, privateKey }: PreRegisteredClient): string | undefined {
+export function fingerprintCredential({ clientSecret, privateKey }: PreRegisteredClient): string | undefined {
   if (privateKey !== undefined) return "an assertion of its private key";
   return clientSecret === undefined ? undefined : "its secret";
 }

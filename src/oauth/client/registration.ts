@@ -1,5 +1,5 @@
 import * as oauth from "oauth4webapi";
-import { type Advice, AgentAuthError, isAgentAuthError, messageOf } from "../../errors.js";
+import { type Advice, AgentAuthError, errorMessage, isAgentAuthError } from "../../errors.js";
 import { isLoopbackHost, parseUrl, secureAddress } from "../../http/address.js";
 import { parseIfJson } from "../../http/buffered-response.js";
 import { HttpResponse } from "../../http/http-message.js";
@@ -9,7 +9,7 @@ import { isJsonObject } from "../../http/strict-json.js";
 import { quote, Secret } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import type { OAuthHttp, TraceEntry } from "../http/http.js";
-import { errorCodeOf, oauthError, readWords, serverWords } from "../http/oauth-error.js";
+import { mapErrorCode, oauthError, readWords, serverWords } from "../http/oauth-error.js";
 import { bearerChallenge } from "../model/challenge.js";
 import type { AuthMethod, ClientRecord } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
@@ -119,7 +119,7 @@ function registrationRefused(error: AgentAuthError, refused: RefusedRegistration
   const asked = named === "invalid_redirect_uri" ? ` of ${redirectUri}` : "";
   const what = named === undefined ? `HTTP ${error.status}` : quote(named, 60);
   return new AgentAuthError(
-    named === undefined ? "http_error" : errorCodeOf(named),
+    named === undefined ? "http_error" : mapErrorCode(named),
     `${url} refused the registration${asked} with ${what}${shown === undefined ? "" : `: ${shown}`}`,
     { class: error.class, status: error.status, url, ...adviceFor(named, words ?? "", refused) },
   );
@@ -416,7 +416,7 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
     const isDecision = isAgentAuthError(failure) && (failure.class === "remote" || failure.class === "auth");
     const error =
       response && isDecision ? registrationRefused(failure, { response, text, url, redirectUri, server }) : failure;
-    trace({ ...entry, status, used: false, why: messageOf(error) });
+    trace({ ...entry, status, used: false, why: errorMessage(error) });
     throw error;
   }
 }

@@ -100,7 +100,7 @@ export function mayWantSession({ status }: UnauthenticatedResponse): boolean {
  *
  * @throws `AgentAuthError` a network error
  */
-export async function opennessOf(
+export async function classifyOpenness(
   context: ChallengeRequestContext,
   mcpUrl: string,
   first: UnauthenticatedResponse,
@@ -175,7 +175,7 @@ async function sendProbe(
     const { response } = reply;
     const { status, headers: received } = response;
     const isStream = status === 200 && isEventStream(response);
-    const message = await messageOf(response, mcpUrl, call.signal);
+    const message = await readMessage(response, mcpUrl, call.signal);
     return {
       challenge: readChallenge(response),
       status,
@@ -198,7 +198,7 @@ async function sendProbe(
 const MAX_ANSWER_BYTES = 256 * 1024;
 
 /** The message of JSON-RPC in a response; undefined in a web page and in an event stream, which would not end. */
-async function messageOf(response: Response, mcpUrl: string, signal: AbortSignal): Promise<JsonObject | undefined> {
+async function readMessage(response: Response, mcpUrl: string, signal: AbortSignal): Promise<JsonObject | undefined> {
   if ((response.status !== 200 && response.status !== 400) || !saysJson(response.headers)) {
     await discardBody(response);
     return undefined;

@@ -8,12 +8,12 @@ import type { BearerChallenge } from "../model/challenge.js";
 import type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "../model/metadata.js";
 import { NO_RESOURCE, parseMcpUrl } from "../model/resource.js";
 import {
+  classifyOpenness,
   isLoginNotRequired,
   isNothingThere,
   loginNotRequiredError,
   mayWantSession,
   nothingThereError,
-  opennessOf,
   requestChallenge,
   type UnauthenticatedResponse,
 } from "./challenge-request.js";
@@ -125,7 +125,7 @@ async function examineServer(
   const search = { http, mcpUrl: url, named, isChosen: chosen !== undefined, policy, trace, signal };
   const published = await findResourceMetadata(search);
   const isOpenable = first && !published && chosen === undefined && !hasOverride("legacyDiscovery", context);
-  const openness = isOpenable ? await opennessOf(context, url, first, signal) : "closed";
+  const openness = isOpenable ? await classifyOpenness(context, url, first, signal) : "closed";
   const isUnprotected = openness === "open";
   if (isUnprotected && remembered === undefined) throw loginNotRequiredError(server);
   const resource = isUnprotected && remembered ? rememberedMetadata(remembered, url) : published;
@@ -182,7 +182,7 @@ function metadataSearch(
     http,
     issuer: candidate.issuer,
     namedIssuer: candidate.namedIssuer,
-    foreign: foreignMetadataOf(candidate, context, own),
+    foreign: findForeignMetadata(candidate, context, own),
     policy: { bounds, missingPkceMetadata, sameOriginEndpoints },
     mutualTls: context.mutualTls,
     trace: context.trace,
@@ -200,7 +200,7 @@ const ABSENT = new Set(["no_server_metadata", "bad_content_type", "issuer_mismat
  *
  * @param own why the metadata of the issuer itself cannot be used
  */
-function foreignMetadataOf(
+function findForeignMetadata(
   { issuer, namedIssuer, assertsIssuer }: IssuerCandidate,
   { sendsCredential }: IssuerExpectation,
   own: AgentAuthError | undefined,

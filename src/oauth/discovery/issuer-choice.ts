@@ -50,7 +50,7 @@ export function issuerCandidates(
   { from, policy }: { from: string; policy: PeerPolicy },
 ): IssuerCandidate[] {
   const { remembered, chosenIssuer, sendsCredential } = context;
-  const issuer = context.expectedIssuer ?? exceptionOf(context, named, from);
+  const issuer = context.expectedIssuer ?? requiredException(context, named, from);
   if (issuer === undefined) return named.map((one) => ({ issuer: one }));
   const exact = named.find((one) => isSameIssuer(one, issuer));
   if (exact !== undefined) return [{ issuer: exact }];
@@ -67,7 +67,11 @@ export function issuerCandidates(
 }
 
 /** The issuer that an earlier login used in place of the named one. */
-function exceptionOf({ remembered }: IssuerExpectation, named: readonly string[], from: string): string | undefined {
+function requiredException(
+  { remembered }: IssuerExpectation,
+  named: readonly string[],
+  from: string,
+): string | undefined {
   const { issuer, namedIssuer } = remembered ?? {};
   if (issuer === undefined || namedIssuer === undefined) return undefined;
   if (named.some((one) => isSameIssuer(one, namedIssuer) || isSameIssuer(one, issuer))) return issuer;

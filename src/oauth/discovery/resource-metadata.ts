@@ -1,4 +1,4 @@
-import { type Advice, AgentAuthError, isAgentAuthError, messageOf, withHint } from "../../errors.js";
+import { type Advice, AgentAuthError, errorMessage, isAgentAuthError, withHint } from "../../errors.js";
 import { checkAddress, type PeerPolicy, parseUrl } from "../../http/address.js";
 import type { BufferedResponse } from "../../http/buffered-response.js";
 import { resourceMetadataAddress } from "../../http/oauth-syntax.js";
@@ -165,7 +165,7 @@ function checkNamed(value: string, discovery: ResourceDiscovery): string {
   try {
     return checkChallenged(value, discovery);
   } catch (error) {
-    const why = messageOf(error);
+    const why = errorMessage(error);
     discovery.trace({ step: "resource metadata", method: "GET", url: value, used: false, why });
     throw error;
   }
@@ -206,7 +206,7 @@ async function readResourceDocument(url: string, discovery: ResourceDiscovery): 
     trace({ ...entry, status, used: own === undefined, why });
     return own ?? metadata;
   } catch (error) {
-    trace({ ...entry, used: false, why: messageOf(error) });
+    trace({ ...entry, used: false, why: errorMessage(error) });
     // A page in place of a document comes from a server that returns its front page for every path.
     const page = error instanceof AgentAuthError && error.code === "bad_content_type";
     const isDocument = reply?.text.trimStart().startsWith("{");

@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError, messageOf } from "../../errors.js";
+import { AgentAuthError, errorMessage, isAgentAuthError } from "../../errors.js";
 import { checkAddress, type PeerPolicy, parseUrl } from "../../http/address.js";
 import { type BufferedResponse, strictObject } from "../../http/buffered-response.js";
 import { followSignal, settledWithin } from "../../http/deadline.js";
@@ -48,7 +48,7 @@ export function readDocument(reply: BufferedResponse): MetadataDocument {
 }
 
 /** Field readers for both kinds of checks. */
-function readerOf(document: MetadataDocument, url: string, { policy }: ServerDiscovery) {
+function createReader(document: MetadataDocument, url: string, { policy }: ServerDiscovery) {
   const complain = (field: string, rule: string) =>
     refusalError("bad_server_metadata", { field, value: document[field], from: url, rule });
   return {
@@ -72,7 +72,7 @@ export function checkServerMetadata(
   discovery: ServerDiscovery,
 ): ServerMetadata {
   checkIssuerName(document, url, discovery);
-  const { complain, address, list } = readerOf(document, url, discovery);
+  const { complain, address, list } = createReader(document, url, discovery);
   const responseTypes = list("response_types_supported");
   if (responseTypes && !responseTypes.includes("code"))
     throw complain("response_types_supported", 'must include "code"');
@@ -139,7 +139,7 @@ export function checkIssuerMetadata(
 /** Checks what both logins and machine grants need, except the origins of the endpoints. */
 function readIssuerMetadata(document: MetadataDocument, url: string, discovery: ServerDiscovery): IssuerMetadata {
   const issuer = checkIssuerName(document, url, discovery);
-  const { complain, address, list } = readerOf(document, url, discovery);
+  const { complain, address, list } = createReader(document, url, discovery);
   const aliases = discovery.mutualTls ? document["mtls_endpoint_aliases"] : undefined;
   if (aliases !== undefined && !isJsonObject(aliases))
     throw complain("mtls_endpoint_aliases", "must be an object (RFC 8705 section 5)");
@@ -346,7 +346,7 @@ async function readServerDocument<T extends IssuerMetadata>(
     }
     return { url, status, metadata: check(readDocument(reply), url, discovery) };
   } catch (error) {
-    trace({ ...entry, status, used: false, why: messageOf(error) });
+    trace({ ...entry, status, used: false, why: errorMessage(error) });
     throw error;
   }
 }

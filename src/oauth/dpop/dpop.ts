@@ -23,7 +23,7 @@ export async function generateProofKey(): Promise<Secret> {
   return new Secret(JSON.stringify(await crypto.subtle.exportKey("jwk", privateKey)));
 }
 
-export function proverOf(key: Secret, nonces: Nonces = new Nonces()): Prover {
+export function createProver(key: Secret, nonces: Nonces = new Nonces()): Prover {
   let imported: Promise<KeyPair> | undefined;
   const pair = () => {
     imported ??= importPair(key);
@@ -54,7 +54,7 @@ async function importPair(key: Secret): Promise<KeyPair> {
 
 /** The prover of a grant whose tokens are bound to a key; undefined for a grant of bearer tokens. */
 export function proverFor({ proofKey }: Pick<Grant, "proofKey">, nonces: Nonces): Prover | undefined {
-  return proofKey && proverOf(proofKey, nonces);
+  return proofKey && createProver(proofKey, nonces);
 }
 
 /**

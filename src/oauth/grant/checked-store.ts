@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../../errors.js";
 import { SECRET_MASK, Secret } from "../../redact.js";
-import { type Events, elapsedMs, knownCodeOf, observe } from "../../telemetry/emit.js";
+import { type Events, elapsedMs, observe, readKnownCode } from "../../telemetry/emit.js";
 import type { EventFields } from "../../telemetry/events.js";
 import type { Grant } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
@@ -19,7 +19,7 @@ export function checkedStore(store: GrantStore, events: Events): GrantStore {
   const observed = <T>(operation: EventFields<"store">["operation"], work: () => Promise<T>): Promise<T> => {
     if (!events.wants("store")) return work();
     return observe(events, "store", work, (ended) => {
-      if ("error" in ended) return { operation, outcome: "failed", code: knownCodeOf(ended.error) };
+      if ("error" in ended) return { operation, outcome: "failed", code: readKnownCode(ended.error) };
       return { operation, outcome: ended.result === false ? "conflict" : "ok" };
     });
   };
@@ -33,7 +33,7 @@ export function checkedStore(store: GrantStore, events: Events): GrantStore {
       // Each call reads: a read that succeeds is worth neither an event nor the time of a more precise clock.
       const startedAt = events.wants("store") ? Date.now() : 0;
       const grant = await store.read(key).catch((error: unknown) => {
-        const failure = { type: "store", operation: "read", outcome: "failed", code: knownCodeOf(error) } as const;
+        const failure = { type: "store", operation: "read", outcome: "failed", code: readKnownCode(error) } as const;
         events.emit("store", () => ({ ...failure, durationMs: Math.max(0, Date.now() - startedAt) }));
         throw error;
       });

@@ -6,7 +6,7 @@ import { type DpopPolicy, fitsPolicy } from "../dpop/dpop.js";
 import { type AuthorizationParams, knownIssuer } from "../model/authorization-params.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import type { Grant, GrantKey } from "../model/grant.js";
-import { IDP_ACCOUNT, machineGrantOf } from "../model/machine-grant.js";
+import { IDP_ACCOUNT, parseMachineAccount } from "../model/machine-grant.js";
 import { isSameIssuer } from "../model/metadata.js";
 import { NO_RESOURCE } from "../model/resource.js";
 
@@ -127,7 +127,7 @@ export function missingParams({ issuer, tokens, authorizationParams }: Grant): A
 
 /** The error for an interactive login with the account of a machine grant. */
 export function machineAccountError(account: string): AgentAuthError {
-  const type = machineGrantOf(account);
+  const type = parseMachineAccount(account);
   const message = `the account ${quote(account)} belongs to a machine grant and has no interactive login`;
   const hint = "token() of a client with this grant gets a token";
   return new AgentAuthError("usage", message, { class: "usage", hint, remedy: { action: "token", grant: type } });

@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { type Clock, followSignal } from "../../http/deadline.js";
 import { quote } from "../../redact.js";
-import { type Events, knownCodeOf, observe, reasonOf, serverOriginOf } from "../../telemetry/emit.js";
+import { type Events, observe, readKnownCode, readOrigin, readReason } from "../../telemetry/emit.js";
 import type { EventFields } from "../../telemetry/events.js";
 import type { ClientKey } from "../client/client-auth.js";
 import { proverFor } from "../dpop/dpop.js";
@@ -40,12 +40,12 @@ const SAVE_PAUSES_MS = [100, 400, 1500];
  * since.
  */
 export function unsavedFor({ unsaved }: Pick<SaveContext, "unsaved">, current: Grant): Grant | undefined {
-  const pending = unsaved.get(nameOf(current));
+  const pending = unsaved.get(refreshName(current));
   return pending?.signedInAt === current.signedInAt ? { ...pending, generation: current.generation + 1 } : undefined;
 }
 
 /** By the login too: one process serves many users, and nothing says that an issuer never issues a token to two of them. */
-function nameOf({ profile, server, account, tokens }: Grant): string {
+function refreshName({ profile, server, account, tokens }: Grant): string {
   return JSON.stringify([profile, server, account, tokens.accessToken.reveal()]);
 }
 
@@ -57,7 +57,7 @@ export async function saveNext(
   next: Grant,
 ): Promise<Grant> {
   const { store, unsaved } = context;
-  const previous = nameOf(current);
+  const previous = refreshName(current);
   unsaved.set(previous, next);
   const saved = await saveWithRetries(context, reservation, next, current.generation);
   unsaved.delete(previous);
@@ -170,14 +170,14 @@ export async function observeToken(
 ): Promise<Grant> {
   try {
     const { grant, source } = await serve();
-    events.emit("token", () => ({ type: "token", source, issuer: grant.issuer, server: serverOriginOf(server) }));
+    events.emit("token", () => ({ type: "token", source, issuer: grant.issuer, server: readOrigin(server) }));
     return grant;
   } catch (error) {
     events.emit("token", () => ({
       type: "token",
       source: "none",
-      code: knownCodeOf(error),
-      server: serverOriginOf(server),
+      code: readKnownCode(error),
+      server: readOrigin(server),
     }));
     throw error;
   }
@@ -196,7 +196,7 @@ export function observeRefresh<T extends ObservedRefresh>(
   work: () => Promise<T>,
 ): Promise<T> {
   const trigger = dueAt !== undefined ? "keep_alive" : isRefused ? "unauthorized" : isForced ? "requested" : "expired";
-  const about = { trigger, grant: "refresh_token", issuer, server: serverOriginOf(server) } as const;
+  const about = { trigger, grant: "refresh_token", issuer, server: readOrigin(server) } as const;
   return observe(events, "refresh", work, (end): RefreshFields | undefined => {
     if ("error" in end) return { ...describeFailure(end.error), ...about };
     const { outcome } = end.result;
@@ -206,18 +206,18 @@ export function observeRefresh<T extends ObservedRefresh>(
 }
 
 function describeRejection(verdict: unknown) {
-  return { outcome: "rejected", reason: "issuer", code: knownCodeOf(verdict) } as const;
+  return { outcome: "rejected", reason: "issuer", code: readKnownCode(verdict) } as const;
 }
 
 function describeFailure(error: unknown): Pick<RefreshFields, "outcome" | "reason" | "code"> {
-  if (!isAgentAuthError(error)) return { outcome: "failed", reason: reasonOf(error), code: knownCodeOf(error) };
+  if (!isAgentAuthError(error)) return { outcome: "failed", reason: readReason(error), code: readKnownCode(error) };
   // With a status it is the issuer's own `login_required` (OpenID Connect Core section 3.1.2.6).
   const isLogin = error.code === "login_required" && error.status === undefined;
   // The error for the caller is that a login is required; its cause is what the issuer answered.
   if (isLogin && error.cause !== undefined) return describeRejection(error.cause);
   const isLost = isLostResponse(error) || error.code === "grant_not_saved";
-  const reason = isLogin ? "superseded" : reasonOf(error);
-  return { outcome: isLost ? "lost" : "failed", reason, code: knownCodeOf(error) };
+  const reason = isLogin ? "superseded" : readReason(error);
+  return { outcome: isLost ? "lost" : "failed", reason, code: readKnownCode(error) };
 }
 
 /** What a refresh request needs. */
@@ -383,15 +383,15 @@ function installHooks(): RunInContext | undefined {
   const channels = process?.getBuiltinModule?.("node:diagnostics_channel");
   if (!hooks || !channels) return undefined;
   const current = new hooks.AsyncLocalStorage<DeadlineGuard>();
-  const guardOf = new WeakMap<object, DeadlineGuard>();
+  const guards = new WeakMap<object, DeadlineGuard>();
   for (const [created, written] of CHANNELS) {
     channels.subscribe(created, (message) => {
       const guard = current.getStore();
-      if (guard) guardOf.set((message as { request: object }).request, guard);
+      if (guard) guards.set((message as { request: object }).request, guard);
     });
     channels.subscribe(written, (message) => {
       const { request, socket } = message as { request: object; socket: { destroy(): void } };
-      const guard = guardOf.get(request);
+      const guard = guards.get(request);
       if (guard === undefined || maySend(guard.lease)) return;
       guard.blocked = true;
       socket.destroy();

@@ -236,7 +236,7 @@ export async function fetchWithToken(
   const signal = init.signal ?? (isRequest(input) ? input.signal : undefined) ?? undefined;
   const replay = toReplay(input, { init, mayFollow, userAgent: context.userAgent });
   const { url } = replay;
-  const server = named === undefined ? url : serverOf(named, url);
+  const server = named === undefined ? url : resolveServer(named, url);
   const options = { signal, login, ...(scope !== undefined && { scope }) };
   const first = (await context.grant(server, options)) ?? (await sendWithout(context, replay, server, options));
   if (isResponse(first)) return first;
@@ -303,7 +303,7 @@ async function orDiscard<T>(response: Response, decide: () => T | Promise<T>): P
 }
 
 /** The server whose token a request carries. @throws `TypeError` if the address is not below it */
-function serverOf(server: string, url: string): string {
+function resolveServer(server: string, url: string): string {
   const [base, target] = [new URL(server), new URL(url)];
   if (base.origin === target.origin && isPathWithin(target.pathname, base.pathname)) return server;
   throw new TypeError(`the option server is ${quote(server)}, and the address ${quote(url)} is not below it`);

@@ -36,7 +36,7 @@ function normalize(reply: BufferedResponse, secrets: Redactor): Response {
   // Many servers omit it where it should be 0, "never" (RFC 7591 section 3.2.1).
   if (typeof members["client_secret"] === "string") members["client_secret_expires_at"] ??= 0;
   const body = JSON.stringify(members);
-  const normalized = withBody(statusOf(response, members), response, body, "application/json");
+  const normalized = withBody(effectiveStatus(response, members), response, body, "application/json");
   // The body has the error; a challenge beside it only says how to authenticate (RFC 6749 section 5.2).
   if (typeof members["error"] === "string") normalized.headers.delete("www-authenticate");
   return normalized;
@@ -67,7 +67,7 @@ function normalizeOptional(members: Record<string, unknown>): void {
 }
 
 /** The status that the specifications have for these members: an error is no success, and a token is not created. */
-function statusOf({ ok, status }: Response, members: Record<string, unknown>): number {
+function effectiveStatus({ ok, status }: Response, members: Record<string, unknown>): number {
   const hasToken = members["access_token"] !== undefined;
   if (ok && !hasToken && typeof members["error"] === "string") return 400;
   return status === 201 && hasToken ? 200 : status;
@@ -201,7 +201,7 @@ const secretsByResponse = new WeakMap<Response, Redactor>();
 const textByResponse = new WeakMap<Response, string>();
 
 /** The body of a response as it was received. */
-export function textOf(response: Response): string | undefined {
+export function readText(response: Response): string | undefined {
   return textByResponse.get(response);
 }
 

@@ -8,7 +8,7 @@ import { retryAfter } from "../../http/retry.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { escapeText, MASK, quote, type Redactor } from "../../redact.js";
 import { NO_RESOURCE } from "../model/resource.js";
-import { secretsIn, secretsSentBefore, textOf } from "./normalize-response.js";
+import { readText, secretsIn, secretsSentBefore } from "./normalize-response.js";
 
 const AUTH_ERRORS = new Set([
   "invalid_grant",
@@ -34,7 +34,7 @@ const RESERVED_CODES = new Set([
 /** What a code looks like; a sentence in its place is none. */
 const CODE = /^[\w.:/-]{1,64}$/;
 
-export function errorCodeOf(code: string): string {
+export function mapErrorCode(code: string): string {
   return !CODE.test(code) || RESERVED_CODES.has(code) ? "http_error" : code;
 }
 
@@ -79,7 +79,7 @@ function wordsIn(value: unknown, code: string | undefined, depth = 0): string | 
 
 /** The words of a response as the end of a message. */
 function wordsAfter(response: Response | undefined, known: readonly string[], code?: string): string {
-  const text = response && textOf(response);
+  const text = response && readText(response);
   if (text === undefined) return "";
   for (const secret of known) secretsSentBefore(response).add(secret);
   const words = serverWords(response as Response, text, code);
@@ -98,10 +98,10 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
     const { status } = thrown;
     const redactor = secretsSentBefore(thrown.response);
     for (const secret of known) redactor.add(secret);
-    const { code, error } = codesOf(thrown, redactor);
+    const { code, error } = readCodes(thrown, redactor);
     const isTemporary =
       status >= 500 || status === 429 || error === "temporarily_unavailable" || error === "server_error";
-    const description = descriptionOf(thrown, redactor) || wordsAfter(thrown.response, known, thrown.error);
+    const description = readDescription(thrown, redactor) || wordsAfter(thrown.response, known, thrown.error);
     return new AgentAuthError(error, `${url} answered ${quote(code, 60)}${description}`, {
       class: isTemporary ? "unavailable" : AUTH_ERRORS.has(error) ? "auth" : "remote",
       status,
@@ -169,15 +169,15 @@ function retryAfterSeconds({ headers }: Response): number | undefined {
 }
 
 /** The code of an error as it may be shown, and as the code of ours. */
-function codesOf(thrown: { error: string }, redactor: Redactor): { code: string; error: string } {
+function readCodes(thrown: { error: string }, redactor: Redactor): { code: string; error: string } {
   const code = redactor.redactKnown(thrown.error) === thrown.error ? thrown.error : MASK;
-  return { code, error: errorCodeOf(code) };
+  return { code, error: mapErrorCode(code) };
 }
 
 function authorizationError(thrown: oauth.AuthorizationResponseError, url: string): AgentAuthError {
   const redactor = secretsIn(new HttpHeaders(), thrown.cause);
-  const { code, error } = codesOf(thrown, redactor);
-  return new AgentAuthError(error, `the login failed with ${quote(code, 60)}${descriptionOf(thrown, redactor)}`, {
+  const { code, error } = readCodes(thrown, redactor);
+  return new AgentAuthError(error, `the login failed with ${quote(code, 60)}${readDescription(thrown, redactor)}`, {
     class: error === "temporarily_unavailable" || error === "server_error" ? "unavailable" : "auth",
     url,
     // Without the cause: it holds the callback's parameters.
@@ -185,7 +185,7 @@ function authorizationError(thrown: oauth.AuthorizationResponseError, url: strin
 }
 
 /** The server's description, escaped and shortened. */
-function descriptionOf(
+function readDescription(
   { error_description: description }: { error_description?: unknown },
   redactor: Redactor,
 ): string {

@@ -240,7 +240,7 @@ export function withScopeHint(
 }
 
 /** Builds the authorization request of a login. */
-export async function authorizationOf(
+export async function readAuthorization(
   context: Pick<LoginContext, "loginHint" | "nonces" | "requiresIdToken">,
   login: Omit<PreparedLogin, "pending">,
   redirectUri: string,
@@ -304,7 +304,7 @@ export async function judgeCallback(
   }
   reportReducedScope(context, login);
   const reduced = { ...login, ...withoutAddedScope(login) };
-  return { again: { ...reduced, pending: await authorizationOf(context, reduced, pending.redirectUri) } };
+  return { again: { ...reduced, pending: await readAuthorization(context, reduced, pending.redirectUri) } };
 }
 
 /** Whether an issuer rejected the scopes and some of them are optional. */

@@ -8,7 +8,7 @@ import { proverFor } from "../dpop/dpop.js";
 import type { TokenResponse } from "../model/grant.js";
 import type { Discovered } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
-import { answerOf, sendAuthenticated, type TokenCall } from "../token/token.js";
+import { readTokenResponse, sendAuthenticated, type TokenCall } from "../token/token.js";
 import {
   type ClientResponse,
   type DeviceAuthorization,
@@ -71,7 +71,10 @@ export async function startDeviceLogin(context: LoginContext, login: DeviceLogin
   const request = requestParamsFor(issuer, context);
   const acceptedTokenType = acceptedTypeFor(issuer, context);
   const overrides = overridesFor(issuer, context);
-  const device = deviceOf(response, endpoint, { now: context.clock.epoch(), bounds: await context.addressPolicy() });
+  const device = readDeviceResponse(response, endpoint, {
+    now: context.clock.epoch(),
+    bounds: await context.addressPolicy(),
+  });
   const { loginHint: account } = context;
   const target = { server: found.server, account, issuer, client, scope, resource };
   return { ...target, ...request, overrides, acceptedTokenType, proofKey, device };
@@ -119,7 +122,7 @@ export function noDeviceFlowError(issuer: string): AgentAuthError {
   });
 }
 
-function deviceOf(
+function readDeviceResponse(
   response: oauth.DeviceAuthorizationResponse,
   endpoint: string,
   { now, bounds }: { now: number; bounds: Awaited<ReturnType<LoginContext["addressPolicy"]>> },
@@ -195,7 +198,7 @@ async function requestToken(call: TokenCall, deviceCode: string, resource: strin
       ...options,
       additionalParameters: resourceParameter(resource),
     });
-    return answerOf(call, response, await oauth.processDeviceCodeResponse(as, client, response, processing));
+    return readTokenResponse(call, response, await oauth.processDeviceCodeResponse(as, client, response, processing));
   });
 }
 

@@ -1,8 +1,7 @@
 import {
-  clientOf,
   decode,
+  decodeClientMembers,
   encode,
-  membersOf,
   type Reader,
   type Readers,
   readBoolean,
@@ -22,6 +21,7 @@ import {
   readString,
   readStrings,
   readUrl,
+  requireMembers,
   withSchema,
 } from "../model/codec.js";
 import type { ServerMetadata } from "../model/metadata.js";
@@ -62,8 +62,8 @@ export function decodeLogin(text: string): BetweenSteps & PreparedLogin & Callba
 }
 
 /** A login from such members, which {@link loginMembers} returned before. @throws CodecError */
-export function loginOf(members: unknown): ReturnType<typeof decodeLogin> {
-  return readMembers(membersOf(members, "login"), LOGIN);
+export function decodeMembers(members: unknown): ReturnType<typeof decodeLogin> {
+  return readMembers(requireMembers(members, "login"), LOGIN);
 }
 
 /** A started login of either kind. @throws CodecError */
@@ -73,7 +73,8 @@ export function decodeStoredLogin(text: string): StoredLogin {
     : decodeLogin(text);
 }
 
-const readClientRecord: Reader<PreparedLogin["client"]> = (members, name) => clientOf(readObject(members, name));
+const readClientRecord: Reader<PreparedLogin["client"]> = (members, name) =>
+  decodeClientMembers(readObject(members, name));
 
 const SERVER: Readers<ServerMetadata> = {
   ...readEach(readUrl, "issuer", "authorizationEndpoint", "tokenEndpoint"),

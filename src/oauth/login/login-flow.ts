@@ -1,11 +1,11 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import { type Events, knownCodeOf, observe, reasonOf, serverOriginOf } from "../../telemetry/emit.js";
+import { type Events, observe, readKnownCode, readOrigin, readReason } from "../../telemetry/emit.js";
 import type { EventFields } from "../../telemetry/events.js";
 import { bindUsedClient } from "../client/issuer-binding.js";
 import { newProofKey } from "../dpop/dpop.js";
 import { withResourceHint } from "../http/oauth-error.js";
-import { type Grant, type GrantKey, type TokenResponse, tokensOf } from "../model/grant.js";
+import { type Grant, type GrantKey, type TokenResponse, toGrantTokens } from "../model/grant.js";
 import { type Reservation, withReservation } from "../model/grant-store.js";
 import { listsExchange } from "../model/metadata.js";
 import { scopesBeyond } from "../model/scope.js";
@@ -95,7 +95,7 @@ async function completeDevice(
 ): Promise<Grant> {
   const rethrow = rethrowWithResourceHint(login.resource);
   const { client, response } = await pollDeviceLogin(context, login, signal).catch(rethrow);
-  return saveGrant(context, reservation, grantOf(context, { ...login, client }, response));
+  return saveGrant(context, reservation, buildGrant(context, { ...login, client }, response));
 }
 
 /** Runs work in a session and closes it exactly once with the outcome, whatever the failure. */
@@ -137,7 +137,7 @@ export async function exchangeLogin(
 ): Promise<Grant> {
   const rethrow = rethrowWithResourceHint(authorized.login.resource);
   const { client, response } = await tokensOfLogin(context, authorized, signal).catch(rethrow);
-  return saveGrant(context, reservation, grantOf(context, { ...authorized.login, client }, response));
+  return saveGrant(context, reservation, buildGrant(context, { ...authorized.login, client }, response));
 }
 
 /** Adds the hint about the `resource` parameter to an error of the issuer. */
@@ -164,16 +164,21 @@ export function observeLogin<T extends Grant | { again: unknown }>(
   work: () => Promise<T>,
 ): Promise<T> {
   return observe(events, "login", work, (ended): LoginFields | undefined => {
-    const about = { flow, issuer, server: serverOriginOf(server) };
+    const about = { flow, issuer, server: readOrigin(server) };
     if ("result" in ended)
       return "again" in ended.result ? undefined : { outcome: "completed", ...about, issuer: ended.result.issuer };
     const { error } = ended;
     const isAborted = isAgentAuthError(error) && error.class === "aborted";
-    return { outcome: isAborted ? "aborted" : "failed", reason: reasonOf(error), code: knownCodeOf(error), ...about };
+    return {
+      outcome: isAborted ? "aborted" : "failed",
+      reason: readReason(error),
+      code: readKnownCode(error),
+      ...about,
+    };
   });
 }
 
-function grantOf(
+function buildGrant(
   context: LoginContext,
   login: Omit<PreparedLogin, "pending" | "account" | "addedScope"> & Partial<Pick<PreparedLogin, "pending">>,
   response: TokenResponse,
@@ -203,7 +208,7 @@ function grantOf(
     needsConsent: isTrial ? response.refreshToken === undefined : login.needsConsent,
     exchanges: listsExchange(issuer),
     proofKey,
-    tokens: tokensOf(response, requestedScope),
+    tokens: toGrantTokens(response, requestedScope),
     signedInAt: response.at,
     refusals: context.refusals,
     generation: 0,

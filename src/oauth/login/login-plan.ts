@@ -2,7 +2,7 @@ import { isAgentAuthError } from "../../errors.js";
 import { followSignal, untilAborted } from "../../http/deadline.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote, type Secret } from "../../redact.js";
-import { credentialOf, holdToIssuer } from "../client/issuer-binding.js";
+import { fingerprintCredential, holdToIssuer } from "../client/issuer-binding.js";
 import {
   clientIssuer,
   FIRST_DOCUMENT_REDIRECT,
@@ -24,7 +24,7 @@ import {
 import { newProofKey } from "../dpop/dpop.js";
 import { type Discovered, type IssuerMetadata, isSameIssuer, type ServerMetadata } from "../model/metadata.js";
 import { scopeFor } from "../model/scope.js";
-import { authorizationOf, type LoginContext, type LoginRequest, type PreparedLogin } from "./authorization.js";
+import { type LoginContext, type LoginRequest, type PreparedLogin, readAuthorization } from "./authorization.js";
 import { type LoginMethod, timeoutError } from "./login-method.js";
 
 export interface LoginPlan extends Pick<LoginRequest, "mcpUrl" | "challenge" | "scope" | "previousScope" | "signal"> {
@@ -136,7 +136,7 @@ async function checkClientIssuer(
     client,
     issuer,
     server,
-    credential: credentialOf(client),
+    credential: fingerprintCredential(client),
     isInteractive: true,
     signal,
   });
@@ -210,7 +210,7 @@ async function prepareRequest(
     ...requestParamsFor(issuer, context),
     proofKey,
   };
-  return { ...login, pending: await authorizationOf(context, login, redirectUri) };
+  return { ...login, pending: await readAuthorization(context, login, redirectUri) };
 }
 
 /**

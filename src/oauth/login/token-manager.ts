@@ -31,7 +31,7 @@ import { type AuthorizationParams, paramsText } from "../model/authorization-par
 import type { BearerChallenge } from "../model/challenge.js";
 import { coversScope, type Grant, type GrantKey, hasSameTokens, isFresh } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
-import { failureOf, HEARTBEAT_MS, holderText, isPeerFailure, type Lease } from "../model/lease.js";
+import { HEARTBEAT_MS, holderText, isPeerFailure, type Lease, restoreFailure } from "../model/lease.js";
 import { IDP_ACCOUNT, isMachineAccount } from "../model/machine-grant.js";
 import { splitScope, unionScopes } from "../model/scope.js";
 import { type LoginContext, withParams } from "./authorization.js";
@@ -68,7 +68,7 @@ export class ClientLogins {
   run(key: GrantKey, request: Omit<SharedLoginRequest, "key">): Promise<Grant> {
     const { scope, refused, authorizationParams = {} } = request;
     if (isMachineAccount(key.account) && key.account !== IDP_ACCOUNT) throw machineAccountError(key.account);
-    const name = lockNameOf(key);
+    const name = loginLockName(key);
     const work = async (signal: AbortSignal) => {
       if (refused) await throwOnRenewalLoop(this.#context, refused);
       if (refused && scope === undefined) this.#note(name, { replacing: refused, own: undefined });
@@ -87,20 +87,20 @@ export class ClientLogins {
 
   /** Whether a login is replacing the token of a grant now, because its server rejected it. */
   isReplacing(grant: Grant): boolean {
-    const refused = this.#logins.get(lockNameOf(grant))?.replacing;
+    const refused = this.#logins.get(loginLockName(grant))?.replacing;
     return refused !== undefined && hasSameTokens(refused, grant);
   }
 
   /** Whether a grant comes from a login after a rejection, so recent that another login would not help. */
   followsRefusal(grant: Grant): boolean {
-    const last = this.#logins.get(lockNameOf(grant))?.replaced;
+    const last = this.#logins.get(loginLockName(grant))?.replaced;
     if (last === undefined || this.#context.clock.epoch() - last.at >= REPEAT_LOGIN_MS) return false;
     return grant.signedInAt === last.grant.signedInAt && grant.generation >= last.grant.generation;
   }
 
   /** Whether a grant is that of a login whose token only this process may use, until its server rejects it. */
   isOwn(grant: Grant): boolean {
-    const own = this.#logins.get(lockNameOf(grant))?.own;
+    const own = this.#logins.get(loginLockName(grant))?.own;
     return own !== undefined && hasSameTokens(own, grant);
   }
 
@@ -125,7 +125,7 @@ function renewalLoopError(grant: Grant): AgentAuthError {
 }
 
 /** What distinguishes the logins, and the refreshes, of a client. */
-function lockNameOf({ profile, server, account }: GrantKey): string {
+function loginLockName({ profile, server, account }: GrantKey): string {
   return JSON.stringify([profile, server, account]);
 }
 
@@ -272,7 +272,7 @@ function rethrowDeclined(lease: Lease, { key, explicit, now, unseen }: LoginAtte
   if (!lease.waited && (explicit || !isRemembered)) return;
   // The failure stays that of the attempt in which the user was prompted, and so does its time.
   lease.rollback();
-  if (lease.waited) throw failureOf(failure);
+  if (lease.waited) throw restoreFailure(failure);
   const message = `the login at ${quote(key.server)} failed ${Math.round((now - endedAt) / 1000)} s ago: ${failure.message}`;
   const hint = "log in to be asked again";
   const remedy = loginRemedy(key, { ...readUnseen(failure), ...unseen });
@@ -476,7 +476,7 @@ export class TokenManager {
       ({ refreshedHere } = result);
       return result.grant;
     };
-    const grant = await this.#inFlight.run(`refresh ${lockNameOf(seen)}`, work, signal);
+    const grant = await this.#inFlight.run(`refresh ${loginLockName(seen)}`, work, signal);
     return { grant, source: refreshedHere ? "refreshed" : hasSameTokens(grant, seen) ? "cached" : "joined" };
   }
 }

@@ -7,7 +7,7 @@ import type { Grant } from "../model/grant.js";
 import { type GrantStore, memoryRecords, withReservation } from "../model/grant-store.js";
 import { IDP_ACCOUNT } from "../model/machine-grant.js";
 import { judgeCallback, type LoginContext, type PreparedLogin } from "./authorization.js";
-import { loginMembers, loginOf } from "./login-codec.js";
+import { decodeMembers, loginMembers } from "./login-codec.js";
 import { exchangeLogin, grantKeyFor, observeLogin, rethrowWithResourceHint } from "./login-flow.js";
 import { cookieNames, readCookie, type StartedLogin, setCookie } from "./web-app.js";
 
@@ -59,7 +59,7 @@ export async function storeWebLogin(
   const [secret] = secrets;
   if (secret !== undefined) return { url, state, saved: await sealText(text, secret), cookie };
   const id = await hashOfTexts(state, browser, tenant, profile, account);
-  if (!(await recordsOf(store).put(id, text, { now, expiresAt }))) throw loginNotStoredError();
+  if (!(await requireRecords(store).put(id, text, { now, expiresAt }))) throw loginNotStoredError();
   return { url, state, saved: undefined, cookie };
 }
 
@@ -73,7 +73,7 @@ export async function takeWebLogin(
   { saved, cookie }: { saved: string | undefined; cookie: string | undefined },
 ): Promise<WaitingLogin> {
   const { store, clock, tenant, profile, account, secrets } = context;
-  const state = stateOf(parameters);
+  const state = readState(parameters);
   const browser = readCookie(cookie ?? "", await cookieName(state));
   if (browser === undefined) throw browserMismatchError();
   const isSealed = saved !== undefined;
@@ -144,13 +144,13 @@ async function cookieId(state: string): Promise<string> {
   return (await hashOfTexts(state)).slice(0, 16);
 }
 
-export function stateOf(parameters: URLSearchParams): string {
+export function readState(parameters: URLSearchParams): string {
   const [state, ...more] = parameters.getAll("state");
   if (state === undefined || state.length > MAX_STATE || more.length > 0) throw stateMismatchError();
   return state;
 }
 
-function recordsOf({ shortLived }: GrantStore) {
+function requireRecords({ shortLived }: GrantStore) {
   if (shortLived !== undefined) return shortLived;
   throw new TypeError("startLogin requires the option loginSecret, or a store with shortLived records");
 }
@@ -161,7 +161,7 @@ function decodeWaiting(text: string) {
     const { login, tenant, returnTo, browser, expiresAt } = isJsonObject(value) ? value : {};
     if (typeof browser !== "string" || typeof expiresAt !== "number") throw new CodecError("it contains no login");
     return {
-      login: loginOf(login),
+      login: decodeMembers(login),
       tenant,
       returnTo: typeof returnTo === "string" ? returnTo : undefined,
       browser,
@@ -210,7 +210,7 @@ const MAX_TEXT = 64 * 1024;
 /** Compresses a text and encrypts it with AES-256-GCM, under a key that is derived from a secret. */
 export async function sealText(text: string, secret: string): Promise<string> {
   const iv = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
-  const sealed = await crypto.subtle.encrypt({ name: "AES-GCM", iv }, await keyOf(secret), await deflate(text));
+  const sealed = await crypto.subtle.encrypt({ name: "AES-GCM", iv }, await hashSecret(secret), await deflate(text));
   return toBase64url(new Uint8Array([...iv, ...new Uint8Array(sealed)]));
 }
 
@@ -221,7 +221,7 @@ export async function openText(sealed: string, secrets: readonly string[]): Prom
   const [iv, data] = [bytes.slice(0, NONCE_BYTES), bytes.slice(NONCE_BYTES)];
   for (const secret of secrets) {
     try {
-      return await inflate(await crypto.subtle.decrypt({ name: "AES-GCM", iv }, await keyOf(secret), data));
+      return await inflate(await crypto.subtle.decrypt({ name: "AES-GCM", iv }, await hashSecret(secret), data));
     } catch {
       // Sealed with another secret, changed, or too long.
     }
@@ -266,7 +266,7 @@ async function inflate(bytes: ArrayBuffer): Promise<string> {
   }
 }
 
-async function keyOf(secret: string) {
+async function hashSecret(secret: string) {
   const material = await crypto.subtle.importKey("raw", ENCODER.encode(secret), "HKDF", false, ["deriveKey"]);
   const derivation = {
     name: "HKDF",

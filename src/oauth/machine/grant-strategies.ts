@@ -2,11 +2,11 @@ import { type Advice, AgentAuthError, isAgentAuthError, withHint } from "../../e
 import { quote } from "../../redact.js";
 import type { ClientRecord, GrantTokens } from "../model/grant.js";
 import {
+  buildMachineAccount,
   type IdJagSubject,
   type MachineGrant,
   type MachineGrantOf,
   type MachineGrantType,
-  machineAccountOf,
   type Workload,
 } from "../model/machine-grant.js";
 import { readClaims } from "../token/token.js";
@@ -111,11 +111,11 @@ export const GRANT_STRATEGIES = {
 export type GrantFlag = (typeof GRANT_STRATEGIES)[MachineGrantType]["flag"];
 
 /** The extension of MCP that a connection uses whose tokens come by the grant; undefined for a login and for other grants. */
-export function extensionOf(grant: string | undefined): string | undefined {
+export function parseExtension(grant: string | undefined): string | undefined {
   return Object.values<GrantStrategy>(GRANT_STRATEGIES).find(({ flag }) => flag === grant)?.extension;
 }
 
-export function strategyOf({ type }: Pick<MachineGrant, "type">): GrantStrategy & { flag: GrantFlag } {
+export function findStrategy({ type }: Pick<MachineGrant, "type">): GrantStrategy & { flag: GrantFlag } {
   return GRANT_STRATEGIES[type];
 }
 
@@ -128,7 +128,7 @@ export interface RequestingClient {
 export function machineFailure(thrown: unknown, requested: RequestingClient): unknown {
   if (!isAgentAuthError(thrown) || thrown.hint !== undefined || thrown.remedy !== undefined) return thrown;
   const { hint, remedy } =
-    strategyOf(requested.grant).explain?.(thrown.code, requested.grant) ?? commonAdvice(thrown.code, requested);
+    findStrategy(requested.grant).explain?.(thrown.code, requested.grant) ?? commonAdvice(thrown.code, requested);
   return hint === undefined ? thrown : withHint(thrown, hint, remedy);
 }
 
@@ -178,19 +178,19 @@ export interface MachineIdentity {
 
 /** Reads the proof of the grant and derives the account under which its tokens are stored. */
 export async function identify(grant: MachineGrant, clientId: string): Promise<MachineIdentity> {
-  const read = await strategyOf(grant).proof?.(grant);
-  if (read === undefined) return { account: machineAccountOf(grant.type, clientId), proof: undefined };
+  const read = await findStrategy(grant).proof?.(grant);
+  if (read === undefined) return { account: buildMachineAccount(grant.type, clientId), proof: undefined };
   const proof = read.text?.trim();
-  return { account: machineAccountOf(grant.type, clientId, await fingerprintOf(read.source, proof)), proof };
+  return { account: buildMachineAccount(grant.type, clientId, await fingerprintSource(read.source, proof)), proof };
 }
 
 /** The hash of whom a grant is for, as it is at the end of the account. */
-export function fingerprintOf(source: readonly string[], proof?: string): Promise<string> {
-  return hashSha256(JSON.stringify([...source, ...(proof === undefined ? [] : subjectOf(proof))]));
+export function fingerprintSource(source: readonly string[], proof?: string): Promise<string> {
+  return hashSha256(JSON.stringify([...source, ...(proof === undefined ? [] : readSubject(proof))]));
 }
 
 /** The subject of a proof, else the proof. It is not verified: it only keeps the stored tokens of several subjects apart. */
-export function subjectOf(proof: string): unknown[] {
+export function readSubject(proof: string): unknown[] {
   const { iss, sub } = readClaims(proof)?.claims ?? {};
   return iss === undefined && sub === undefined ? [proof] : [iss, sub];
 }

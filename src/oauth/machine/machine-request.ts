@@ -1,9 +1,9 @@
 import * as oauth from "oauth4webapi";
-import { AgentAuthError, isAgentAuthError, messageOf, withHint } from "../../errors.js";
+import { AgentAuthError, errorMessage, isAgentAuthError, withHint } from "../../errors.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote, Secret } from "../../redact.js";
-import { clientSecretOf, type PreRegisteredClient, preRegisteredClient } from "../client/client-auth.js";
-import { type BindingContext, bindUsedClient, credentialOf, holdToIssuer } from "../client/issuer-binding.js";
+import { type PreRegisteredClient, preRegisteredClient, readClientSecret } from "../client/client-auth.js";
+import { type BindingContext, bindUsedClient, fingerprintCredential, holdToIssuer } from "../client/issuer-binding.js";
 import { type DiscoveryContext, discoverIssuer } from "../discovery/discovery.js";
 import { acceptedTypeFor, overridesFor, resourceFor } from "../discovery/overrides.js";
 import { type DpopPolicy, newProofKey, proverFor } from "../dpop/dpop.js";
@@ -17,7 +17,7 @@ import {
   type GrantKey,
   type GrantTokens,
   type TokenResponse,
-  tokensOf,
+  toGrantTokens,
 } from "../model/grant.js";
 import {
   IDP_ACCOUNT,
@@ -30,8 +30,15 @@ import { listsExchange } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
 import { scopeFor, splitScope, unionScopes } from "../model/scope.js";
 import { type ExchangedToken, exchangeTokens } from "../token/exchange.js";
-import { answerOf, checkEndpoint, readClaims, recordOf, sendAuthenticated, type TokenCall } from "../token/token.js";
-import { machineFailure, strategyOf, type TokenSteps } from "./grant-strategies.js";
+import {
+  checkEndpoint,
+  readClaims,
+  readTokenResponse,
+  sendAuthenticated,
+  type TokenCall,
+  toClientRecord,
+} from "../token/token.js";
+import { findStrategy, machineFailure, type TokenSteps } from "./grant-strategies.js";
 
 /** The resource and the scopes of a token request. */
 export interface TokenParameters {
@@ -63,7 +70,7 @@ export async function clientCredentialsTokens(call: TokenCall, parameters: Token
       options,
     );
     const answer = await oauth.processClientCredentialsResponse(as, client, response, processing);
-    return machineTokens(answerOf(call, response, answer), parameters);
+    return machineTokens(readTokenResponse(call, response, answer), parameters);
   });
 }
 
@@ -89,7 +96,7 @@ export async function jwtBearerTokens(
     const body = { ...buildTokenParameters(parameters), assertion: text };
     const response = await oauth.genericTokenEndpointRequest(as, client, auth, JWT_BEARER, body, options);
     const answer = await oauth.processGenericTokenEndpointResponse(as, client, response, processing);
-    return machineTokens(answerOf(call, response, answer), parameters);
+    return machineTokens(readTokenResponse(call, response, answer), parameters);
   });
 }
 
@@ -155,7 +162,7 @@ function buildTokenParameters({ resource, scope }: TokenParameters): Record<stri
 
 /** A machine requests a new token when its token expires, so that a refresh token or an id token is not stored. */
 function machineTokens(response: TokenResponse, { scope }: TokenParameters): GrantTokens {
-  return tokensOf({ ...response, refreshToken: undefined, idToken: undefined }, scope);
+  return toGrantTokens({ ...response, refreshToken: undefined, idToken: undefined }, scope);
 }
 
 /** An assertion that has expired by our clock for longer than this is not sent: clocks differ. */
@@ -270,7 +277,7 @@ export async function requestMachineGrant(context: MachineContext, request: Mach
 /** A grant without a proof requires client authentication (RFC 6749 section 4.4). */
 function checkProof({ grant, client }: MachineContext, { mutualTls }: IssuerContext): void {
   const isProven = client.clientSecret !== undefined || client.privateKey !== undefined || mutualTls === true;
-  if (strategyOf(grant).proof !== undefined || isProven) return;
+  if (findStrategy(grant).proof !== undefined || isProven) return;
   const message = `the client ${quote(client.clientId)} has neither a secret nor a key, and the grant ${grant.type} requires one`;
   const hint = "give its client.clientSecret or client.privateKey";
   const remedy = { action: "configure", option: "clientSecret", also: "privateKey" } as const;
@@ -311,8 +318,8 @@ async function checkBinding(
   if (grant.type === "id_jag" && grant.subject !== undefined && previous?.issuer === issuer) return undefined;
   // A workload without a client is bound by its account.
   client.clientId ||= key.account ?? "";
-  const secret = credentialOf(client);
-  const assertion = strategyOf(grant).proof && "the assertion";
+  const secret = fingerprintCredential(client);
+  const assertion = findStrategy(grant).proof && "the assertion";
   const credential = secret && assertion ? `${secret} or ${assertion}` : (secret ?? assertion);
   return holdToIssuer(login, { client, issuer, server, credential, isInteractive: false, signal });
 }
@@ -334,7 +341,7 @@ function knownTarget(
   const acceptedTokenType = acceptedTypeFor(previous, login);
   return {
     ...previous,
-    client: { ...previous.client, clientSecret: clientSecretOf(client) },
+    client: { ...previous.client, clientSecret: readClientSecret(client) },
     requestedScope: unionScopes(previous.requestedScope, scope),
     acceptedTokenType,
   };
@@ -406,7 +413,7 @@ async function sendTokenRequest(
     return created;
   } catch (thrown) {
     const error = withResourceHint(machineFailure(thrown, { grant: context.grant, client }), resource);
-    login.trace({ ...entry, used: false, why: messageOf(error) });
+    login.trace({ ...entry, used: false, why: errorMessage(error) });
     throw error;
   }
 }
@@ -438,7 +445,7 @@ function tokensFor(
       return { assertion, scope };
     },
   };
-  return strategyOf(grant).tokens(steps, proof, grant);
+  return findStrategy(grant).tokens(steps, proof, grant);
 }
 
 /** The requested scopes that a policy allows: an issuer refuses a request for more. None leaves the choice to the issuer. */
@@ -481,5 +488,5 @@ function callTo(idp: IdentityProvider, call: TokenCall, httpTo: MachineContext["
   });
   const issuer = idp.issuer ?? new URL(tokenEndpoint).origin;
   const { clock, signal } = call;
-  return { clock, signal, http: httpTo(tokenEndpoint), issuer, tokenEndpoint, client: recordOf(idp, issuer) };
+  return { clock, signal, http: httpTo(tokenEndpoint), issuer, tokenEndpoint, client: toClientRecord(idp, issuer) };
 }

@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
-import { type Events, knownCodeOf, observe, reasonOf, serverOriginOf } from "../../telemetry/emit.js";
+import { type Events, observe, readKnownCode, readOrigin, readReason } from "../../telemetry/emit.js";
 import type { EventFields } from "../../telemetry/events.js";
 import { fitsPolicy } from "../dpop/dpop.js";
 import type { GrantOptions } from "../grant/grant-requirements.js";
@@ -13,7 +13,7 @@ import { type GrantStore, isStoreFailure } from "../model/grant-store.js";
 import { HEARTBEAT_MS, holderText, isPeerFailure, rethrowRecentFailure } from "../model/lease.js";
 import { isSameIssuer } from "../model/metadata.js";
 import { splitScope, unionScopes } from "../model/scope.js";
-import { identify, strategyOf } from "./grant-strategies.js";
+import { findStrategy, identify } from "./grant-strategies.js";
 import { type MachineContext, type MachineRequest, requestMachineGrant } from "./machine-request.js";
 
 /** The dependencies of {@link MachineTokenManager}. */
@@ -81,7 +81,7 @@ export class MachineTokenManager {
   async replace(refused: Grant, { scope, previousScope, challenge, signal }: Refused): Promise<Grant> {
     const { grant, store, clock } = this.#context;
     const lacksScope = challenge?.error === "insufficient_scope";
-    if (lacksScope && strategyOf(grant).proof !== undefined) throw missingScopeError(refused, scope);
+    if (lacksScope && findStrategy(grant).proof !== undefined) throw missingScopeError(refused, scope);
     if (!lacksScope) {
       const stored = await store.read(refused);
       if (stored && isStorm(stored, clock.epoch())) throw requestStormError(refused);
@@ -162,7 +162,7 @@ export class MachineTokenManager {
     const previousScope = unionScopes(previous?.requestedScope, request.previousScope);
     const { grant: machineGrant, events } = this.#context;
     const trigger = isRefused ? "unauthorized" : isUnusable ? "requested" : "expired";
-    const about = { trigger, grant: machineGrant.type, server: serverOriginOf(request.key.server) } as const;
+    const about = { trigger, grant: machineGrant.type, server: readOrigin(request.key.server) } as const;
     const grant = await observe(
       events,
       "refresh",
@@ -171,7 +171,7 @@ export class MachineTokenManager {
         if ("result" in ended) return { outcome: "refreshed", ...about, issuer: ended.result.issuer };
         const { error } = ended;
         const isRejected = isAgentAuthError(error) && error.class === "auth";
-        const failure = { reason: reasonOf(error), code: knownCodeOf(error), issuer: previous?.issuer };
+        const failure = { reason: readReason(error), code: readKnownCode(error), issuer: previous?.issuer };
         return { outcome: isRejected ? "rejected" : "failed", ...about, ...failure };
       },
     );

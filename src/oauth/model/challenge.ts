@@ -92,15 +92,15 @@ export interface BearerChallenge {
 export function bearerChallenge(headers: Headers): BearerChallenge | undefined {
   const challenges = responseChallenges(headers);
   const own = challenges.filter(({ scheme }) => scheme === "bearer" || scheme === "dpop");
-  const valuesOf = (name: string, of: readonly Challenge[]) => [
+  const parameterValues = (name: string, of: readonly Challenge[]) => [
     ...new Set(of.flatMap(({ params }) => params.get(name) ?? [])),
   ];
-  const resourceMetadata = [...new Set([own, challenges].flatMap((of) => valuesOf("resource_metadata", of)))];
+  const resourceMetadata = [...new Set([own, challenges].flatMap((of) => parameterValues("resource_metadata", of)))];
   if (own.length === 0 && resourceMetadata.length === 0) return undefined;
   return {
     resourceMetadata,
-    scope: valuesOf("scope", own)[0],
-    error: valuesOf("error", own)[0],
+    scope: parameterValues("scope", own)[0],
+    error: parameterValues("error", own)[0],
     schemes: [...new Set(own.map(({ scheme }) => scheme))],
   };
 }

@@ -1,4 +1,4 @@
-import { messageOf } from "../../errors.js";
+import { errorMessage } from "../../errors.js";
 import { parseUrl } from "../../http/address.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { quote, Secret } from "../../redact.js";
@@ -45,7 +45,7 @@ export function decodeGrant(text: string): Grant {
 
 /** @throws CodecError */
 export function decodeClient(text: string): ClientRecord {
-  return clientOf(decode(text, "client"));
+  return decodeClientMembers(decode(text, "client"));
 }
 
 /** @throws CodecError */
@@ -70,7 +70,7 @@ function isSecretMethod(method: string): method is NonNullable<ClientRecord["alt
 }
 
 /** A client from its members. @throws CodecError */
-export function clientOf(members: Members): ClientRecord {
+export function decodeClientMembers(members: Members): ClientRecord {
   const authMethod = readString(members, "authMethod");
   const alternateMethod = readOptional(members, "alternateMethod");
   const source = readString(members, "source");
@@ -94,7 +94,7 @@ export function clientOf(members: Members): ClientRecord {
   };
 }
 
-const readClientRecord: Reader<ClientRecord> = (members, name) => clientOf(readObject(members, name));
+const readClientRecord: Reader<ClientRecord> = (members, name) => decodeClientMembers(readObject(members, name));
 const retired = readNested<NonNullable<Grant["retired"]>>({ at: readCount, reason: readString });
 const lostRefresh = readNested<LostRefresh>({ at: readCount, code: readString, generation: readCount });
 
@@ -163,18 +163,18 @@ function revealSecrets(members: Members): Members {
 }
 
 export function decode(text: string, kind: string): Members {
-  return membersOf(parse(text), kind);
+  return requireMembers(parse(text), kind);
 }
 
 function parse(text: string): unknown {
   try {
     return parseStrictJson(text);
   } catch (cause) {
-    throw new CodecError(`it is not valid JSON: ${messageOf(cause)}`);
+    throw new CodecError(`it is not valid JSON: ${errorMessage(cause)}`);
   }
 }
 
-export function membersOf(value: unknown, kind: string): Members {
+export function requireMembers(value: unknown, kind: string): Members {
   const members = isJsonObject(value) ? value : {};
   if (members["schema"] !== SCHEMA) {
     throw new CodecError(`its schema is ${quote(members["schema"])}, and this version reads ${SCHEMA}`);

@@ -10,7 +10,7 @@ export type TimeUnit = keyof typeof UNITS_MS;
 const UNITS_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** @throws `TypeError` for what is no time */
-export function millisecondsOf(time: string): number {
+export function parseTime(time: string): number {
   const [, digits = "", unit = ""] = /^(\d+(?:\.\d+)?)([smhd])$/.exec(time) ?? [];
   const ms = Number(digits) * (UNITS_MS[unit as TimeUnit] ?? 0);
   if (ms >= 10_000 && ms <= 90 * UNITS_MS.d) return ms;
@@ -55,14 +55,14 @@ export function dueByReading(store: {
   connections(query?: ConnectionQuery): AsyncIterable<ConnectionPage>;
 }): DueLogins {
   const plans = new Map<string, DueLogin>();
-  const nameOf = ({ profile, server, account }: Pick<Connection, "profile" | "server" | "account">) =>
+  const dueName = ({ profile, server, account }: Pick<Connection, "profile" | "server" | "account">) =>
     JSON.stringify([profile, server, account]);
   const read = async (): Promise<DueLogin[]> => {
     const logins: DueLogin[] = [];
     for await (const { items } of store.connections({ limit: 1000 }))
       for (const login of items.filter(canBeKept)) {
         const obtainedAt = Date.parse(login.issued_at);
-        const plan = plans.get(nameOf(login));
+        const plan = plans.get(dueName(login));
         const { dueAt = obtainedAt } = plan ?? {};
         logins.push({ ...login, obtainedAt, dueAt, failures: plan?.obtainedAt === obtainedAt ? plan.failures : 0 });
       }
@@ -73,7 +73,7 @@ export function dueByReading(store: {
       const items = (await read()).filter(({ dueAt }) => dueAt <= until);
       return { items, total: items.length };
     },
-    plan: async (login, dueAt, failures) => plans.set(nameOf(login), { ...login, dueAt, failures }).size > 0,
+    plan: async (login, dueAt, failures) => plans.set(dueName(login), { ...login, dueAt, failures }).size > 0,
     async *failing() {
       yield (await read()).filter(({ failures }) => failures > 0);
     },

@@ -20,7 +20,7 @@ import {
 } from "./connection.js";
 import { type Grant, hasExpired } from "./grant.js";
 import { matchesFilter } from "./grant-store.js";
-import { machineGrantOf } from "./machine-grant.js";
+import { parseMachineAccount } from "./machine-grant.js";
 
 /** What of a grant is a connection; a store over an engine seals it apart from the tokens. Times are Unix milliseconds. */
 export interface GrantSummary extends Pick<Grant, "profile" | "server" | "account" | "issuer" | "signedInAt"> {
@@ -39,23 +39,32 @@ const RENEWALS = ["possible", "lost", "refused", "none"] as const;
 type Renewal = (typeof RENEWALS)[number];
 
 /** The part of a grant that is not secret. */
-export function summaryOf(grant: Grant): GrantSummary {
+export function summarizeGrant(grant: Grant): GrantSummary {
   const { profile, server, account, issuer, signedInAt, tokens, retired } = grant;
   const { scope, obtainedAt, expiresAt } = tokens;
   const usedAt = grant.usedAt ?? obtainedAt;
   const times = { signedInAt, obtainedAt, expiresAt, usedAt };
-  return { profile, server, account, issuer, scope, ...times, renewal: renewalOf(grant), reason: retired?.reason };
+  return {
+    profile,
+    server,
+    account,
+    issuer,
+    scope,
+    ...times,
+    renewal: describeRenewal(grant),
+    reason: retired?.reason,
+  };
 }
 
-function renewalOf({ retired, lostRefresh, tokens, account }: Grant): Renewal {
+function describeRenewal({ retired, lostRefresh, tokens, account }: Grant): Renewal {
   if (retired) return "refused";
   if (lostRefresh) return "lost";
   // A machine uses its own credential.
-  return tokens.refreshToken === undefined && machineGrantOf(account) === undefined ? "none" : "possible";
+  return tokens.refreshToken === undefined && parseMachineAccount(account) === undefined ? "none" : "possible";
 }
 
 /** A connection at a moment by the clock of the times of its grant. */
-export function connectionOf(summary: GrantSummary, now: number): Connection {
+export function toConnection(summary: GrantSummary, now: number): Connection {
   const { profile, server, account, issuer, scope, renewal, reason } = summary;
   const { signedInAt, obtainedAt, expiresAt, usedAt } = summary;
   return {
@@ -63,7 +72,7 @@ export function connectionOf(summary: GrantSummary, now: number): Connection {
     server,
     account: account ?? null,
     issuer,
-    state: stateOf(summary, now),
+    state: connectionState(summary, now),
     scope: scope ?? null,
     logged_in_at: timeText(signedInAt),
     issued_at: timeText(obtainedAt),
@@ -78,7 +87,7 @@ function timeText(time: number): string {
   return new Date(time).toISOString();
 }
 
-function stateOf(summary: GrantSummary, now: number): ConnectionState {
+function connectionState(summary: GrantSummary, now: number): ConnectionState {
   const { renewal } = summary;
   if (renewal === "refused") return "needs_login";
   if (renewal === "lost") return "lost_refresh";
@@ -87,7 +96,7 @@ function stateOf(summary: GrantSummary, now: number): ConnectionState {
 }
 
 /** The state that a login is in, or comes to without another change of it; undefined if it can be refreshed. */
-export function markOf({ renewal }: GrantSummary): ConnectionState | undefined {
+export function markedState({ renewal }: GrantSummary): ConnectionState | undefined {
   if (renewal === "possible") return undefined;
   return renewal === "lost" ? "lost_refresh" : "needs_login";
 }
@@ -118,7 +127,7 @@ const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
 
 /** The limit of a query. @throws `AgentAuthError` `usage` for a query that cannot be answered */
-export function pageLimitOf({ limit = DEFAULT_LIMIT, state }: ConnectionQuery): number {
+export function checkPageLimit({ limit = DEFAULT_LIMIT, state }: ConnectionQuery): number {
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
     throw wrongQuery(`limit is ${quote(limit)}; it is a whole number from 1 to ${MAX_LIMIT}`);
   }
@@ -142,7 +151,7 @@ export async function* connectionPages(
   names: Iterable<string> | AsyncIterable<string>,
   read: (name: string) => Promise<Grant | undefined>,
 ): AsyncGenerator<ConnectionPage> {
-  const limit = pageLimitOf(query);
+  const limit = checkPageLimit(query);
   if (query.tenant !== undefined) throw wrongQuery(`tenant is ${quote(query.tenant)}, and this store has no tenants`);
   let [items, seen]: [Connection[], number] = [[], 0];
   let last = query.cursor;
@@ -155,7 +164,7 @@ export async function* connectionPages(
     last = name;
     const connection = await readUsable(async () => {
       const grant = await read(name);
-      return grant && connectionOf(summaryOf(grant), Date.now());
+      return grant && toConnection(summarizeGrant(grant), Date.now());
     }, query.onUnusable);
     if (connection && matchesQuery(connection, query)) items.push(connection);
   }

@@ -159,7 +159,7 @@ export interface TokenResponse {
 const YEAR_MS = 365 * 24 * 3600 * 1000;
 
 /** The tokens of the first token response. */
-export function tokensOf(response: TokenResponse, requestedScope: string | undefined): GrantTokens {
+export function toGrantTokens(response: TokenResponse, requestedScope: string | undefined): GrantTokens {
   return {
     accessToken: new Secret(response.accessToken),
     refreshToken: response.refreshToken === undefined ? undefined : new Secret(response.refreshToken),
@@ -177,7 +177,7 @@ export function tokensOf(response: TokenResponse, requestedScope: string | undef
  */
 export function mergeResponse(grant: Grant, response: TokenResponse): Grant {
   const { tokens } = grant;
-  const fresh = tokensOf(response, tokens.scope);
+  const fresh = toGrantTokens(response, tokens.scope);
   const { refreshToken = tokens.refreshToken } = fresh;
   return {
     ...grant,

@@ -126,7 +126,7 @@ export function holderText({ pid, label }: LeaseHolder): string {
 export const HEARTBEAT_MS = 15_000;
 
 /** The error of another process, from its stored form. */
-export function failureOf({ repeats: _, ...json }: RecordedFailure): AgentAuthError {
+export function restoreFailure({ repeats: _, ...json }: RecordedFailure): AgentAuthError {
   const { code, message, request_id: requestId, retry_after: retryAfter, ...options } = json;
   return new AgentAuthError(code, message, { ...options, requestId, retryAfter });
 }
@@ -165,7 +165,7 @@ export function rethrowRecentFailure(lease: Lease, now: number, why: "valid" | "
   if (!lease.waited && !isEarly) return;
   // The failure stays that of the attempt that sent a request, and so does its time.
   lease.rollback();
-  throw failureOf(failure);
+  throw restoreFailure(failure);
 }
 
 /** Whether a request may leave now. */

@@ -82,7 +82,7 @@ const ACCOUNT = new RegExp(`^${PREFIX}(${Object.keys(TYPES).join("|")}):(.+?)(?:
  * @param clientId empty for a workload without a client
  * @param fingerprint the hash of whom the proof names; undefined for a grant without a proof
  */
-export function machineAccountOf(type: MachineGrantType, clientId: string, fingerprint?: string): string {
+export function buildMachineAccount(type: MachineGrantType, clientId: string, fingerprint?: string): string {
   return PREFIX + [type, clientId, fingerprint?.slice(0, 16)].filter(Boolean).join(":");
 }
 
@@ -95,6 +95,6 @@ export function isMachineAccount(account: string | undefined): account is string
 }
 
 /** The type of the grant that an account belongs to; undefined for the account of a user. */
-export function machineGrantOf(account: string | undefined): MachineGrantType | undefined {
+export function parseMachineAccount(account: string | undefined): MachineGrantType | undefined {
   return ACCOUNT.exec(account ?? "")?.[1] as MachineGrantType | undefined;
 }

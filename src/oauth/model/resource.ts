@@ -22,10 +22,10 @@ export function parseMcpUrl(value: string): { url: string; resource: string; loo
   url.hash = "";
   // Setting an empty query removes its "?".
   if (url.search === "") url.search = "";
-  return { url: url.href, resource: canonicalAddressOf(url), loopback };
+  return { url: url.href, resource: canonicalAddress(url), loopback };
 }
 
-function canonicalAddressOf(url: URL): string {
+function canonicalAddress(url: URL): string {
   return url.pathname === "/" && url.search === "" ? url.origin : url.href;
 }
 

@@ -1,9 +1,9 @@
 import * as oauth from "oauth4webapi";
 import { refusalError } from "../../http/refuse.js";
 import { SECRET_MASK, Secret } from "../../redact.js";
-import { tokensOf } from "../model/grant.js";
+import { toGrantTokens } from "../model/grant.js";
 import { TOKEN_EXCHANGE } from "../model/metadata.js";
-import { answerOf, readClaims, sendAuthenticated, type TokenCall } from "./token.js";
+import { readClaims, readTokenResponse, sendAuthenticated, type TokenCall } from "./token.js";
 
 const TYPE = "urn:ietf:params:oauth:token-type:";
 const ACCESS_TOKEN = `${TYPE}access_token`;
@@ -76,8 +76,8 @@ export async function exchangeTokens(call: TokenCall, request: ExchangeRequest):
     const answer = await oauth.processGenericTokenEndpointResponse(as, client, response, processing);
     const issuedTokenType = checkType(call, request, answer);
     const isAccess = answer.token_type !== "n_a";
-    const tokens = answerOf(call, response, isAccess ? answer : { ...answer, token_type: "bearer" });
-    const { expiresAt, scope } = tokensOf(tokens, request.scope);
+    const tokens = readTokenResponse(call, response, isAccess ? answer : { ...answer, token_type: "bearer" });
+    const { expiresAt, scope } = toGrantTokens(tokens, request.scope);
     checkTokenAudience(call, request, tokens.accessToken);
     return new ExchangedToken(tokens.accessToken, {
       issuedTokenType,
@@ -90,7 +90,7 @@ export async function exchangeTokens(call: TokenCall, request: ExchangeRequest):
 }
 
 const reveal = (token: string | Secret) => (token instanceof Secret ? token.reveal() : token);
-const listOf = (value: string | readonly string[] | undefined): readonly string[] =>
+const toList = (value: string | readonly string[] | undefined): readonly string[] =>
   typeof value === "string" ? [value] : (value ?? []);
 
 function buildExchangeParameters(request: ExchangeRequest): URLSearchParams {
@@ -107,8 +107,8 @@ function buildExchangeParameters(request: ExchangeRequest): URLSearchParams {
     ...(scope !== undefined && { scope }),
     ...(requestedTokenType !== undefined && { requested_token_type: requestedTokenType }),
   });
-  for (const audience of listOf(request.audience)) parameters.append("audience", audience);
-  for (const resource of listOf(request.resource)) parameters.append("resource", resource);
+  for (const audience of toList(request.audience)) parameters.append("audience", audience);
+  for (const resource of toList(request.resource)) parameters.append("resource", resource);
   return parameters;
 }
 
@@ -130,7 +130,7 @@ function checkType(call: TokenCall, request: ExchangeRequest, answer: oauth.Toke
 function checkTokenAudience(call: TokenCall, request: ExchangeRequest, token: string): void {
   const named = readClaims(token)?.claims["aud"];
   const withoutSlash = (name: string) => name.replace(/\/$/, "");
-  const requested = [...listOf(request.audience), ...listOf(request.resource)].map(withoutSlash);
+  const requested = [...toList(request.audience), ...toList(request.resource)].map(withoutSlash);
   const isRequested = (one: unknown) => typeof one === "string" && requested.includes(withoutSlash(one));
   if (named === undefined || requested.length === 0 || [named].flat().some(isRequested)) return;
   const rule = "must name a requested audience or resource (RFC 8693 section 2.1)";

@@ -36,11 +36,11 @@ export async function introspect(
     const server = { ...as, introspection_endpoint: url };
     const response = await oauth.introspectionRequest(server, client, auth, token, options);
     const answer = await oauth.processIntrospectionResponse(server, client, response);
-    return redactValue(answer, secretsOf(grant)) as Introspection;
+    return redactValue(answer, collectSecrets(grant)) as Introspection;
   });
 }
 
-function secretsOf({ tokens, client }: Grant): Redactor {
+function collectSecrets({ tokens, client }: Grant): Redactor {
   const redactor = new Redactor();
   const secrets = [tokens.accessToken, tokens.refreshToken, tokens.idToken, client.clientSecret];
   for (const secret of secrets) if (secret !== undefined) redactor.add(secret.reveal());

@@ -1,7 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { followSignal } from "../../http/deadline.js";
-import { type Ended, type Events, knownCodeOf, observe, serverOriginOf } from "../../telemetry/emit.js";
+import { type Ended, type Events, observe, readKnownCode, readOrigin } from "../../telemetry/emit.js";
 import type { EventFields } from "../../telemetry/events.js";
 import type { ClientKey } from "../client/client-auth.js";
 import type { OAuthHttp } from "../http/http.js";
@@ -53,10 +53,10 @@ export function revokeRemotely(grant: Grant, context: RevocationContext): Promis
 }
 
 function describeEnd({ issuer, server }: Grant, ended: Ended<RemoteLogout>): Omit<EventFields<"revoke">, "durationMs"> {
-  const about = { issuer, server: serverOriginOf(server) };
+  const about = { issuer, server: readOrigin(server) };
   const { revoked, sessionEnded, error } =
     "result" in ended ? ended.result : { ...ended, revoked: false, sessionEnded: false };
-  if (error !== undefined) return { outcome: "failed", code: knownCodeOf(error), ...about };
+  if (error !== undefined) return { outcome: "failed", code: readKnownCode(error), ...about };
   return { outcome: revoked ? "revoked" : sessionEnded ? "session_ended" : "unsupported", ...about };
 }
 

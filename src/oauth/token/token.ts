@@ -12,8 +12,8 @@ import {
   type ClientKey,
   chosenMethod,
   clientAuth,
-  clientSecretOf,
   type PreRegisteredClient,
+  readClientSecret,
   withOtherForms,
 } from "../client/client-auth.js";
 import { type OAuthHttp, type Prover, serverFailure, type TraceEntry } from "../http/http.js";
@@ -122,7 +122,7 @@ const MAX_ID_TOKEN = 64 * 1024;
 export function usableIdToken(value: unknown, expected: IdTokenExpectation): string | undefined {
   const { trace, tokenEndpoint: url, requiresIdToken } = expected;
   if (value === undefined && !requiresIdToken) return undefined;
-  const why = defectOf(value, expected);
+  const why = findDefect(value, expected);
   if (why === undefined) return String(value);
   if (requiresIdToken) {
     const rule = `is required for a login at an identity provider${value === undefined ? "" : `, but ${why}`}`;
@@ -132,7 +132,7 @@ export function usableIdToken(value: unknown, expected: IdTokenExpectation): str
   return undefined;
 }
 
-function defectOf(value: unknown, { issuer, clientId, nonce }: IdTokenExpectation): string | undefined {
+function findDefect(value: unknown, { issuer, clientId, nonce }: IdTokenExpectation): string | undefined {
   const jwt = typeof value === "string" && value.length <= MAX_ID_TOKEN ? readClaims(value) : undefined;
   if (jwt === undefined) return "it is not a signed JWT";
   const { alg } = jwt.header;
@@ -194,7 +194,7 @@ async function verifyClaims(token: string, grant: Grant, verification: IdTokenVe
     import("jose/jwt/verify"),
   ]);
   const verify = async () =>
-    jwtVerify(token, createLocalJWKSet(await keysOf(grant, verification)), {
+    jwtVerify(token, createLocalJWKSet(await fetchKeys(grant, verification)), {
       issuer,
       audience: client.clientId,
       requiredClaims: ["exp", "sub"],
@@ -208,7 +208,7 @@ async function verifyClaims(token: string, grant: Grant, verification: IdTokenVe
   });
 }
 
-async function keysOf({ endpoints, issuer }: Grant, { http, signal }: IdTokenVerification): Promise<JSONWebKeySet> {
+async function fetchKeys({ endpoints, issuer }: Grant, { http, signal }: IdTokenVerification): Promise<JSONWebKeySet> {
   const { jwks: url } = endpoints;
   if (url === undefined) {
     const rule = "is required of an identity provider (OpenID Connect Discovery section 3)";
@@ -283,7 +283,7 @@ export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise
       },
     );
     const parsed = await oauth.processAuthorizationCodeResponse(as, client, response, processing);
-    return answerOf(call, response, parsed, code.nonce);
+    return readTokenResponse(call, response, parsed, code.nonce);
   }).catch((error: unknown) => {
     throw asLoginFailure(error);
   });
@@ -320,7 +320,11 @@ export async function refreshTokens(
           ...(refreshesWithScope && requestedScope && { scope: requestedScope }),
         },
       });
-      return answerOf(call, response, await oauth.processRefreshTokenResponse(as, client, response, processing));
+      return readTokenResponse(
+        call,
+        response,
+        await oauth.processRefreshTokenResponse(as, client, response, processing),
+      );
     });
   const { refreshesWithScope, refreshesWithoutResource } = grant;
   let form: RefreshForm = { refreshesWithScope, refreshesWithoutResource };
@@ -446,7 +450,7 @@ function prepareCall(call: AuthenticatedCall) {
  * @param nonce the nonce of the authorization request, if it had one
  * @internal
  */
-export function answerOf(
+export function readTokenResponse(
   call: TokenCall,
   response: Response,
   parsed: oauth.TokenEndpointResponse,
@@ -466,7 +470,7 @@ export function answerOf(
     accessToken,
     refreshToken: refresh_token,
     idToken: usableIdToken(parsed[UNVERIFIED_ID_TOKEN], { ...call, clientId: call.client.clientId, nonce }),
-    expiresIn: expires_in ?? lifeOf(accessToken, at),
+    expiresIn: expires_in ?? remainingLife(accessToken, at),
     scope: typeof scope === "string" ? scope : undefined,
     at,
   };
@@ -476,7 +480,7 @@ export function answerOf(
  * The life of a JWT (RFC 9068) in seconds where its response omits it, as that of Salesforce does. The clock of the issuer
  * may not be ours, so what it says of the life counts where the two disagree.
  */
-function lifeOf(token: string, at: number): number | undefined {
+function remainingLife(token: string, at: number): number | undefined {
   const { exp, iat } = readClaims(token)?.claims ?? {};
   if (typeof exp !== "number") return undefined;
   const left = exp - at / 1000;
@@ -521,8 +525,8 @@ async function withNonce<T>(
 }
 
 /** The record of a client whose issuer lists no authentication methods. */
-export function recordOf(client: PreRegisteredClient, issuer: string): ClientRecord {
-  const clientSecret = clientSecretOf(client);
+export function toClientRecord(client: PreRegisteredClient, issuer: string): ClientRecord {
+  const clientSecret = readClientSecret(client);
   const { authMethod, privateKey } = client;
   const method = privateKey ? "private_key_jwt" : clientSecret ? "client_secret_basic" : "none";
   return {

@@ -35,7 +35,7 @@ interface NodeRedis {
 }
 
 async function nodeRedis(module: Module, { url, location }: EngineAddress): Promise<ConnectedDriver> {
-  const createClient = exportOf<(options: object) => NodeRedis>(module, "createClient");
+  const createClient = requireExport<(options: object) => NodeRedis>(module, "createClient");
   const client = createClient({ url, socket: { connectTimeout: CONNECT_MS, reconnectStrategy: false } });
   return connectRedis(client, location, async () => client.destroy());
 }
@@ -49,7 +49,7 @@ interface IoRedis {
 }
 
 async function ioRedis(module: Module, { url, location }: EngineAddress): Promise<ConnectedDriver> {
-  const Redis = exportOf<new (url: string, options: object) => IoRedis>(module, "Redis");
+  const Redis = requireExport<new (url: string, options: object) => IoRedis>(module, "Redis");
   const options = { lazyConnect: true, connectTimeout: CONNECT_MS, maxRetriesPerRequest: 0, retryStrategy: () => null };
   const client = new Redis(url, options);
   return connectRedis(client, location, async () => client.disconnect());
@@ -82,7 +82,7 @@ interface PgPool {
 }
 
 async function nodePostgres(module: Module, { url, host, port, database }: EngineAddress): Promise<ConnectedDriver> {
-  const Pool = exportOf<new (options: object) => PgPool>(module, "Pool");
+  const Pool = requireExport<new (options: object) => PgPool>(module, "Pool");
   // The driver names what is not in the connection string, and the connection string decides.
   const named = { host, port, ...(database !== "" && { database }) };
   const limits = { max: MAX_CONNECTIONS, connectionTimeoutMillis: CONNECT_MS, allowExitOnIdle: true };
@@ -98,7 +98,7 @@ interface Sql {
 }
 
 async function postgresJs(module: Module, { url, host, port }: EngineAddress): Promise<ConnectedDriver> {
-  const postgres = exportOf<(url: string, options: object) => Sql>(module, "default");
+  const postgres = requireExport<(url: string, options: object) => Sql>(module, "default");
   const limits = { max: MAX_CONNECTIONS, connect_timeout: CONNECT_MS / 1000, onnotice() {} };
   // This package would send a host among the parameters to the server, as a setting.
   const address = new URL(url);
@@ -108,7 +108,7 @@ async function postgresJs(module: Module, { url, host, port }: EngineAddress): P
 }
 
 /** What a module exports; one in CommonJS may have it only in its default export. */
-function exportOf<T>(module: Module, name: string): T {
+function requireExport<T>(module: Module, name: string): T {
   const found = module[name] ?? (Object(module["default"]) as Module)[name];
   if (typeof found !== "function") throw new TypeError(`the package exports no ${name}`);
   return found as T;

@@ -107,7 +107,7 @@ export function readAddress(
   if (kind === "redis" && !/^\d*$/.test(database))
     throw usageError(`${where} has a path that is no number of a database`, `it must be like ${example}`);
   const port = url.port === "" ? usual : Number(url.port);
-  return { url: text, host, port, database, location: locationOf(kind, `${host}:${port}`, database) };
+  return { url: text, host, port, database, location: describeLocation(kind, `${host}:${port}`, database) };
 }
 
 /**
@@ -133,27 +133,27 @@ export function givenAddress(
   }
   // Its secrets are known from here on.
   readAddress(kind, url, hide);
-  if (isNamed || secretsOf(new URL(address)).length === 0) return { kind, url };
+  if (isNamed || collectSecrets(new URL(address)).length === 0) return { kind, url };
   throw usageError(
     `${flag} has a password in it, which other programs can read on the command line`,
     `put the address into the environment or a private file: ${flag} env:NAME or file:PATH; and change the password`,
   );
 }
 
-function locationOf(kind: EngineKind, host: string, database: string): string {
+function describeLocation(kind: EngineKind, host: string, database: string): string {
   if (kind === "redis") return escapeText(`redis at ${host}/${database || "0"}`);
   return escapeText(`PostgreSQL table agentauth_record at ${host}${database === "" ? "" : `, database ${database}`}`);
 }
 
 /** A password is masked as it is written, and as it is meant. */
 function hideSecrets(url: URL, text: string, hide: (secret: string) => void): void {
-  const secrets = secretsOf(url);
+  const secrets = collectSecrets(url);
   if (secrets.length > 0) hide(text);
   for (const secret of secrets) for (const form of [secret, decodeLoosely(secret)]) hide(form);
 }
 
 /** PostgreSQL takes a password among the parameters too. */
-function secretsOf({ password, searchParams }: URL): string[] {
+function collectSecrets({ password, searchParams }: URL): string[] {
   return [password, ...searchParams.getAll("password")].filter((secret) => secret !== "");
 }
 

@@ -164,13 +164,13 @@ export function makeDevice(context: DeviceContext, id: string, n: number): Sandb
     last_seen,
     session_type,
     status: draw(1) < 0.1 ? "revoked" : "active",
-    title: titleOf(draw, location, session_type, isLatin ? LATIN_JOBS : JOBS),
+    title: buildTitle(draw, location, session_type, isLatin ? LATIN_JOBS : JOBS),
     type: "device",
   };
 }
 
 /** The title of a device: a numbered job, an agent or a thing, the latter two with their owner. */
-function titleOf(
+function buildTitle(
   draw: Draw,
   { owners, things }: SampleLocation,
   session: SessionType,

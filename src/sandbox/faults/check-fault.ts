@@ -103,7 +103,7 @@ const EFFECT_SHAPES: { readonly [K in FaultKind]?: FaultShape } = {
 };
 
 /** The fields of a kind, the selectors included. @throws AgentAuthError `usage` where there is no such kind */
-function shapeOf(kind: unknown): FaultShape {
+function findShape(kind: unknown): FaultShape {
   if (typeof kind === "string" && Object.hasOwn(FAULT_KINDS, kind)) {
     const shape = EFFECT_SHAPES[kind as FaultKind];
     return { ...shape, fields: { ...SELECTOR_FIELDS, ...shape?.fields } };
@@ -122,9 +122,9 @@ export function checkFault(value: unknown): Fault {
     throw faultError("fault", value, "an object with a kind", 'for example {"kind":"status","status":503}');
   }
   const { kind, ...given } = value;
-  const shape = shapeOf(kind);
+  const shape = findShape(kind);
   const present = Object.entries(given).filter(([, entry]) => entry !== undefined);
-  for (const [name, entry] of present) checkField(name, entry, fieldOf(shape, name, name, kind));
+  for (const [name, entry] of present) checkField(name, entry, findField(shape, name, name, kind));
   for (const name of shape.required ?? []) {
     if (given[name] === undefined) {
       throw faultError(name, given[name], `given for ${String(kind)}`, `add ${name}: ${shape.fields[name]?.expects}`);
@@ -134,7 +134,7 @@ export function checkFault(value: unknown): Fault {
 }
 
 /** A field of a kind. @throws AgentAuthError `usage` that quotes its name as written where the kind has none */
-function fieldOf({ fields }: FaultShape, name: string, written: string, kind: unknown): FaultField {
+function findField({ fields }: FaultShape, name: string, written: string, kind: unknown): FaultField {
   const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
   if (field) return field;
   const names = Object.keys(fields);
@@ -174,7 +174,7 @@ export function parseFault(text: string): Fault {
   const [, head = "", value, rest] = HEAD.exec(trimmed) ?? [];
   if (head === "") throw faultError("fault", text, "a kind, then its fields", EXAMPLE);
   const kind = /^\d/.test(head) ? "status" : head;
-  const shape = shapeOf(kind);
+  const shape = findShape(kind);
   const fault: Record<string, unknown> = { kind };
   const main = kind === head ? value : head;
   if (main !== undefined) setField(fault, shape, shape.main ?? "value", main);
@@ -187,7 +187,7 @@ export function parseFault(text: string): Fault {
 
 function setField(fault: Record<string, unknown>, shape: FaultShape, written: string, value: string): void {
   const name = written.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-  const field = fieldOf(shape, name, written, fault["kind"]);
+  const field = findField(shape, name, written, fault["kind"]);
   fault[name] = field.read(value);
   // An unreadable value is quoted as it was written.
   checkField(written, fault[name], field, value);

@@ -50,13 +50,13 @@ const RESOURCES: Readonly<Record<ResourceName, Resource>> = {
     scope: "domain_id",
     prefix: ID_PREFIXES.domain,
     fields: SUMMARY_FIELDS,
-    find: (data, scope) => listOf(data.findPools(scope)),
+    find: (data, scope) => buildList(data.findPools(scope)),
   },
   domain: {
     scope: "account_id",
     prefix: ID_PREFIXES.account,
     fields: SUMMARY_FIELDS,
-    find: (data, scope) => listOf(data.findDomains(scope)),
+    find: (data, scope) => buildList(data.findDomains(scope)),
   },
   device: {
     scope: "pool_id",
@@ -67,14 +67,14 @@ const RESOURCES: Readonly<Record<ResourceName, Resource>> = {
 };
 
 /** Domains and pools: few enough to sort on every request. */
-function listOf(
+function buildList(
   items: (SandboxPool | SandboxDomain)[] | undefined,
 ): SortedList<SandboxPool | SandboxDomain> | undefined {
   return items && new SortedList(items);
 }
 
 /** Which list a path names, if any. */
-function resourceOf(path: string): ResourceName | undefined {
+function findResource(path: string): ResourceName | undefined {
   const name = path.startsWith(`${PREFIX}/`) ? path.slice(PREFIX.length + 1) : "";
   return Object.hasOwn(RESOURCES, name) ? (name as ResourceName) : undefined;
 }
@@ -86,13 +86,13 @@ export function managementPart(settings: ManagementSettings): SandboxPart {
     owns: (path) => path === PREFIX || path.startsWith(`${PREFIX}/`),
     faulty: true,
     target({ path, query }) {
-      const resource = resourceOf(path);
+      const resource = findResource(path);
       if (resource === undefined) return {};
       return { resource, offset: peekNumber(query, OFFSET, 0), size: peekNumber(query, PAGE_SIZE, settings.pageSize) };
     },
     handle(roundTrip) {
       authenticate(roundTrip.request);
-      const name = resourceOf(roundTrip.path);
+      const name = findResource(roundTrip.path);
       if (!name) throw new Refusal(404, "not_found", "there is nothing at this path");
       requireMethod(roundTrip.method, READ_METHODS);
       return answerList(settings, name, roundTrip);
@@ -104,8 +104,8 @@ function answerList(settings: ManagementSettings, name: ResourceName, { query, f
   const resource = RESOURCES[name];
   const scope = readScope(query, resource);
   const sorting: SandboxSorting = {
-    direction: readOneOf(query, "sorting[direction]", ["asc", "desc"]) as Direction,
-    field: readOneOf(query, "sorting[field]", resource.fields),
+    direction: readChoice(query, "sorting[direction]", ["asc", "desc"]) as Direction,
+    field: readChoice(query, "sorting[field]", resource.fields),
   };
   const offset = readInteger(query, OFFSET, 0) ?? 0;
   const requestedSize = readInteger(query, PAGE_SIZE, 1) ?? settings.pageSize;
@@ -114,10 +114,10 @@ function answerList(settings: ManagementSettings, name: ResourceName, { query, f
   if (list instanceof PoolDevices) changeDevices(list, sorting, faults);
   const size = findFault(faults, "page-size")?.size ?? Math.min(requestedSize, settings.maxPageSize);
   const page = { offset, size, count: list.count };
-  const window = windowOf(settings.faults, `${name} ${scope}`, page, faults);
+  const window = readWindow(settings.faults, `${name} ${scope}`, page, faults);
   const envelope: ListEnvelope<Summary> = {
     status: "success",
-    pagination: paginationOf(window),
+    pagination: buildPagination(window),
     sorting,
     summaries: list.slice(sorting, window.start, window.end),
   };
@@ -125,7 +125,7 @@ function answerList(settings: ManagementSettings, name: ResourceName, { query, f
   return jsonResponse(envelope);
 }
 
-function windowOf(
+function readWindow(
   { emptyPages }: FaultController,
   list: string,
   { offset, size, count }: Pick<PageWindow, "offset" | "size" | "count">,
@@ -168,7 +168,7 @@ function readScope(query: URLSearchParams, { scope, prefix }: Resource): string 
   return id;
 }
 
-function readOneOf(query: URLSearchParams, name: string, allowed: readonly string[]): string {
+function readChoice(query: URLSearchParams, name: string, allowed: readonly string[]): string {
   const value = readOnce(query, name) ?? allowed[0] ?? "";
   if (allowed.includes(value)) return value;
   throw new Refusal(400, "invalid_value", `${name} must be one of ${allowed.join(", ")}, not ${quote(value)}`);
@@ -210,7 +210,7 @@ interface PageWindow {
  * A page without items (an empty list, an offset beyond the end) has `item_start` and `item_end` 0 and no next page;
  * an empty list has `page_count` 0.
  */
-function paginationOf({ offset, size, count, start, end, last }: PageWindow): SandboxPagination {
+function buildPagination({ offset, size, count, start, end, last }: PageWindow): SandboxPagination {
   const empty = end <= start;
   return {
     item_count: count,

@@ -1,11 +1,11 @@
 import { systemClock } from "../../http/deadline.js";
 import type { Issuer } from "../../resource-server/issuer.js";
-import { type ResourceServer, resourceServerOf } from "../../resource-server/resource-server.js";
+import { buildResourceServer, type ResourceServer } from "../../resource-server/resource-server.js";
 import { findFault, type RoundTrip, type SandboxPart } from "../faults/controller.js";
 import type { MovableClock } from "../http/clock.js";
 import { parseJson, READ_METHODS, Refusal, readBody, requireMethod, type SandboxResponse } from "../http/requests.js";
 import type { OAuthSettings } from "../oauth/issuer-settings.js";
-import { introspectionOf } from "../oauth/keys.js";
+import { readIntrospection } from "../oauth/keys.js";
 import { MCP_PATH, type PoolServer, type PoolServers } from "../oauth/pool-server.js";
 import {
   bufferResponse,
@@ -45,7 +45,7 @@ export function mcpPart(settings: McpSettings): SandboxPart {
     async target(roundTrip) {
       if (roundTrip.path.startsWith(METADATA)) return { endpoint: "prm" };
       roundTrip.body = await readBody(roundTrip.request, MAX_BODY);
-      const method = messagesOf(roundTrip)[0]?.method;
+      const method = readMessages(roundTrip)[0]?.method;
       if (typeof method === "string") roundTrip.operation = method.slice(0, MAX_OPERATION);
       return { endpoint: "mcp", operation: roundTrip.operation };
     },
@@ -70,7 +70,7 @@ function createResource(settings: McpSettings, path: string): ResourceServer {
   const { origin, servers, clock, scopesSupported, dpop, dpopNonces } = settings;
   const server = servers.findForMcp(path);
   if (!server) throw new Refusal(404, "not_found", "there is no such pool");
-  return resourceServerOf(
+  return buildResourceServer(
     {
       resource: origin + path,
       authorizationServers: [server.issuer],
@@ -102,7 +102,7 @@ function localIssuer(server: PoolServer): Issuer {
     },
     async introspect(token) {
       const facts = await server.inspect(token);
-      return facts ? introspectionOf(server.issuer, facts) : { active: false };
+      return facts ? readIntrospection(server.issuer, facts) : { active: false };
     },
   };
 }
@@ -131,7 +131,7 @@ async function answerRequest(
 
 /** The scopes that a request needs. */
 function requiredScopes(roundTrip: RoundTrip): string[] {
-  const calls = messagesOf(roundTrip).filter(({ method }) => method === "tools/call");
+  const calls = readMessages(roundTrip).filter(({ method }) => method === "tools/call");
   const stepUp = findFault(roundTrip.faults, "step-up")?.scope;
   const reports = calls.some(({ params }) => params?.name === REPORTS_TOOL) ? [REPORTS_SCOPE] : [];
   return stepUp === undefined || calls.length === 0 ? reports : [stepUp, ...reports];
@@ -143,7 +143,7 @@ interface Message {
 }
 
 /** The messages in a body, not validated: the SDK does that. */
-function messagesOf({ body }: RoundTrip): Message[] {
+function readMessages({ body }: RoundTrip): Message[] {
   const parsed = [parseJson(body?.toString("utf8") ?? "")].flat();
   return parsed.filter((entry): entry is Message => typeof entry === "object" && entry !== null);
 }

@@ -99,7 +99,7 @@ export function isEventStreamResponse({ headers, body }: Response): boolean {
 }
 
 export function sendStream(response: Response, to: ServerResponse): void {
-  to.writeHead(response.status, headersOf(response));
+  to.writeHead(response.status, copyHeaders(response));
   to.flushHeaders();
   // A client that disconnects in the middle is not an error of the sandbox.
   pipeline(Readable.fromWeb(response.body as ReadableStream), to).catch(() => {});
@@ -108,10 +108,10 @@ export function sendStream(response: Response, to: ServerResponse): void {
 /** Buffers a web-standard `Response`. */
 export async function bufferResponse(response: Response): Promise<SandboxResponse> {
   const body = Buffer.from(await response.arrayBuffer());
-  return { status: response.status, headers: headersOf(response), body };
+  return { status: response.status, headers: copyHeaders(response), body };
 }
 
-function headersOf({ headers }: Response): Record<string, string> {
+function copyHeaders({ headers }: Response): Record<string, string> {
   return Object.fromEntries([...headers].filter(([name]) => !DROPPED.has(name)));
 }
 
@@ -177,10 +177,10 @@ export function ownMcp(create: CreateMcpServer, closed: Promise<void>): McpHandl
 
 async function createHandler(create: CreateMcpServer, closed: Promise<void>): Promise<McpHandler> {
   const sdk = await import("#packages/mcp-server");
-  const serverOf = (era: "modern" | "legacy") => create({ sdk, era, notify: modern.notify }) as McpServer;
+  const createServer = (era: "modern" | "legacy") => create({ sdk, era, notify: modern.notify }) as McpServer;
   const quiet = { onerror: () => {}, keepAliveMs: 0 };
-  const modern = sdk.createMcpHandler(() => serverOf("modern"), { ...quiet, legacy: "reject" });
-  const sessions = new McpSessions(sdk.WebStandardStreamableHTTPServerTransport, () => serverOf("legacy"));
+  const modern = sdk.createMcpHandler(() => createServer("modern"), { ...quiet, legacy: "reject" });
+  const sessions = new McpSessions(sdk.WebStandardStreamableHTTPServerTransport, () => createServer("legacy"));
   void closed.then(() => Promise.allSettled([modern.close(), sessions.close()]));
   return async (request: Request, authInfo: AuthInfo) =>
     (await sdk.isLegacyRequest(request)) ? sessions.fetch(request, authInfo) : modern.fetch(request, { authInfo });
@@ -203,7 +203,7 @@ class McpSessions {
     if (id === null) return this.#open(request, authInfo);
     const session = this.#sessions.get(id);
     // A session ID is no credential: with another user's token there is no such session.
-    if (session?.owner !== ownerOf(authInfo)) return sessionNotFound();
+    if (session?.owner !== sessionOwner(authInfo)) return sessionNotFound();
     return session.transport.handleRequest(request, { authInfo });
   }
 
@@ -217,7 +217,7 @@ class McpSessions {
     const server = this.#create();
     const transport: Transport = new this.#Transport({
       sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => this.#add(id, { server, transport, owner: ownerOf(authInfo) }),
+      onsessioninitialized: (id) => this.#add(id, { server, transport, owner: sessionOwner(authInfo) }),
       onsessionclosed: (id) => void this.#sessions.delete(id),
       eventStore: createEventStore(),
       retryInterval: RETRY_MS,
@@ -238,7 +238,7 @@ class McpSessions {
   }
 }
 
-function ownerOf({ clientId, extra }: AuthInfo): string {
+function sessionOwner({ clientId, extra }: AuthInfo): string {
   return JSON.stringify([clientId, extra?.["subject"]]);
 }
 
@@ -251,7 +251,7 @@ function sessionNotFound(): Response {
 function createEventStore(): EventStore {
   const events: StoredEvent[] = [];
   let last = 0;
-  const streamOf = (id: string) => events.find((event) => event.id === id)?.stream;
+  const findStream = (id: string) => events.find((event) => event.id === id)?.stream;
   return {
     async storeEvent(stream, message) {
       last += 1;
@@ -260,9 +260,9 @@ function createEventStore(): EventStore {
       if (events.length > MAX_EVENTS) events.shift();
       return id;
     },
-    getStreamIdForEventId: async (id) => streamOf(id),
+    getStreamIdForEventId: async (id) => findStream(id),
     async replayEventsAfter(id, { send }) {
-      const stream = streamOf(id);
+      const stream = findStream(id);
       if (stream === undefined) throw new Error("the event is unknown");
       const after = events.slice(events.findIndex((event) => event.id === id) + 1);
       for (const event of after)

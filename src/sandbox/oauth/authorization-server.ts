@@ -17,7 +17,7 @@ import { DEVICE_CODE, JWT_BEARER, MACHINE_AUTH_METHODS, TOKEN_EXCHANGE_GRANT } f
 import { autoConsent, handleInteraction } from "./interaction.js";
 import { pageHeaders } from "./issuer-pages.js";
 import type { OAuthSettings } from "./issuer-settings.js";
-import { introspectionOf, isMachine, openJwt, SIGNING_ALG, signJwt } from "./keys.js";
+import { isMachine, openJwt, readIntrospection, SIGNING_ALG, signJwt } from "./keys.js";
 import { IDP_PATH, type Machines } from "./machine.js";
 import {
   type ForwardedRequest,
@@ -136,17 +136,17 @@ export function authorizationPart(settings: AuthorizationSettings): SandboxPart 
   return {
     owns: (path) => path.startsWith("/pool_") || path.startsWith(INSERTED) || path.startsWith(`${IDP_PATH}/`),
     faulty: true,
-    allowsPages: (path) => endpointOf(settings, path)?.pages === true,
+    allowsPages: (path) => findEndpoint(settings, path)?.pages === true,
     async target(roundTrip) {
       roundTrip.body = await readBody(roundTrip.request, MAX_BODY);
-      const fault = endpointOf(settings, roundTrip.path)?.fault;
+      const fault = findEndpoint(settings, roundTrip.path)?.fault;
       const grantType = fault === "token" ? readForm(roundTrip.body).get("grant_type") : null;
       if (grantType !== null) roundTrip.operation = grantType.slice(0, MAX_OPERATION);
       return { endpoint: fault, operation: roundTrip.operation };
     },
     async handle(roundTrip) {
       const { path, method } = roundTrip;
-      const endpoint = endpointOf(settings, path);
+      const endpoint = findEndpoint(settings, path);
       const { servers } = settings;
       const server = isOfIdp(path) ? servers.identityProvider : servers.find(splitPath(path).poolId);
       if (!endpoint || !server) throw new Refusal(404, "not_found", "there is nothing at this path");
@@ -160,7 +160,7 @@ export function authorizationPart(settings: AuthorizationSettings): SandboxPart 
   };
 }
 
-function endpointOf({ oauth }: AuthorizationSettings, path: string): Endpoint | undefined {
+function findEndpoint({ oauth }: AuthorizationSettings, path: string): Endpoint | undefined {
   const { rest } = splitPath(path);
   if (rest === OPENID || rest === METADATA) {
     if (isOfIdp(path) !== (rest === OPENID)) return undefined;
@@ -339,7 +339,7 @@ async function introspectJwt(server: PoolServer, form: URLSearchParams): Promise
   // A public client does not authenticate: it may introspect its own tokens only.
   const isPublic = form.has("client_id") && !form.has("client_secret");
   if (isPublic && form.get("client_id") !== facts.clientId) return { active: false };
-  return introspectionOf(server.issuer, facts);
+  return readIntrospection(server.issuer, facts);
 }
 
 /** An authorization response without the issuer. */

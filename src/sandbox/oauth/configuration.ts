@@ -43,19 +43,19 @@ export class LoginDevices {
       status: "active",
       title,
     });
-    this.#devices.set(keyOf(client.clientId, accountId), device.id);
+    this.#devices.set(deviceKey(client.clientId, accountId), device.id);
   }
 
   /** Updates `last_seen` of a device; returns whether there is one. */
   recordUse(clientId: string, accountId: string, userAgent: string): boolean {
-    const id = this.#devices.get(keyOf(clientId, accountId));
+    const id = this.#devices.get(deviceKey(clientId, accountId));
     if (id === undefined) return false;
     return this.#data.updateDevice(this.#poolId, id, { last_seen: this.#interaction(userAgent) }) !== undefined;
   }
 
   /** Whether a device is neither revoked nor deleted; one that was dropped from memory counts as active. */
   isActive(clientId: string, accountId: string): boolean {
-    const id = this.#devices.get(keyOf(clientId, accountId));
+    const id = this.#devices.get(deviceKey(clientId, accountId));
     return id === undefined || this.#data.findDevice(this.#poolId, id)?.status === "active";
   }
 
@@ -65,7 +65,7 @@ export class LoginDevices {
   }
 }
 
-function keyOf(clientId: string, accountId: string): string {
+function deviceKey(clientId: string, accountId: string): string {
   return `${clientId} ${accountId}`;
 }
 
@@ -117,7 +117,7 @@ export interface ConfigurationSettings {
 }
 
 /** The configuration of oidc-provider. It sets everything that oidc-provider would print a warning about. */
-export function configurationOf(settings: ConfigurationSettings): object {
+export function buildConfiguration(settings: ConfigurationSettings): object {
   const { oauth, key, store, path, machines } = settings;
   return {
     adapter: (kind: string) => store.adapter(kind),
@@ -145,9 +145,9 @@ export function configurationOf(settings: ConfigurationSettings): object {
     clockTolerance: 0,
     fetch: fetchForClient,
     routes: ROUTES,
-    ttl: lifetimesOf(oauth),
-    features: featuresOf(settings),
-    ...policiesOf(settings),
+    ttl: buildLifetimes(oauth),
+    features: buildFeatures(settings),
+    ...buildPolicies(settings),
   };
 }
 
@@ -161,7 +161,7 @@ const ROUTES = {
   device_authorization: "/device_authorization",
 } as const;
 
-function policiesOf({ oauth, clock, loginDevices, path }: ConfigurationSettings) {
+function buildPolicies({ oauth, clock, loginDevices, path }: ConfigurationSettings) {
   return {
     clientBasedCORS: () => false,
     pkce: { required: () => true },
@@ -176,7 +176,7 @@ function policiesOf({ oauth, clock, loginDevices, path }: ConfigurationSettings)
     interactions: { url: (_ctx: OidcContext, { uid }: { uid: string }) => `${path}/interaction/${uid}` },
     findAccount: (_ctx: OidcContext, id: string, token?: { kind?: string; clientId?: string }) => {
       const revoked = token?.kind === "RefreshToken" && !loginDevices.isActive(token.clientId ?? "", id);
-      return revoked ? undefined : accountOf(id);
+      return revoked ? undefined : buildAccount(id);
     },
     expiresWithSession: () => false,
     issueRefreshToken: (_ctx: OidcContext, client: OidcClient, source: { scopes: Set<string> }) =>
@@ -186,7 +186,7 @@ function policiesOf({ oauth, clock, loginDevices, path }: ConfigurationSettings)
   };
 }
 
-function lifetimesOf({ accessTokenTtlSeconds }: OAuthSettings) {
+function buildLifetimes({ accessTokenTtlSeconds }: OAuthSettings) {
   return {
     AccessToken: accessTokenTtlSeconds,
     AuthorizationCode: 60,
@@ -202,7 +202,7 @@ function lifetimesOf({ accessTokenTtlSeconds }: OAuthSettings) {
   };
 }
 
-function featuresOf(settings: ConfigurationSettings) {
+function buildFeatures(settings: ConfigurationSettings) {
   const { oauth } = settings;
   const ofAuthenticated = (_ctx: OidcContext, client: OidcClient, token: { clientId: string }) =>
     client.clientAuthMethod !== "none" || token.clientId === client.clientId;
@@ -273,7 +273,7 @@ function fetchForClient(
   return fetch(url, isLoopbackHost(new URL(url).hostname) ? init : ({ ...init, dispatcher } as RequestInit));
 }
 
-function accountOf(id: string) {
+function buildAccount(id: string) {
   const user = findUser(id);
   return user && { accountId: id, claims: () => ({ sub: id, name: user.name, email: user.email }) };
 }

@@ -4,7 +4,7 @@ import type { SandboxResponse } from "../http/requests.js";
 import { STATIC_SCOPES } from "./configuration.js";
 import { consentPage, errorPage, loginPage, pageHeaders, readHiddenForm } from "./issuer-pages.js";
 import { findUser, USERS } from "./issuer-settings.js";
-import { type Interaction, type InteractionResult, type OidcParams, type OidcProvider, paramOf } from "./oidc.js";
+import { type Interaction, type InteractionResult, type OidcParams, type OidcProvider, readParam } from "./oidc.js";
 import type { ForwardedRequest, RunningServer } from "./pool-server.js";
 
 /** The login and consent pages of an authorization request. */
@@ -21,8 +21,8 @@ export async function handleInteraction(
     const text = "This page has expired, or it was opened in another browser. Start again at the client.";
     return sendPage(response, 400, errorPage({ error: "invalid_request", error_description: text }));
   }
-  if (request.method !== "POST") return sendPage(response, 200, ...(await pageOf(provider, interaction)));
-  const result = await resultOf(provider, interaction, form);
+  if (request.method !== "POST") return sendPage(response, 200, ...(await renderPage(provider, interaction)));
+  const result = await buildResult(provider, interaction, form);
   if (result) return provider.interactionFinished(request, response, result);
   const error = { error: "invalid_request", error_description: "The form is incomplete." };
   return sendPage(response, 400, errorPage(error));
@@ -32,34 +32,35 @@ export async function handleInteraction(
 async function grantAll(provider: OidcProvider, interaction: Interaction, accountId: string): Promise<string> {
   const { params, grantId } = interaction;
   const existing = grantId === undefined ? undefined : await provider.Grant.find(grantId);
-  const grant = existing ?? new provider.Grant({ accountId, clientId: paramOf(params, "client_id") ?? "" });
-  const scopes = scopesOf(params);
+  const grant = existing ?? new provider.Grant({ accountId, clientId: readParam(params, "client_id") ?? "" });
+  const scopes = readScopes(params);
   const isStatic = (scope: string) => (STATIC_SCOPES as readonly string[]).includes(scope);
   const [statics, others] = [scopes.filter(isStatic), scopes.filter((scope) => !isStatic(scope))];
   if (statics.length > 0) grant.addOIDCScope(statics.join(" "));
-  for (const resource of resourcesOf(params)) if (others.length > 0) grant.addResourceScope(resource, others.join(" "));
+  for (const resource of readResources(params))
+    if (others.length > 0) grant.addResourceScope(resource, others.join(" "));
   return grant.save();
 }
 
-async function pageOf(
+async function renderPage(
   provider: OidcProvider,
   { params, prompt, session }: Interaction,
 ): Promise<[string, string | undefined]> {
-  const clientId = paramOf(params, "client_id") ?? "";
+  const clientId = readParam(params, "client_id") ?? "";
   const client = await provider.Client.find(clientId);
-  const redirectUri = paramOf(params, "redirect_uri");
+  const redirectUri = readParam(params, "redirect_uri");
   const request = {
     clientName: client?.clientName ?? clientId,
     redirectUri,
-    resource: resourcesOf(params)[0],
-    scopes: scopesOf(params),
+    resource: readResources(params)[0],
+    scopes: readScopes(params),
   };
   if (prompt.name === "login") return [loginPage(USERS, request), redirectUri];
   const user = findUser(session?.accountId ?? "");
   return [consentPage(user?.name ?? "", request), redirectUri];
 }
 
-async function resultOf(
+async function buildResult(
   provider: OidcProvider,
   interaction: Interaction,
   form: URLSearchParams,
@@ -81,11 +82,11 @@ function sendPage(response: ServerResponse, status: number, page: string, redire
   response.end(page);
 }
 
-function scopesOf(params: OidcParams): string[] {
-  return splitScope(paramOf(params, "scope"));
+function readScopes(params: OidcParams): string[] {
+  return splitScope(readParam(params, "scope"));
 }
 
-function resourcesOf({ resource }: OidcParams): string[] {
+function readResources({ resource }: OidcParams): string[] {
   return resource === undefined ? [] : [resource].flat();
 }
 

@@ -61,7 +61,7 @@ const STYLE_HASH = createHash("sha256").update(PAGE_STYLE).digest("base64");
  * a form against the policy too
  */
 export function pageHeaders(redirectUri?: string): Record<string, string> {
-  const targets = ["'self'", ...(redirectUri === undefined ? [] : [sourceOf(redirectUri)])].join(" ");
+  const targets = ["'self'", ...(redirectUri === undefined ? [] : [formSource(redirectUri)])].join(" ");
   return {
     "content-type": "text/html; charset=utf-8",
     "content-security-policy":
@@ -96,7 +96,7 @@ export function consentPage(user: string, { clientName, redirectUri, resource, s
       "With the scopes",
       scopes.length === 0 ? "" : `<ul>${scopes.map((scope) => `<li><code>${toHtml(scope)}</code></li>`).join("")}</ul>`,
     ),
-    renderRow("You will be sent to", redirectUri === undefined ? "" : `<code>${toHtml(hostOf(redirectUri))}</code>`),
+    renderRow("You will be sent to", redirectUri === undefined ? "" : `<code>${toHtml(readHost(redirectUri))}</code>`),
   ];
   return renderPage(
     `Allow ${truncate(clientName)}?`,
@@ -165,12 +165,12 @@ function renderHiddenForm(form: string, content: string, style = ""): string {
   const hidden = Object.entries(fields).map(
     ([name, value]) => `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value)}">`,
   );
-  const target = escapeHtml(pathOf(action));
+  const target = escapeHtml(actionPath(action));
   return `<form class="${style}" method="post" action="${target}">${hidden.join("")}${content}</form>`;
 }
 
 /** The policy allows forms to the origin of the page, whose host name can differ from the issuer's. */
-function pathOf(action: string): string {
+function actionPath(action: string): string {
   return parseUrl(action)?.pathname ?? action;
 }
 
@@ -188,12 +188,12 @@ function truncate(text: string): string {
   return characters.length > MAX_TEXT ? `${characters.slice(0, MAX_TEXT).join("")}…` : text;
 }
 
-function hostOf(uri: string): string {
+function readHost(uri: string): string {
   const { protocol, host } = new URL(uri);
   return host === "" ? protocol : host;
 }
 
-function sourceOf(uri: string): string {
+function formSource(uri: string): string {
   const { protocol, origin, hostname } = new URL(uri);
   // CSP cannot express an IPv6 address, and a private-use URI scheme has no origin.
   return /^https?:$/.test(protocol) && !hostname.startsWith("[") ? origin : protocol;

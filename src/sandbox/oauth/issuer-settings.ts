@@ -100,7 +100,7 @@ export function readFlag(value: boolean | undefined, name: string): boolean {
 }
 
 /** Reads an option that is a list; undefined if it is not given. */
-export function readListOf<T>(accepts: (item: T) => boolean, expected: string) {
+export function listReader<T>(accepts: (item: T) => boolean, expected: string) {
   return (value: readonly T[] | undefined, name: string): readonly T[] | undefined => {
     if (value === undefined) return undefined;
     if (!Array.isArray(value)) throw invalidOption(name, value, expected);
@@ -116,7 +116,7 @@ export function readListOf<T>(accepts: (item: T) => boolean, expected: string) {
  * @internal
  */
 export const OAUTH_READERS = {
-  metadata: readOneOf("both", ["appended", "rfc8414", "both"]),
+  metadata: choiceReader("both", ["appended", "rfc8414", "both"]),
   autoApprove: readAccount,
   iss: readFlag,
   deviceFlow: readFlag,
@@ -126,10 +126,10 @@ export const OAUTH_READERS = {
   accessTokenTtlSeconds: readSeconds(3600, 1),
   refreshReuseGraceSeconds: readSeconds(0, 0),
   requireOfflineAccess: readFlag,
-  scopesSupported: readListOf(isScope, "a list of scopes"),
+  scopesSupported: listReader(isScope, "a list of scopes"),
   machineGrants: readFlag,
-  exchangeAudiences: readListOf((item: string) => typeof item === "string", "a list of audiences"),
-  dpop: readOneOf("off", ["off", "supported", "required"]),
+  exchangeAudiences: listReader((item: string) => typeof item === "string", "a list of audiences"),
+  dpop: choiceReader("off", ["off", "supported", "required"]),
   dpopNonces: readFlag,
 } satisfies OptionReaders<OAuthOptions>;
 
@@ -151,7 +151,7 @@ function readAccount(value: boolean | string | undefined): string | undefined {
   throw invalidOption("autoApprove", value, `true or one of ${USERS.map(({ id }) => id).join(", ")}`);
 }
 
-function readOneOf<T extends string>(preset: T, values: readonly T[]) {
+function choiceReader<T extends string>(preset: T, values: readonly T[]) {
   return (value: T | undefined, name: string): T => {
     if (value === undefined) return preset;
     if (values.includes(value)) return value;

@@ -68,7 +68,7 @@ export interface AccessTokenFacts {
 }
 
 /** The introspection of a valid token (RFC 7662), with its binding (RFC 9449 section 6.2). */
-export function introspectionOf(
+export function readIntrospection(
   issuer: string,
   { scopes, boundTo, ...facts }: AccessTokenFacts,
 ): Record<string, unknown> {

@@ -56,7 +56,7 @@ export interface OidcClient {
 export type OidcParams = Record<string, string | string[] | undefined>;
 
 /** A parameter; `undefined` where it is empty or repeated. */
-export function paramOf(params: OidcParams, name: string): string | undefined {
+export function readParam(params: OidcParams, name: string): string | undefined {
   const value = params[name];
   return typeof value === "string" && value !== "" ? value : undefined;
 }

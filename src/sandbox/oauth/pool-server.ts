@@ -6,8 +6,8 @@ import { splitScope } from "../../oauth/model/scope.js";
 import type { SandboxData } from "../data/data.js";
 import type { SandboxResponse } from "../http/requests.js";
 import {
+  buildConfiguration,
   type ConfigurationSettings,
-  configurationOf,
   DEVICE_CODE,
   describeResource,
   JWT_BEARER,
@@ -36,7 +36,7 @@ import {
   type OidcErrors,
   type OidcProofs,
   type OidcProvider,
-  paramOf,
+  readParam,
 } from "./oidc.js";
 
 /** A request that is answered inside the process. */
@@ -142,7 +142,7 @@ function addJwtBearer(provider: OidcProvider, settings: JwtBearerSettings): void
  * taken once, and not used up by a request that is refused for another reason. Returns whom and what a token is for.
  */
 function readAssertion(ctx: OidcContext, { errors, machines, issuer, resources }: JwtBearerSettings) {
-  const assertion = paramOf(ctx.oidc.params, "assertion");
+  const assertion = readParam(ctx.oidc.params, "assertion");
   if (assertion === undefined) throw new errors.InvalidRequest("assertion is required");
   const refuse = (why: string) => new errors.InvalidGrant(why);
   const ofPlatform = openJwt(assertion, machines.key("platform"));
@@ -163,7 +163,7 @@ function readAssertion(ctx: OidcContext, { errors, machines, issuer, resources }
   if (!ofPlatform && typeof claims["iat"] !== "number") throw refuse("iat is missing");
   // The identity provider may leave it out.
   const named = ofPlatform ? undefined : claims["resource"];
-  const resource = paramOf(ctx.oidc.params, "resource") ?? (typeof named === "string" ? named : resources[0]);
+  const resource = readParam(ctx.oidc.params, "resource") ?? (typeof named === "string" ? named : resources[0]);
   if (!resources.includes(resource)) throw new errors.InvalidTarget("the resource is not one of this server");
   if (named !== undefined && named !== resource) throw refuse("resource is another resource");
   const scope = readScope(ctx, ofPlatform ? undefined : claims["scope"], errors);
@@ -173,7 +173,7 @@ function readAssertion(ctx: OidcContext, { errors, machines, issuer, resources }
 
 /** The requested scopes, which an ID-JAG must allow; without a request, those that it allows. */
 function readScope(ctx: OidcContext, allowed: unknown, errors: OidcErrors): string {
-  const requested = paramOf(ctx.oidc.params, "scope") ?? "";
+  const requested = readParam(ctx.oidc.params, "scope") ?? "";
   if (typeof allowed !== "string") return requested;
   const extra = splitScope(requested).filter((scope) => !splitScope(allowed).includes(scope));
   if (extra.length > 0) throw new errors.InvalidScope("the ID-JAG does not allow this scope", extra.join(" "));
@@ -228,8 +228,8 @@ function addIdJag(provider: OidcProvider, settings: IdJagSettings): void {
       const { params, client } = ctx.oidc;
       const sub = await assertedSubject(provider, ctx, settings);
       const aud = assertedAudience(ctx, settings);
-      const resource = paramOf(params, "resource");
-      const scope = machines.allowedScopes(aud, paramOf(params, "scope"));
+      const resource = readParam(params, "resource");
+      const scope = machines.allowedScopes(aud, readParam(params, "scope"));
       const assertion = {
         iss: machines.idp.issuer,
         sub,
@@ -254,8 +254,8 @@ function addIdJag(provider: OidcProvider, settings: IdJagSettings): void {
 async function assertedSubject(provider: OidcProvider, ctx: OidcContext, settings: IdJagSettings): Promise<string> {
   const { errors, machines } = settings;
   const { params, client } = ctx.oidc;
-  const [token = "", type] = [paramOf(params, "subject_token"), paramOf(params, "subject_token_type")];
-  if (paramOf(params, "requested_token_type") !== ID_JAG) throw new errors.InvalidRequest("only an ID-JAG is issued");
+  const [token = "", type] = [readParam(params, "subject_token"), readParam(params, "subject_token_type")];
+  if (readParam(params, "requested_token_type") !== ID_JAG) throw new errors.InvalidRequest("only an ID-JAG is issued");
   if (type === `${TYPE}refresh_token`) {
     const found = await provider.RefreshToken.find(token);
     if (found?.isValid && found.clientId === client.clientId) return found.accountId;
@@ -270,7 +270,7 @@ async function assertedSubject(provider: OidcProvider, ctx: OidcContext, setting
 }
 
 function assertedAudience(ctx: OidcContext, { errors, machines, servers }: IdJagSettings): string {
-  const audience = paramOf(ctx.oidc.params, "audience") ?? "";
+  const audience = readParam(ctx.oidc.params, "audience") ?? "";
   if (!servers.isIssuer(audience)) throw new errors.InvalidTarget("the audience is not an issuer of this sandbox");
   if (machines.isDenied(audience))
     throw new errors.AccessDenied("the policy of the company does not allow this server");
@@ -344,7 +344,7 @@ export class PoolServer {
     });
     const provider = new Provider(
       this.issuer,
-      configurationOf({
+      buildConfiguration({
         ...this.#settings,
         store,
         errors,
@@ -503,7 +503,7 @@ function addTokenExchange(provider: OidcProvider, settings: ExchangeSettings): v
       const proof = await proofs.read(provider, ctx);
       const subject = await readSubject(ctx, settings);
       const audience = readAudience(ctx, settings);
-      const scope = narrowScope(subject.scopes, paramOf(ctx.oidc.params, "scope"), errors);
+      const scope = narrowScope(subject.scopes, readParam(ctx.oidc.params, "scope"), errors);
       const { client } = ctx.oidc;
       const { grantId, subject: accountId } = subject;
       const token =
@@ -527,12 +527,12 @@ function addTokenExchange(provider: OidcProvider, settings: ExchangeSettings): v
 }
 
 async function readSubject(ctx: OidcContext, { errors, inspect, hasGrant }: ExchangeSettings) {
-  const token = paramOf(ctx.oidc.params, "subject_token");
+  const token = readParam(ctx.oidc.params, "subject_token");
   if (token === undefined) throw new errors.InvalidRequest("subject_token is required");
-  if (!SUBJECT_TYPES.includes(paramOf(ctx.oidc.params, "subject_token_type"))) {
+  if (!SUBJECT_TYPES.includes(readParam(ctx.oidc.params, "subject_token_type"))) {
     throw new errors.InvalidRequest(`subject_token_type must be ${ACCESS_TOKEN_TYPE}`);
   }
-  const requested = paramOf(ctx.oidc.params, "requested_token_type");
+  const requested = readParam(ctx.oidc.params, "requested_token_type");
   if (requested !== undefined && requested !== ACCESS_TOKEN_TYPE) {
     throw new errors.InvalidRequest(`requested_token_type must be ${ACCESS_TOKEN_TYPE}`);
   }
@@ -545,7 +545,7 @@ async function readSubject(ctx: OidcContext, { errors, inspect, hasGrant }: Exch
 }
 
 function readAudience(ctx: OidcContext, { errors, oauth }: ExchangeSettings): string {
-  const [audience, resource] = [paramOf(ctx.oidc.params, "audience"), paramOf(ctx.oidc.params, "resource")];
+  const [audience, resource] = [readParam(ctx.oidc.params, "audience"), readParam(ctx.oidc.params, "resource")];
   if (audience !== undefined && resource !== undefined && audience !== resource) {
     throw new errors.InvalidTarget("audience and resource must name the same target");
   }

@@ -50,7 +50,7 @@ const MAX_NOTE = 8000;
 const MAX_MESSAGE = 1000;
 
 /** The generation of tokens that work under a lease replaces. */
-export function generationOf({ refreshes }: Pick<LeaseOptions<unknown>, "refreshes">): number | undefined {
+export function refreshedGeneration({ refreshes }: Pick<LeaseOptions<unknown>, "refreshes">): number | undefined {
   return refreshes && tokenGeneration(refreshes);
 }
 
@@ -105,7 +105,7 @@ function attemptIn(value: unknown): PreviousAttempt | undefined {
 }
 
 /** The attempt that a trace shows, in times of the engine. What cannot be read may have been sent. */
-export function attemptOf(trace: LeaseTrace, state: LeaseState | undefined): PreviousAttempt {
+export function readAttempt(trace: LeaseTrace, state: LeaseState | undefined): PreviousAttempt {
   const { at, releasedAt: endedAt } = trace;
   if (endedAt === undefined)
     return { at, endedAt, ended: "expired", committed: state?.sent ?? true, failure: undefined };
@@ -200,7 +200,7 @@ class DriverLease implements Lease {
     this.previous = previous;
     this.waited = waited;
     this.rotatedGeneration = rotatedGeneration;
-    this.#generation = generationOf(options);
+    this.#generation = refreshedGeneration(options);
     // The work begins when the grace period is over.
     this.#durationMs = options.durationMs + graceMs;
     this.#stored = stored;
@@ -426,7 +426,7 @@ export class DriverLeases {
     options: LeaseOptions<T>,
   ): Promise<T> {
     const requestedAt = this.#clock.epoch();
-    const context = await this.#contextFor(records, nameOf(name, options));
+    const context = await this.#contextFor(records, lockName(name, options));
     return this.#here.run(
       // Two tenants may each have a user of the same name.
       `${context.key.partition} ${context.key.id}`,
@@ -471,7 +471,7 @@ export class DriverLeases {
     options: LeaseOptions<T>,
   ): Promise<Acquisition | { instead: T }> {
     const { signal, onWait, until, patienceMs = Number.POSITIVE_INFINITY } = options;
-    const generation = generationOf(options);
+    const generation = refreshedGeneration(options);
     const state = await context.seal({ sent: true, generation });
     const begun = readClock(this.#clock);
     // By the clock of this process alone: that of the engine may jump.
@@ -480,7 +480,7 @@ export class DriverLeases {
     let { answer, from, offset } = await this.#claim(context, state, signal);
     while (!answer.held && answer.by.owner !== context.owner) {
       const { by, leftMs } = answer;
-      const holder = () => holderOf(by, offset, { key: context.key, records });
+      const holder = () => readHolder(by, offset, { key: context.key, records });
       if (endsAt === undefined && onWait) onWait(await holder());
       endsAt = this.#clock.now() + leftMs;
       const instead = await until?.();
@@ -507,7 +507,7 @@ export class DriverLeases {
     const from = readClock(this.#clock);
     try {
       const answer = await driver.claim(key, { owner, ttlMs, note });
-      return { answer, from, offset: offsetOf(answer, from, this.#clock.epoch()) };
+      return { answer, from, offset: clockOffset(answer, from, this.#clock.epoch()) };
     } catch (error) {
       if (isUnanswered(error)) {
         this.#unansweredAt = readClock(this.#clock);
@@ -555,7 +555,7 @@ export class DriverLeases {
 }
 
 /** One lease for all generations of a login: its trace shows which of them are used up. */
-function nameOf(name: string, { refreshes }: Pick<LeaseOptions<unknown>, "refreshes">): string {
+function lockName(name: string, { refreshes }: Pick<LeaseOptions<unknown>, "refreshes">): string {
   if (refreshes === undefined) return name;
   const { profile, server, account, signedInAt } = refreshes;
   return JSON.stringify([profile, server, account, signedInAt]);
@@ -589,10 +589,13 @@ async function previousAttempt(
   if (answer.previous === undefined) return { stored: undefined, rotatedGeneration: undefined };
   const note = await readState(answer.previous, key, records);
   const isOther = note !== undefined && note.generation !== generation;
-  return { stored: isOther ? undefined : attemptOf(answer.previous, note), rotatedGeneration: note?.rotatedGeneration };
+  return {
+    stored: isOther ? undefined : readAttempt(answer.previous, note),
+    rotatedGeneration: note?.rotatedGeneration,
+  };
 }
 
-async function holderOf(
+async function readHolder(
   trace: LeaseTrace,
   offset: number,
   { key, records }: { key: RecordKey; records: TenantRecords },
@@ -610,7 +613,7 @@ async function readState({ note }: LeaseTrace, key: RecordKey, records: TenantRe
  * Milliseconds by which the engine's clock is ahead of ours: the least that fits its response, which it gave between the
  * two moments.
  */
-function offsetOf(answer: LeaseHeld | LeaseBusy, from: ClockReading, after: number): number {
+function clockOffset(answer: LeaseHeld | LeaseBusy, from: ClockReading, after: number): number {
   const trace = answer.held ? answer.previous : answer.by;
   if (trace === undefined) return 0;
   return Math.max(trace.now - after, Math.min(0, trace.now - from.epoch));

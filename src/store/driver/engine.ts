@@ -48,12 +48,12 @@ export function claimAnswer(
   [held, attempt, leftMs, ...trace]: Row,
   textOf: (stored: string) => string,
 ): LeaseHeld | LeaseBusy {
-  const newest = traceOf(trace, textOf);
+  const newest = readTrace(trace, textOf);
   if (held === "1" || newest === undefined) return { held: true, attempt: Number(attempt), previous: newest };
   return { held: false, by: newest, leftMs: Math.max(0, Number(leftMs)) };
 }
 
-function traceOf(
+function readTrace(
   [attempt, owner, at, now, releasedAt, note]: Row,
   textOf: (stored: string) => string,
 ): LeaseTrace | undefined {
@@ -66,8 +66,8 @@ function traceOf(
 /** What a client threw, as far as it is text: a client may throw anything. */
 export function thrownTexts(thrown: unknown): { name: string; message: string; code: string } {
   const members = Object(thrown) as Readonly<Record<string, unknown>>;
-  const textOf = (name: string) => (typeof members[name] === "string" ? members[name] : "");
-  return { name: textOf("name"), message: textOf("message"), code: textOf("code") };
+  const readText = (name: string) => (typeof members[name] === "string" ? members[name] : "");
+  return { name: readText("name"), message: readText("message"), code: readText("code") };
 }
 
 /** Reports the messages of a channel until the signal fires; `onGap`: it listens again, and may have missed some. */

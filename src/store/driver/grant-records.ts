@@ -12,14 +12,14 @@ import {
   type Reservation,
 } from "../../oauth/model/grant-store.js";
 import {
-  connectionOf,
+  checkPageLimit,
   decodeSummary,
   encodeSummary,
-  markOf,
+  markedState,
   matchesQuery,
-  pageLimitOf,
   readUsable,
-  summaryOf,
+  summarizeGrant,
+  toConnection,
 } from "../../oauth/model/grant-summary.js";
 import type { PutOptions, RecordKey, StoredRecord } from "./driver.js";
 import { type EngineClock, isUnanswered, onClock, type StoreClock, timesOnClock } from "./engine.js";
@@ -139,7 +139,7 @@ export class GrantRecords {
 
   /** As {@link GrantStore.connections}; only the summaries are opened. */
   async *connections(query: ConnectionQuery): AsyncGenerator<ConnectionPage> {
-    const limit = pageLimitOf(query);
+    const limit = checkPageLimit(query);
     const tags = await this.#tagsOf(query);
     const read = (record: StoredRecord) =>
       readUsable(() => this.#records.decodeSummary(record, decodeSummary), query.onUnusable);
@@ -149,7 +149,7 @@ export class GrantRecords {
       const connections = summaries
         .filter((summary) => summary !== undefined)
         .map((summary) =>
-          connectionOf(
+          toConnection(
             { ...summary, ...timesOnClock(summary, aheadMs), usedAt: summary.usedAt + aheadMs },
             this.#clock.epoch(),
           ),
@@ -197,7 +197,7 @@ export class GrantRecords {
     const summary = record && (await this.#records.decodeSummary(record, decodeSummary));
     if (record === undefined || summary?.obtainedAt !== obtainedAt - aheadMs) return false;
     if ((summary.failures ?? 0) !== login.failures) return false;
-    const tags = await this.#tagsOf({ ...summary, state: markOf(summary), isFailing: failures > 0 });
+    const tags = await this.#tagsOf({ ...summary, state: markedState(summary), isFailing: failures > 0 });
     const options = { tags, dueAt: Math.floor(dueAt - aheadMs) };
     return this.#records.replaceSummary(record, encodeSummary({ ...summary, failures }), options);
   }
@@ -292,7 +292,7 @@ export class GrantRecords {
 
 /** When a saved grant is due: never, when it was planned, as before, or, if it is new, at once. */
 function dueAfter(grant: Grant, before: Grant | undefined, plannedAt: number | undefined): PutOptions["dueAt"] {
-  const isKept = (one: Grant) => canBeKept(connectionOf(summaryOf(one), 0));
+  const isKept = (one: Grant) => canBeKept(toConnection(summarizeGrant(one), 0));
   if (!isKept(grant)) return null;
   if (before === undefined || !isKept(before)) return Math.floor(grant.tokens.obtainedAt);
   return hasSameTokens(grant, before) ? undefined : plannedAt;

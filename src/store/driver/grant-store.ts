@@ -49,19 +49,19 @@ function clientRecords(records: TenantRecords): Pick<GrantStore, "readClient" | 
 
 /** The issuers of the clients of a tenant. */
 function bindingRecords(records: TenantRecords): BindingStore {
-  const keyOf = ({ profile, clientId }: BindingKey) => records.key("binding", profile, clientId);
+  const bindingKey = ({ profile, clientId }: BindingKey) => records.key("binding", profile, clientId);
   const decodeFor = (id: string) => async (text: string) => {
     const binding = decodeBinding(text);
-    if ((await keyOf(binding)).id !== id) throw new CodecError("it contains the binding of another client");
+    if ((await bindingKey(binding)).id !== id) throw new CodecError("it contains the binding of another client");
     return binding;
   };
   return {
     readBinding: async (binding) => {
-      const key = await keyOf(binding);
+      const key = await bindingKey(binding);
       return records.read(key, decodeFor(key.id));
     },
     saveBinding: async (binding, expected) => {
-      const key = await keyOf(binding);
+      const key = await bindingKey(binding);
       return records.update<ClientBinding>(key, async (before) => {
         const stored = before && (await records.decode(before, decodeFor(key.id)));
         if (stored !== undefined && !isSameBinding(stored, expected)) return { result: stored };
@@ -69,7 +69,7 @@ function bindingRecords(records: TenantRecords): BindingStore {
       });
     },
     // An unreadable binding can be removed too: that exposes no credential, and the user is asked again.
-    removeBinding: async (binding) => records.driver.delete(await keyOf(binding)),
+    removeBinding: async (binding) => records.driver.delete(await bindingKey(binding)),
     listBindings: async () => {
       const found = await records.scan("binding");
       const all = await Promise.all(found.map((record) => records.decode(record, decodeFor(record.key.id))));
@@ -191,7 +191,7 @@ export function openGrantStore(
   const leases = new DriverLeases(clock, { ttlMs: LEASE_TTL_MS, takeover, holder: holder?.slice(0, 100) });
   const engine = { driver, sealing, shared, clock, engineClock, near, leases, check: engineCheck(driver) };
   const stores = new Lru<GrantStore>(MAX_TENANTS);
-  const storeOf = (name: string): GrantStore => {
+  const openTenant = (name: string): GrantStore => {
     const known = stores.get(name);
     if (known !== undefined) return known;
     const own = tenantStore(engine, name);
@@ -199,18 +199,18 @@ export function openGrantStore(
       ...own,
       connections: ({ tenant: other = name, ...query } = {}) => {
         checkTenant(other);
-        return (other === name ? own : storeOf(other)).connections(query);
+        return (other === name ? own : openTenant(other)).connections(query);
       },
       ...(driver.health && { health: driver.health.bind(driver) }),
       for: (place) => {
         checkTenant(place.tenant);
-        return storeOf(place.tenant);
+        return openTenant(place.tenant);
       },
     };
     stores.set(name, store);
     return store;
   };
-  return storeOf(tenant);
+  return openTenant(tenant);
 }
 
 /** What all tenants of an engine have in common. */

@@ -146,7 +146,7 @@ class MemoryDriver implements StoreDriver {
 
   async claim(key: RecordKey, claim: LeaseClaim, options?: DriverCallOptions) {
     refuseAborted(options);
-    const [name, now] = [nameOf(key), this.#epoch()];
+    const [name, now] = [recordName(key), this.#epoch()];
     const { entry, answer } = claimOver(this.#leases.get(name), claim, { attempt: this.#attempts + 1, now });
     if (entry) {
       this.#attempts += 1;
@@ -159,12 +159,12 @@ class MemoryDriver implements StoreDriver {
 
   async extend(key: RecordKey, claim: LeaseClaim, options?: DriverCallOptions) {
     refuseAborted(options);
-    return this.#setLease(key, extended(this.#leases.get(nameOf(key)), claim, this.#epoch()));
+    return this.#setLease(key, extended(this.#leases.get(recordName(key)), claim, this.#epoch()));
   }
 
   async release(key: RecordKey, claim: Parameters<StoreDriver["release"]>[1], options?: DriverCallOptions) {
     refuseAborted(options);
-    if (this.#setLease(key, releaseEntry(this.#leases.get(nameOf(key)), claim, this.#epoch()))) this.#report(key);
+    if (this.#setLease(key, releaseEntry(this.#leases.get(recordName(key)), claim, this.#epoch()))) this.#report(key);
   }
 
   watch(onChange: (key: RecordKey) => void, _onGap: () => void, signal: AbortSignal): Promise<void> {
@@ -194,8 +194,8 @@ class MemoryDriver implements StoreDriver {
   /** @returns whether there was something to set */
   #setLease(key: RecordKey, entry: LeaseEntry | undefined): boolean {
     if (entry === undefined) return false;
-    if (entry.owner === undefined) this.#leases.delete(nameOf(key));
-    else this.#leases.set(nameOf(key), entry);
+    if (entry.owner === undefined) this.#leases.delete(recordName(key));
+    else this.#leases.set(recordName(key), entry);
     return true;
   }
 
@@ -213,7 +213,7 @@ class MemoryDriver implements StoreDriver {
   }
 
   #find(key: RecordKey): MemoryRecord | undefined {
-    const record = this.#records.get(nameOf(key));
+    const record = this.#records.get(recordName(key));
     return record && this.#isLive(record) ? record : undefined;
   }
 
@@ -236,7 +236,7 @@ class MemoryDriver implements StoreDriver {
   #store(record: MemoryRecord): void {
     const { key } = record;
     const names = indexNames(key, record.tags);
-    const before = this.#records.get(nameOf(key));
+    const before = this.#records.get(recordName(key));
     this.#index(key, before?.dueAt, record.dueAt);
     if (before)
       this.#removeFrom(
@@ -247,9 +247,9 @@ class MemoryDriver implements StoreDriver {
       const index = this.#indexes.get(name) ?? new Map<string, MemoryRecord>();
       this.#indexes.set(name, index.set(key.id, record));
     }
-    this.#records.set(nameOf(key), record);
-    if (record.expiresAt === Number.POSITIVE_INFINITY) this.#expiring.delete(nameOf(key));
-    else this.#expiring.set(nameOf(key), record);
+    this.#records.set(recordName(key), record);
+    if (record.expiresAt === Number.POSITIVE_INFINITY) this.#expiring.delete(recordName(key));
+    else this.#expiring.set(recordName(key), record);
   }
 
   /** Moves a record in the order of the due times. */
@@ -264,10 +264,10 @@ class MemoryDriver implements StoreDriver {
   }
 
   #remove(key: RecordKey): void {
-    this.#index(key, this.#records.get(nameOf(key))?.dueAt);
-    this.#removeFrom(indexNames(key, this.#records.get(nameOf(key))?.tags ?? []), key);
-    this.#records.delete(nameOf(key));
-    this.#expiring.delete(nameOf(key));
+    this.#index(key, this.#records.get(recordName(key))?.dueAt);
+    this.#removeFrom(indexNames(key, this.#records.get(recordName(key))?.tags ?? []), key);
+    this.#records.delete(recordName(key));
+    this.#expiring.delete(recordName(key));
   }
 
   #removeFrom(names: readonly string[], { id }: RecordKey): void {
@@ -318,7 +318,7 @@ function isSelected({ key, tags }: MemoryRecord, filter: ScanFilter): boolean {
 }
 
 /** JSON, because a name may contain any character. */
-function nameOf({ kind, partition, id }: RecordKey): string {
+function recordName({ kind, partition, id }: RecordKey): string {
   return JSON.stringify([kind, partition, id]);
 }
 
@@ -333,7 +333,7 @@ function claimOver(
   { owner, ttlMs, note }: LeaseClaim,
   { attempt, now }: { attempt: number; now: number },
 ): { answer: LeaseHeld | LeaseBusy; entry?: LeaseEntry } {
-  const previous = traceOf(newest, now);
+  const previous = toTrace(newest, now);
   if (newest && previous && isHeld(newest, now))
     return { answer: { held: false, by: previous, leftMs: newest.until - now } };
   const entry = { attempt, owner, at: now, until: now + ttlMs, releasedAt: undefined, note };
@@ -367,7 +367,7 @@ function isHeld({ owner, releasedAt, until }: LeaseEntry, now: number): boolean 
   return owner !== undefined && releasedAt === undefined && now < until;
 }
 
-function traceOf(entry: LeaseEntry | undefined, now: number): LeaseTrace | undefined {
+function toTrace(entry: LeaseEntry | undefined, now: number): LeaseTrace | undefined {
   if (entry?.owner === undefined) return undefined;
   const { attempt, owner, at, releasedAt, note } = entry;
   return { attempt, owner, at, now, releasedAt, note };

@@ -1,10 +1,10 @@
-import { AgentAuthError, abortedError, isAgentAuthError, messageOf } from "../../errors.js";
+import { AgentAuthError, abortedError, errorMessage, isAgentAuthError } from "../../errors.js";
 import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import { CodecError, decodeGrant } from "../../oauth/model/codec.js";
 import type { ConnectionQuery } from "../../oauth/model/connection.js";
 import type { Grant } from "../../oauth/model/grant.js";
 import type { GrantFilter } from "../../oauth/model/grant-store.js";
-import { encodeSummary, markOf, summaryOf } from "../../oauth/model/grant-summary.js";
+import { encodeSummary, markedState, summarizeGrant } from "../../oauth/model/grant-summary.js";
 import { quote } from "../../redact.js";
 import type { KeyRing } from "../seal/key-ring.js";
 import { KeyDeletedError, parseSealed, type RecordCipher, type RecordLocation, type Sealing } from "../seal/sealing.js";
@@ -281,8 +281,8 @@ export async function besideGrant(
   nameOf: (...parts: string[]) => Promise<string>,
   grant: Grant,
 ): Promise<Required<Pick<WriteOptions, "summary" | "tags">>> {
-  const summary = summaryOf(grant);
-  return { summary: encodeSummary(summary), tags: await grantTags(nameOf, { ...grant, state: markOf(summary) }) };
+  const summary = summarizeGrant(grant);
+  return { summary: encodeSummary(summary), tags: await grantTags(nameOf, { ...grant, state: markedState(summary) }) };
 }
 
 /**
@@ -338,7 +338,7 @@ export async function reseal(driver: StoreDriver, ring: KeyRing, options: Reseal
   checkOptionNames(options, { signal: true, onUnusable: true } satisfies OptionNames<ResealOptions>, "reseal");
   const { signal, onUnusable = () => {} } = options;
   const report: ResealReport = { resealed: 0, current: 0, changed: 0, unusable: 0 };
-  for await (const record of recordsOf(driver, LASTING)) {
+  for await (const record of scanRecords(driver, LASTING)) {
     if (signal?.aborted) throw abortedError(signal);
     try {
       report[await resealRecord(driver, ring, record)]++;
@@ -357,7 +357,7 @@ export async function reseal(driver: StoreDriver, ring: KeyRing, options: Reseal
  */
 export async function keysInUse(driver: StoreDriver): Promise<Record<string, number>> {
   const counts = new Map<string, number>();
-  for await (const { value } of recordsOf(driver, [...LASTING, "login"])) {
+  for await (const { value } of scanRecords(driver, [...LASTING, "login"])) {
     const id = keyOf(value) ?? "none";
     counts.set(id, (counts.get(id) ?? 0) + 1);
   }
@@ -379,7 +379,7 @@ async function resealRecord(
   return stored === undefined ? "changed" : "resealed";
 }
 
-async function* recordsOf(driver: StoreDriver, kinds: readonly RecordKind[]): AsyncGenerator<StoredRecord> {
+async function* scanRecords(driver: StoreDriver, kinds: readonly RecordKind[]): AsyncGenerator<StoredRecord> {
   for (const kind of kinds) for await (const { items } of scanPages(driver, { kind })) yield* items;
 }
 
@@ -392,7 +392,7 @@ function keyOf(value: string): string | undefined {
 }
 
 function unusableRecordError({ location }: StoreDriver, { key }: StoredRecord, cause: unknown): AgentAuthError {
-  const reason = messageOf(cause);
+  const reason = errorMessage(cause);
   const message = `the record ${key.kind} ${quote(key.id)} in ${location} cannot be opened: ${reason}`;
   return new AgentAuthError("store_failed", message, { class: "store", cause });
 }

@@ -7,7 +7,7 @@ import type { ConnectionQuery } from "../../oauth/model/connection.js";
 import type { Grant, GrantKey } from "../../oauth/model/grant.js";
 import { type GrantFilter, type GrantStore, matchesFilter, type Reservation } from "../../oauth/model/grant-store.js";
 import { connectionPages, namesAfter, readUsable } from "../../oauth/model/grant-summary.js";
-import { statOf } from "../../platform.js";
+import { tryStat } from "../../platform.js";
 import {
   attempt,
   checkPrivateFolder,
@@ -139,7 +139,7 @@ export class VersionedFiles {
     const before = Date.now() - LEFTOVER_MS;
     for (const name of listFolder(this.folder)) {
       if (!name.endsWith(".tmp")) continue;
-      const stat = statOf(join(this.folder, name));
+      const stat = tryStat(join(this.folder, name));
       if (stat && stat.mtimeMs < before) discardFile(join(this.folder, name));
     }
   }
@@ -228,7 +228,7 @@ export function fileGrants(
       async release() {
         // A leftover file is swept later.
         discardFile(reserved);
-        if (before === undefined) removeEmptyFolders(...foldersOf(place));
+        if (before === undefined) removeEmptyFolders(...grantFolders(place));
       },
     };
   };
@@ -279,7 +279,7 @@ export function fileGrants(
     remove: onFiles(home, async (key: GrantKey) => {
       const place = places.of(key);
       place.files.remove();
-      removeEmptyFolders(...foldersOf(place));
+      removeEmptyFolders(...grantFolders(place));
     }),
     list: onFiles(home, list),
     connections: (query = {}) =>
@@ -306,13 +306,13 @@ function reserveIn(places: GrantPlaces, place: GrantPlace, before: string | unde
 
 /** Makes the names of the folders of a grant durable. */
 function syncAbove(place: GrantPlace): void {
-  const [, server] = foldersOf(place);
+  const [, server] = grantFolders(place);
   const grants = dirname(server);
   for (const folder of [server, grants, dirname(grants)]) syncIfThere(folder);
 }
 
 /** The folders that a grant may leave empty, the innermost first. */
-function foldersOf({ files: { folder } }: GrantPlace): [string, string] {
+function grantFolders({ files: { folder } }: GrantPlace): [string, string] {
   return [folder, dirname(folder)];
 }
 
@@ -361,7 +361,7 @@ class GrantPlaces {
 
   /** All folders of servers. They are remembered while the folder that they are in stays as it is. */
   #servers(): readonly string[] {
-    const changedAt = statOf(this.folder)?.mtimeMs ?? 0;
+    const changedAt = tryStat(this.folder)?.mtimeMs ?? 0;
     if (this.#latest?.changedAt === changedAt) return this.#latest.names;
     const names = idsIn(this.folder);
     this.#latest = Date.now() - changedAt > SETTLED_MS ? { changedAt, names } : undefined;

@@ -26,7 +26,7 @@ import {
   type UnrevokedLogins,
 } from "../../oauth/model/grant-store.js";
 import { readUsable } from "../../oauth/model/grant-summary.js";
-import { codeOf, moveAway, retryWhileBusy, statOf } from "../../platform.js";
+import { errorCode, moveAway, retryWhileBusy, tryStat } from "../../platform.js";
 import { quote } from "../../redact.js";
 import { FileLeases } from "../leases/file-leases.js";
 import {
@@ -265,21 +265,21 @@ function recordFiles<T>(
 
 /** The bindings of clients in files of their own, one each: a logout removes none of them. */
 function fileBindings(home: string, tools: FileGrantTools, lease: GrantStore["lease"]): BindingStore {
-  const idOf = ({ profile, clientId }: BindingKey) => hashParts(profile, clientId);
+  const bindingId = ({ profile, clientId }: BindingKey) => hashParts(profile, clientId);
   const files = recordFiles<ClientBinding>(join(home, "bindings"), tools, {
     kind: "binding",
     encode: encodeBinding,
     decode: (text, id) => {
       const binding = decodeBinding(text);
       // A file that was copied or renamed by hand belongs to another client.
-      if (idOf(binding) !== id) throw new CodecError("its name is that of another client");
+      if (bindingId(binding) !== id) throw new CodecError("its name is that of another client");
       return binding;
     },
   });
   return {
-    readBinding: onFiles(home, (key: BindingKey) => files.read(idOf(key))),
+    readBinding: onFiles(home, (key: BindingKey) => files.read(bindingId(key))),
     saveBinding: onFiles(home, (binding: ClientBinding, expected: ClientBinding | undefined) => {
-      const id = idOf(binding);
+      const id = bindingId(binding);
       const save = async () => {
         const stored = await files.read(id);
         if (stored !== undefined && !isSameBinding(stored, expected)) return stored;
@@ -290,7 +290,7 @@ function fileBindings(home: string, tools: FileGrantTools, lease: GrantStore["le
     }),
     // An unreadable binding can be removed too: that exposes no credential, and the user is asked again.
     removeBinding: onFiles(home, async (key: BindingKey) => {
-      const path = files.pathOf(idOf(key));
+      const path = files.pathOf(bindingId(key));
       checkPrivateFolders(files.folder);
       const isThere = existsSync(path);
       removeFile(path);
@@ -358,7 +358,7 @@ function fileRecords(home: string, cipher: Cipher | undefined): ShortLivedRecord
         // Of two processes that rename a file, one succeeds.
         retryWhileBusy(() => renameSync(path, taken));
       } catch (cause) {
-        if (codeOf(cause) === "ENOENT") return undefined;
+        if (errorCode(cause) === "ENOENT") return undefined;
         throw storeError(`the file ${path} cannot be taken`, cause);
       }
       try {
@@ -380,7 +380,7 @@ const GRACE_MS = 60_000;
 function removeExpired(folder: string, now: number): void {
   for (const name of listFolder(folder)) {
     const path = join(folder, name);
-    const stat = statOf(path);
+    const stat = tryStat(path);
     if (stat && stat.mtimeMs + GRACE_MS <= now) removeFile(path);
   }
 }

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createRequire } from "node:module";
 import { basename, dirname } from "node:path";
-import { type AgentAuthError, isAgentAuthError, messageOf } from "../../errors.js";
+import { type AgentAuthError, errorMessage, isAgentAuthError } from "../../errors.js";
 import { followSignal, untilAborted } from "../../http/deadline.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { system } from "../../platform.js";
@@ -46,7 +46,7 @@ export function osKeychain(account: string, options: OsKeychainOptions = {}): Ke
     const request = { package: options.package ?? findPackage(), service: SERVICE, account, value };
     requireNode(process.execPath);
     const reply = await callKeychain(request, timeout, env);
-    if (reply.outcome !== "done") throw failureOf(reply, timeout);
+    if (reply.outcome !== "done") throw toError(reply, timeout);
     return reply.value;
   };
   return { get: () => ask(undefined), set: async (value) => void (await ask(value)) };
@@ -55,7 +55,7 @@ export function osKeychain(account: string, options: OsKeychainOptions = {}): Ke
 /** The same entry with a time limit for each call, for a keychain without one. */
 export function limitKeychain(keychain: Keychain, timeout = KEYCHAIN_TIMEOUT): Keychain {
   const limited = async <T>(work: Promise<T>): Promise<T> => {
-    const limit = followSignal(undefined, timeout, () => failureOf({ outcome: "timeout" }, timeout));
+    const limit = followSignal(undefined, timeout, () => toError({ outcome: "timeout" }, timeout));
     return untilAborted(work, limit.signal).finally(() => limit.release());
   };
   return { get: () => limited(keychain.get()), set: (value) => limited(keychain.set(value)) };
@@ -64,7 +64,7 @@ export function limitKeychain(keychain: Keychain, timeout = KEYCHAIN_TIMEOUT): K
 /** The typed error for what a keychain threw. */
 export function keychainError(cause: unknown): AgentAuthError {
   if (isAgentAuthError(cause)) return cause;
-  return storeError(`the keychain cannot be used: ${quote(messageOf(cause))}`, cause);
+  return storeError(`the keychain cannot be used: ${quote(errorMessage(cause))}`, cause);
 }
 
 function findPackage(): string {
@@ -88,7 +88,7 @@ function requireNode(executable: string): void {
 
 type Failure = Exclude<KeychainReply, { outcome: "done" }>;
 
-function failureOf(reply: Failure, timeout: number): AgentAuthError {
+function toError(reply: Failure, timeout: number): AgentAuthError {
   switch (reply.outcome) {
     case "timeout":
       return storeError(

@@ -52,7 +52,7 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
   let opened: StoreKey | undefined;
 
   /** The cipher; undefined where files are written as they are instead. */
-  const cipherOf = (answer: KeyAnswer): Cipher | undefined => {
+  const readCipher = (answer: KeyAnswer): Cipher | undefined => {
     if ("cipher" in answer) return answer.cipher;
     if (fallback !== "file") throw answer.failure;
     if (!isReported) onFallback?.(answer.failure.message);
@@ -64,7 +64,7 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
     cipher: {
       isSealed: (text) => sealedWith(text) !== undefined,
       async seal(text, name) {
-        const cipher = cipherOf(await key().make());
+        const cipher = readCipher(await key().make());
         return cipher ? cipher.seal(text, name) : text;
       },
       async open(text, name) {
@@ -72,7 +72,7 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
         if (sealer === undefined) return text;
         const answer = await key().find();
         if (!answer) throw noKey(sealer);
-        const cipher = cipherOf(answer);
+        const cipher = readCipher(answer);
         if (!cipher) throw keyUnavailable(answer);
         return cipher.open(text, name);
       },
@@ -80,7 +80,7 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
   });
   const key = (): StoreKey => {
     const choose = () =>
-      keychain ? limitKeychain(keychain, timeout) : osKeychain(accountOf(folder), { timeoutMs: timeout, env });
+      keychain ? limitKeychain(keychain, timeout) : osKeychain(keychainAccount(folder), { timeoutMs: timeout, env });
     opened ??= storeKey(choose(), files.lease, timeout);
     return opened;
   };
@@ -88,18 +88,18 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
   return {
     ...files,
     get location() {
-      return locationOf(folder, fallback, key().known);
+      return describeLocation(folder, fallback, key().known);
     },
     async reserve(at) {
       // A keychain that denies access must be noticed before a refresh token is spent.
-      cipherOf(await key().make());
+      readCipher(await key().make());
       return files.reserve(at);
     },
     async list(filter, onUnusable) {
       const grants = await files.list(filter, onUnusable);
       // A list without the grants that cannot be unsealed would look complete.
       const answer = key().known;
-      if (answer && "failure" in answer) cipherOf(answer);
+      if (answer && "failure" in answer) readCipher(answer);
       return grants;
     },
     async saveClient(client, form) {
@@ -122,7 +122,7 @@ function keyUnavailable(answer: KeyAnswer): Error {
   return storeError(`it is sealed, and its key is not available: ${failure.message}`, failure, failure.hint);
 }
 
-function locationOf(folder: string, fallback: "none" | "file", answer: KeyAnswer | undefined): string {
+function describeLocation(folder: string, fallback: "none" | "file", answer: KeyAnswer | undefined): string {
   if (answer && "failure" in answer && fallback === "file") {
     return `files under ${folder}, not sealed, since the OS keychain cannot be used`;
   }
@@ -133,7 +133,7 @@ function locationOf(folder: string, fallback: "none" | "file", answer: KeyAnswer
 }
 
 /** The keychain's account for a folder, the same for every path that leads to it. */
-export function accountOf(folder: string): string {
+export function keychainAccount(folder: string): string {
   return `store-key ${createHash("sha256")
     .update(realPath(resolve(folder)))
     .digest("hex")

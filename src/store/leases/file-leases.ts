@@ -13,7 +13,7 @@ import {
   type RecordedFailure,
   recordFailure,
 } from "../../oauth/model/lease.js";
-import { codeOf, retryWhileBusy, wakingUp } from "../../platform.js";
+import { errorCode, retryWhileBusy, wakingUp } from "../../platform.js";
 import {
   checkPrivateFolder,
   discardFile,
@@ -26,10 +26,10 @@ import {
 import { storeError } from "../store-error.js";
 import {
   bootClock,
+  checkLiveness,
   type LeaseOutcome,
   type Liveness,
   type LockRecord,
-  livenessOf,
   lockId,
   parseLeaseOutcome,
   parseLockRecord,
@@ -127,7 +127,7 @@ export class LockFiles {
       nameOnce(temporary, path);
       return true;
     } catch (cause) {
-      if (codeOf(cause) === "EEXIST") return false;
+      if (errorCode(cause) === "EEXIST") return false;
       throw storeError(`the file ${path} cannot be created`, cause);
     } finally {
       discardFile(temporary);
@@ -383,7 +383,7 @@ class Watch {
 
   /** @param isOverdue whether the attempt would be waited for as long as its process lives */
   #ownerOf({ id, holder }: LockRecord, isOverdue: boolean): Liveness {
-    const owner = livenessOf(holder);
+    const owner = checkLiveness(holder);
     if (owner !== "alive" || !isOverdue) return owner;
     if (this.#lastOwner?.id !== id) this.#lastOwner = { id, wasReused: wasReused(holder) };
     return this.#lastOwner.wasReused ? "dead" : "alive";

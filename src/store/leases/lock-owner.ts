@@ -30,7 +30,7 @@ let self: LockOwner | undefined;
 
 export function thisProcess(): LockOwner {
   const { pid } = process;
-  self ??= { pid, boot: bootOf(), space: readNamespace("pid"), started: startOf(pid)?.started ?? ownStart() };
+  self ??= { pid, boot: readBootId(), space: readNamespace("pid"), started: readStart(pid)?.started ?? ownStart() };
   return self;
 }
 
@@ -40,10 +40,10 @@ export function bootClock(): number {
 }
 
 /** Whether a holder is alive, as far as it can be proven. */
-export function livenessOf(holder: LockOwner): Liveness {
+export function checkLiveness(holder: LockOwner): Liveness {
   const me = thisProcess();
   if (holder.boot !== me.boot || holder.space !== me.space) return "unknown";
-  const found = startOf(holder.pid);
+  const found = readStart(holder.pid);
   if (found === undefined) return probeBySignal(holder);
   return found.started === holder.started && !found.ended ? "alive" : "dead";
 }
@@ -58,7 +58,7 @@ export function wasReused({ pid, started }: LockOwner): boolean {
   return found !== undefined && found > Number(started) + START_TOLERANCE_MS;
 }
 
-function isStartOf(pid: number, started: number): boolean {
+function hasStartedAt(pid: number, started: number): boolean {
   const found = processStart(pid);
   return found !== undefined && Math.abs(found - started) <= START_TOLERANCE_MS;
 }
@@ -73,7 +73,7 @@ function ownStart(): string {
  */
 function probeBySignal({ pid, started }: LockOwner): Liveness {
   const isOfThisBoot = Number(started) > Date.now() - uptime() * 1000 - CLOCK_CHANGE_MS;
-  if (!hasProcessTable() && !isOfThisBoot && !isStartOf(pid, Number(started))) return "dead";
+  if (!hasProcessTable() && !isOfThisBoot && !hasStartedAt(pid, Number(started))) return "dead";
   try {
     process.kill(pid, 0);
     return "alive";
@@ -87,7 +87,7 @@ function hasProcessTable(): boolean {
   return system.name === "linux" || system.name === "android";
 }
 
-function bootOf(): string {
+function readBootId(): string {
   try {
     // In a time namespace of its own a container counts differently.
     if (hasProcessTable()) {
@@ -110,7 +110,7 @@ function readNamespace(kind: "pid" | "time"): string {
 }
 
 /** A line of the process table (proc(5)): the state follows the name in brackets, the start is the 22nd field. */
-function startOf(pid: number): { started: string; ended: boolean } | undefined {
+function readStart(pid: number): { started: string; ended: boolean } | undefined {
   if (!hasProcessTable()) return undefined;
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");

@@ -84,11 +84,11 @@ const RETRY_MS = 1000;
  * @param timeoutMs milliseconds after which a pool takes the connection of a statement for lost
  * @throws AgentAuthError `usage` if it is none of the known shapes
  */
-export function adapterOf({ client, query }: PostgresAccess, timeoutMs: number): Adapter {
+export function chooseAdapter({ client, query }: PostgresAccess, timeoutMs: number): Adapter {
   if (typeof query === "function" && client === undefined) return { query, address: "" };
   const members = (query === undefined ? (client ?? {}) : {}) as Partial<Record<string, unknown>>;
   const has = (type: string, ...names: string[]) => names.every((name) => typeof members[name] === type);
-  const address = addressOf(members);
+  const address = describeAddress(members);
   if (has("function", "query") && has("number", "idleCount", "waitingCount")) {
     const pool = client as unknown as Pool;
     const listen = has("function", "Client") && has("object", "options") ? { listen: listenBeside(pool) } : {};
@@ -166,7 +166,7 @@ function listenBeside(pool: Pool): Subscribe {
 }
 
 /** The rows in what a client resolved to, each by the order of its columns, which a client may be set to rename. */
-export function rowsOf(result: unknown): readonly Row[] {
+export function readRows(result: unknown): readonly Row[] {
   const rows = Array.isArray(result) ? result : (result as { rows?: unknown } | null | undefined)?.rows;
   if (!Array.isArray(rows)) throw usageError("the client of PostgreSQL returned no rows", EXPECTED);
   return rows.map((row) => Object.values(row as object));
@@ -176,7 +176,7 @@ export function rowsOf(result: unknown): readonly Row[] {
  * Where the engine is, as far as the client shows it in separate properties. A connection string is left alone: it may
  * hold a password.
  */
-function addressOf(client: Partial<Record<string, unknown>>): string {
+function describeAddress(client: Partial<Record<string, unknown>>): string {
   const { options } = client;
   const settings = typeof options === "object" && options !== null ? options : client;
   const { host, port, database } = settings as Record<string, unknown>;

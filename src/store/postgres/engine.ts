@@ -11,7 +11,7 @@ import {
   thrownTexts,
   unavailableError,
 } from "../driver/engine.js";
-import { type Parameter, type PostgresQuery, rowsOf } from "./client.js";
+import { type Parameter, type PostgresQuery, readRows } from "./client.js";
 import { fromHex, SCHEMA_VERSION, type TableNames } from "./store-sql.js";
 
 /** Appendix A of PostgreSQL's manual: five digits or upper-case letters. System errors such as `EPIPE` look the same. */
@@ -38,7 +38,7 @@ const WORDS = /^[A-Za-z][A-Za-z ,']{2,79}$/;
  */
 export function engineError(error: unknown, location: string): AgentAuthError {
   if (isAgentAuthError(error)) return error;
-  const code = codeOf(error);
+  const code = readCode(error);
   const { name, message: text } = thrownTexts(error);
   const isOfServer = SQLSTATE.test(code);
   // What the language throws: the client is not set up right, for example with an invalid URL.
@@ -62,7 +62,7 @@ function hintFor(code: string): string | undefined {
   return undefined;
 }
 
-function codeOf(error: unknown): string {
+function readCode(error: unknown): string {
   return /^\w{1,40}$/.exec(thrownTexts(error).code)?.[0] ?? "";
 }
 
@@ -80,9 +80,9 @@ export function statementCalls(query: PostgresQuery, location: string, timeoutMs
       for (let tries = 0; ; tries++) {
         if (signal.aborted) throw abortedError(signal);
         try {
-          return rowsOf(await query(text, [...values]));
+          return readRows(await query(text, [...values]));
         } catch (error) {
-          if (!CONFLICT.test(codeOf(error)) || tries === RETRIES) throw error;
+          if (!CONFLICT.test(readCode(error)) || tries === RETRIES) throw error;
           await pause(RETRY_MS * 2 ** tries * Math.random());
         }
       }

@@ -4,7 +4,7 @@ import { OneAtATime } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import type { LeaseClaim, RecordKey, ScanPage, StoreDriver, StoredRecord, Version } from "../driver/driver.js";
 import { claimAnswer, lateIn, type Row, unansweredError, unavailableError, watchBy } from "../driver/engine.js";
-import { adapterOf, type Parameter, type PostgresAccess } from "./client.js";
+import { chooseAdapter, type Parameter, type PostgresAccess } from "./client.js";
 import { checkedListen, engineError, engineHealth, notifiedKey, type RunStatement, statementCalls } from "./engine.js";
 import { fromHex, fromText, statementsFor, tableNames, toHex, toText } from "./store-sql.js";
 
@@ -52,7 +52,7 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
   checkOptionNames(options, OPTIONS, "postgresDriver");
   const timeoutMs = checkedTimeout(options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   const names = tableNames(options.table);
-  const { query, address, listen, isQueuing } = adapterOf(access ?? {}, timeoutMs);
+  const { query, address, listen, isQueuing } = chooseAdapter(access ?? {}, timeoutMs);
   const location = `PostgreSQL table ${names.plain}${address}`;
   const notify = options.notify === true;
   const sql = statementsFor(names, { notify, lockTimeoutMs: Math.ceil(timeoutMs * LOCK_PART) });
@@ -71,8 +71,8 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
     (statement: string): StoreDriver["get"] =>
     (key, options) =>
       call(options, async (run) => {
-        const [row] = await run(statement, nameOf(key));
-        return row && recordOf(key, row);
+        const [row] = await run(statement, recordName(key));
+        return row && toRecord(key, row);
       });
   return {
     system: "postgresql",
@@ -83,16 +83,25 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
       call(options, async (run) => {
         const { expiresInMs, tags, dueAt } = options;
         const due = dueAt === null ? "none" : (dueAt?.toString() ?? null);
-        const values = [...nameOf(key), toText(value), tagsOf(tags ?? {}), expiresInMs?.toString() ?? null, due];
-        const [row] = await inTurn(nameOf(key).join(" "), () =>
-          expected === undefined ? run(sql.insert, values) : run(sql.update, [...values, versionOf(expected)]),
+        const values = [
+          ...recordName(key),
+          toText(value),
+          toTagsText(tags ?? {}),
+          expiresInMs?.toString() ?? null,
+          due,
+        ];
+        const [row] = await inTurn(recordName(key).join(" "), () =>
+          expected === undefined ? run(sql.insert, values) : run(sql.update, [...values, toVersionText(expected)]),
         );
         if (row && expiresInMs !== undefined) await sweep(run);
-        return row && (textOf(row[0]) as Version);
+        return row && (readText(row[0]) as Version);
       }),
     delete: (key, expected, options) =>
       call(options, async (run) => {
-        const rows = await run(sql.remove, [...nameOf(key), expected === undefined ? null : versionOf(expected)]);
+        const rows = await run(sql.remove, [
+          ...recordName(key),
+          expected === undefined ? null : toVersionText(expected),
+        ]);
         return rows.length > 0;
       }),
     scan: ({ kind, partition, tags, dueUntil }, { limit, cursor, valueLength = WHOLE, countTo }, options) =>
@@ -107,15 +116,15 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
             total: Number(rows[0]?.[5] ?? 0),
           };
         }
-        const filter = [kind, partition === undefined ? null : toHex(partition), tags ? tagsOf(tags) : null];
-        const rows = await run(sql.scan, [...filter, ...placeOf(cursor), String(limit), String(valueLength)]);
-        return pageOf(kind, rows, limit);
+        const filter = [kind, partition === undefined ? null : toHex(partition), tags ? toTagsText(tags) : null];
+        const rows = await run(sql.scan, [...filter, ...parseCursor(cursor), String(limit), String(valueLength)]);
+        return toPage(kind, rows, limit);
       }),
     claim: (key, claim, options) =>
       call(options, async (run) => {
         // No row: another claim came in between, which happens hardly often.
         for (let tries = 0; tries < MAX_CLAIMS; tries++) {
-          const [row] = await run(sql.claim, claimOf(key, claim));
+          const [row] = await run(sql.claim, claimParameters(key, claim));
           if (row) return claimAnswer(row, fromText);
         }
         throw unavailableError(`${location}: the lease changed during each of ${MAX_CLAIMS} attempts to claim it`);
@@ -123,11 +132,11 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
     extend: (key, claim, options) =>
       call(options, async (run) => {
         hasQueued ||= isQueuing?.() === true;
-        return (await run(sql.extend, claimOf(key, claim))).length > 0;
+        return (await run(sql.extend, claimParameters(key, claim))).length > 0;
       }),
     release: (key, { owner, note }, options) =>
       call(options, async (run) => {
-        await run(sql.release, [...nameOf(key), toText(owner), note === undefined ? null : toText(note)]);
+        await run(sql.release, [...recordName(key), toText(owner), note === undefined ? null : toText(note)]);
         await sweep(run);
       }),
     ...(listening && { watch: watchBy(listening.subscribe, names.channel, { keyOf: notifiedKey, failure }) }),
@@ -146,31 +155,31 @@ function createSweeper(statement: string): (run: RunStatement) => Promise<void> 
   };
 }
 
-function nameOf({ kind, partition, id }: RecordKey): string[] {
+function recordName({ kind, partition, id }: RecordKey): string[] {
   return [kind, toHex(partition), toHex(id)];
 }
 
-function claimOf(key: RecordKey, { owner, ttlMs, note }: LeaseClaim): string[] {
-  return [...nameOf(key), toText(owner), String(ttlMs), toText(note)];
+function claimParameters(key: RecordKey, { owner, ttlMs, note }: LeaseClaim): string[] {
+  return [...recordName(key), toText(owner), String(ttlMs), toText(note)];
 }
 
-function recordOf(key: RecordKey, [version, value]: Row): StoredRecord {
-  return { key, version: textOf(version) as Version, value: fromText(textOf(value)) };
+function toRecord(key: RecordKey, [version, value]: Row): StoredRecord {
+  return { key, version: readText(version) as Version, value: fromText(readText(value)) };
 }
 
 function scannedRecord(kind: RecordKey["kind"], [partition, id, version, value, due]: Row): StoredRecord {
-  const key = { kind, partition: fromHex(textOf(partition)), id: fromHex(textOf(id)) };
-  return { ...recordOf(key, [version ?? null, value ?? null]), ...(due != null && { dueAt: Number(due) }) };
+  const key = { kind, partition: fromHex(readText(partition)), id: fromHex(readText(id)) };
+  return { ...toRecord(key, [version ?? null, value ?? null]), ...(due != null && { dueAt: Number(due) }) };
 }
 
-function pageOf(kind: RecordKey["kind"], rows: readonly Row[], limit: number): ScanPage {
+function toPage(kind: RecordKey["kind"], rows: readonly Row[], limit: number): ScanPage {
   const items = rows.map((row) => scannedRecord(kind, row));
   const [partition, id] = rows.at(-1) ?? [];
   return { items, cursor: rows.length < limit ? undefined : `${partition}.${id}` };
 }
 
 /** Where a cursor points to: the key after which the part begins. */
-function placeOf(cursor: string | undefined): Parameter[] {
+function parseCursor(cursor: string | undefined): Parameter[] {
   if (cursor === undefined) return [null, null];
   const place = /^((?:[\da-f]{2})+)\.((?:[\da-f]{2})+)$/.exec(cursor);
   if (!place) throw optionError("cursor", cursor, "pass the cursor that the part before returned");
@@ -178,15 +187,15 @@ function placeOf(cursor: string | undefined): Parameter[] {
 }
 
 /** A version that is no number is not one of this store, and no record has it: 0 is never drawn from the sequence. */
-function versionOf(version: Version): string {
+function toVersionText(version: Version): string {
   return /^\d{1,18}$/.test(version) ? version : "0";
 }
 
-function tagsOf(tags: Readonly<Record<string, string>>): string {
+function toTagsText(tags: Readonly<Record<string, string>>): string {
   return JSON.stringify(Object.fromEntries(Object.entries(tags).map(([name, value]) => [toText(name), toText(value)])));
 }
 
-function textOf(column: Parameter | undefined): string {
+function readText(column: Parameter | undefined): string {
   return String(column ?? "");
 }
 

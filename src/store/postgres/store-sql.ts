@@ -276,8 +276,8 @@ ORDER BY stored.partition, stored.id LIMIT $6::text::int`,
 }
 
 function leaseStatements({ lease, sequence }: TableNames, { durable }: TransactionSettings) {
-  const trace = `old.attempt::text AS attempt, old.owner, ${epochOf("old.claimed_at")} AS claimed, ${epochOf("old.read_at")} AS read,
-${epochOf("old.released_at")} AS released, old.note`;
+  const trace = `old.attempt::text AS attempt, old.owner, ${toEpoch("old.claimed_at")} AS claimed, ${toEpoch("old.read_at")} AS read,
+${toEpoch("old.released_at")} AS released, old.note`;
   return {
     /** The key, `$4` owner, `$5` milliseconds, `$6` note. Returns what `claimAnswer` reads; no row: try again. */
     // "old" is the lease as this statement sees it. If it is held, nothing is written, so that waiting costs no write.
@@ -301,7 +301,7 @@ ${epochOf("old.released_at")} AS released, old.note`;
 )
 SELECT '1' AS held, taken.attempt::text AS number, '0' AS left_ms, ${trace} FROM taken LEFT JOIN old ON old.owner IS NOT NULL
 UNION ALL
-SELECT '0', NULL, ${epochOf("old.held_until - old.read_at")}, ${trace} FROM old WHERE is_held`,
+SELECT '0', NULL, ${toEpoch("old.held_until - old.read_at")}, ${trace} FROM old WHERE is_held`,
     /** As `claim`. Returns a row if the lease is extended. */
     extend: `WITH settings AS MATERIALIZED (${durable})
 UPDATE ${lease} SET held_until = ${timeAfter("clock_timestamp()", "$5")}, note = $6::text FROM settings
@@ -331,6 +331,6 @@ function timeAfter(time: string, milliseconds: string): string {
 }
 
 /** A time as Unix milliseconds, or an interval as milliseconds. */
-function epochOf(time: string): string {
+function toEpoch(time: string): string {
   return `floor(extract(epoch from ${time}) * 1000)::bigint::text`;
 }

@@ -23,16 +23,16 @@ import { dirname, isAbsolute, join, parse, resolve, sep } from "node:path";
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
 import {
   changingMode,
-  codeOf,
+  errorCode,
   isContention,
   keepToUser,
-  linkStatOf,
   moveAway,
   randomHex,
   retryWhileBusy,
-  statOf,
   system,
   takingOwnership,
+  tryLstat,
+  tryStat,
 } from "../../platform.js";
 import { storeError } from "../store-error.js";
 
@@ -77,11 +77,11 @@ export function resolveTrusted(path: string): string {
   const { root } = parse(full);
   const rest = full.split(sep).filter(Boolean);
   let at = root;
-  let isShared = checkFolderOnWay(root, linkStatOf(root));
+  let isShared = checkFolderOnWay(root, tryLstat(root));
   let links = 0;
   for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
     const next = name === ".." ? dirname(at) : join(at, name);
-    const stat = linkStatOf(next);
+    const stat = tryLstat(next);
     if (stat === undefined) return join(next, ...rest);
     if (isShared && name !== "..") checkOwner(next, next, { ...stat, mode: 0 } as Stats, "go-w");
     if (stat.isSymbolicLink()) {
@@ -93,7 +93,7 @@ export function resolveTrusted(path: string): string {
     } else if (stat.isDirectory()) at = next;
     // A file is checked by the handle that it is read from; below it there is nothing.
     else return join(next, ...rest);
-    isShared = checkFolderOnWay(at, linkStatOf(at));
+    isShared = checkFolderOnWay(at, tryLstat(at));
   }
   return at;
 }
@@ -132,7 +132,7 @@ function isReadOnly(folder: string): boolean {
     accessSync(folder, constants.W_OK);
     return false;
   } catch (error) {
-    return codeOf(error) === "EROFS";
+    return errorCode(error) === "EROFS";
   }
 }
 
@@ -174,14 +174,14 @@ export function removeEmptyFolders(...paths: string[]): void {
  * @returns the first folder that was missing; undefined when there was none
  */
 function makeFolders(path: string): string | undefined {
-  if (statOf(path)?.isDirectory()) return undefined;
+  if (tryStat(path)?.isDirectory()) return undefined;
   const parent = dirname(path);
   const above = parent === path ? undefined : makeFolders(parent);
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     // Another process may have created it just now.
-    if (!statOf(path)?.isDirectory()) throw error;
+    if (!tryStat(path)?.isDirectory()) throw error;
   }
   return above ?? path;
 }
@@ -195,7 +195,7 @@ function makeFolders(path: string): string | undefined {
 export function checkPrivateFolder(path: string): boolean {
   let stat: Stats | undefined;
   try {
-    stat = retryWhileBusy(() => linkStatOf(path));
+    stat = retryWhileBusy(() => tryLstat(path));
   } catch (cause) {
     throw storeError(`the folder ${path} cannot be entered`, cause);
   }
@@ -222,7 +222,7 @@ export function checkTrustedFolder(path: string): boolean {
   const folder = follow(path, failure);
   let stat: Stats | undefined;
   try {
-    stat = statOf(folder);
+    stat = tryStat(folder);
   } catch (cause) {
     throw storeError(failure, cause);
   }
@@ -255,7 +255,7 @@ export function listFolder(path: string): string[] {
   try {
     return retryWhileBusy(() => readdirSync(path));
   } catch (cause) {
-    if (codeOf(cause) === "ENOENT") return [];
+    if (errorCode(cause) === "ENOENT") return [];
     throw storeError(`the folder ${path} cannot be read`, cause);
   }
 }
@@ -304,7 +304,7 @@ function read(path: string, maxBytes: number, inFolder: string | undefined): str
       closeSync(fd);
       const text = read(join(path, inFolder), maxBytes, undefined);
       // A folder that is removed at this moment loses its name before its content; another one is not ours.
-      if (text !== undefined || linkStatOf(path)?.ino !== stat.ino) return text;
+      if (text !== undefined || tryLstat(path)?.ino !== stat.ino) return text;
       throw notOrdinaryError(what);
     }
   }
@@ -318,7 +318,7 @@ function openForReading(path: string, what: string): number | undefined {
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
     return retryWhileBusy(() => openSync(path, flags));
   } catch (cause) {
-    const code = codeOf(cause);
+    const code = errorCode(cause);
     if (code === "ENOENT") return undefined;
     const reason = code === "ELOOP" ? "is a symbolic link" : "cannot be read";
     throw storeError(`${what} ${reason}`, cause, inUse(cause));
@@ -369,7 +369,7 @@ function hasForeignName(path: string, fd: number): boolean {
   const { ino, dev } = fstatSync(fd);
   const temporary = readdirSync(folder)
     .filter((name) => name.endsWith(".tmp"))
-    .map((name) => linkStatOf(join(folder, name)))
+    .map((name) => tryLstat(join(folder, name)))
     .filter((stat) => stat?.ino === ino && stat.dev === dev).length;
   // Counted again: a save that ends at this moment removes its temporary name.
   return fstatSync(fd).nlink > 1 + temporary;
@@ -387,12 +387,12 @@ export type OnEmptyFile = (path: string, kept: string) => void;
 export function moveEmptyAway(path: string, text: string, onEmpty: OnEmptyFile | undefined): boolean {
   if (onEmpty === undefined || !/^\0*$/.test(text)) return false;
   const broken = `${path}.broken`;
-  const kept = linkStatOf(broken) === undefined ? broken : temporaryPath(broken).replace(/\.tmp$/, "");
+  const kept = tryLstat(broken) === undefined ? broken : temporaryPath(broken).replace(/\.tmp$/, "");
   try {
     retryWhileBusy(() => renameSync(path, kept));
   } catch (cause) {
     // Another process was first.
-    if (codeOf(cause) === "ENOENT") return true;
+    if (errorCode(cause) === "ENOENT") return true;
     throw storeError(`the file ${path} holds nothing, and cannot be renamed`, cause);
   }
   onEmpty(path, kept);
@@ -451,7 +451,7 @@ export function createPrivateFile(path: string, content: string): void {
   try {
     writeSynced(path, content, constants.O_CREAT | constants.O_EXCL);
   } catch (cause) {
-    if (codeOf(cause) !== "EEXIST") discardFile(path);
+    if (errorCode(cause) !== "EEXIST") discardFile(path);
     throw storeError(`the file ${path} cannot be written`, cause, inUse(cause));
   }
   attempt(() => syncFolder(dirname(path)));
@@ -464,7 +464,7 @@ export function syncFolder(folder: string): void {
   try {
     fsyncSync(fd);
   } catch (cause) {
-    if (!NO_SYNC.has(codeOf(cause) ?? "")) throw cause;
+    if (!NO_SYNC.has(errorCode(cause) ?? "")) throw cause;
   } finally {
     closeSync(fd);
   }
@@ -475,7 +475,7 @@ export function syncIfThere(folder: string): void {
   try {
     syncFolder(folder);
   } catch (cause) {
-    if (codeOf(cause) !== "ENOENT") throw cause;
+    if (errorCode(cause) !== "ENOENT") throw cause;
   }
 }
 
@@ -499,12 +499,12 @@ function erase(path: string): void {
     retryWhileBusy(() => rmSync(path, { force: true }));
   } catch (cause) {
     // Not a folder that another program made.
-    if (codeOf(cause) !== "ERR_FS_EISDIR" || listFolder(path).some((name) => name !== CONTENT)) throw cause;
+    if (errorCode(cause) !== "ERR_FS_EISDIR" || listFolder(path).some((name) => name !== CONTENT)) throw cause;
     const gone = temporaryPath(path);
     try {
       retryWhileBusy(() => renameSync(path, gone));
     } catch (error) {
-      if (codeOf(error) === "ENOENT") return;
+      if (errorCode(error) === "ENOENT") return;
       throw error;
     }
     attempt(() => retryWhileBusy(() => rmSync(gone, { recursive: true, force: true })));
@@ -558,7 +558,7 @@ export function publishPrivateFile(temporary: string, path: string, content: str
     if (inFolder) nameFolder(temporary, path);
     else nameOnce(temporary, path);
   } catch (cause) {
-    const code = codeOf(cause);
+    const code = errorCode(cause);
     if (code === "EEXIST" || code === "ENOENT") return false;
     throw storeError(`the file ${path} cannot be written`, cause, inUse(cause));
   }
@@ -579,7 +579,7 @@ export function replacePublishedFile(path: string, before: string, content: stri
   try {
     writeSynced(temporary, content, constants.O_CREAT | constants.O_EXCL);
   } catch (cause) {
-    const code = codeOf(cause);
+    const code = errorCode(cause);
     if (code === "EEXIST" || code === "ENOENT") return code === "ENOENT";
     throw storeError(`the folder ${dirname(path)} cannot be written`, cause, inUse(cause));
   }
@@ -591,7 +591,7 @@ export function replacePublishedFile(path: string, before: string, content: stri
     retryWhileBusy(() => renameSync(temporary, isFolder(path) ? join(path, CONTENT) : path));
   } catch (cause) {
     // Another process has removed both.
-    if (codeOf(cause) === "ENOENT") return true;
+    if (errorCode(cause) === "ENOENT") return true;
     discardFile(temporary);
     throw storeError(`the file ${path} cannot be written`, cause, inUse(cause));
   }
@@ -609,7 +609,7 @@ export function nameOnce(temporary: string, path: string): void {
   try {
     retryWhileBusy(() => linkSync(temporary, path));
   } catch (cause) {
-    if (isContention(cause) || !NO_LINKS.has(codeOf(cause) ?? "")) throw cause;
+    if (isContention(cause) || !NO_LINKS.has(errorCode(cause) ?? "")) throw cause;
     const folder = temporaryPath(path);
     mkdirSync(folder, 0o700);
     try {
@@ -629,12 +629,12 @@ function nameFolder(folder: string, path: string): void {
       renameSync(folder, path);
     } catch (cause) {
       // Windows has the same answer for a name that is taken as for a file in use.
-      const isTaken = TAKEN.has(codeOf(cause) ?? "") || (isContention(cause) && isFolder(path));
+      const isTaken = TAKEN.has(errorCode(cause) ?? "") || (isContention(cause) && isFolder(path));
       throw isTaken ? Object.assign(new Error("the name is taken", { cause }), { code: "EEXIST" }) : cause;
     }
   });
 }
 
 function isFolder(path: string): boolean {
-  return statOf(path)?.isDirectory() === true;
+  return tryStat(path)?.isDirectory() === true;
 }

@@ -74,7 +74,7 @@ const NODE_REDIS: Shape = {
   duplicate: (client) => client.duplicate(),
   location: ({ options }) => {
     const { socket, database } = Object(options) as Record<string, unknown>;
-    return locationOf({ ...Object(socket), db: database });
+    return describeLocation({ ...Object(socket), db: database });
   },
   takesListener: true,
 };
@@ -83,7 +83,7 @@ const NODE_REDIS: Shape = {
 const IO_REDIS: Shape = {
   send: (client, [command, ...args]) => call(client, "call", command, args),
   duplicate: (client) => client.duplicate({ lazyConnect: true }),
-  location: ({ options }) => locationOf(options),
+  location: ({ options }) => describeLocation(options),
   takesListener: false,
 };
 
@@ -93,7 +93,7 @@ const EXPECTED =
   "expected { client } with a client of redis (createClient, createCluster), ioredis or iovalkey, or { send } with a function (args, key) => Promise";
 
 /** @throws AgentAuthError `usage` for a client of another shape */
-export function linkOf({ client, send }: { readonly client?: unknown; readonly send?: unknown }): Link {
+export function chooseLink({ client, send }: { readonly client?: unknown; readonly send?: unknown }): Link {
   if ((client === undefined) === (send === undefined)) {
     throw optionError(`redisDriver got ${client === undefined ? "neither client nor send" : "both client and send"}`);
   }
@@ -211,7 +211,7 @@ function call(client: Client, method: "call" | "sendCommand", ...args: unknown[]
 /** A host that comes from an address may have more than a name. */
 const HOST = /^[\w.:-]+$/;
 
-function locationOf(options: unknown): string {
+function describeLocation(options: unknown): string {
   const { host = "localhost", port = 6379, db, path, sentinels } = Object(options) as Readonly<Record<string, unknown>>;
   if (sentinels) return "redis";
   if (typeof path === "string") return path;

@@ -69,14 +69,14 @@ export function scriptCalls({ location, send, sendKeyless, renew }: Link, timeou
     async run(script, keys, args = []) {
       const rest = [String(keys.length), ...keys, ...args.map(String)];
       const [key = ""] = keys;
-      const digest = await digestOf(script);
+      const digest = await scriptDigest(script);
       signal.throwIfAborted();
       try {
-        return rowOf(await send(["EVALSHA", digest, ...rest], key, signal));
+        return toRow(await send(["EVALSHA", digest, ...rest], key, signal));
       } catch (thrown) {
         if (!thrownTexts(thrown).message.startsWith("NOSCRIPT")) throw thrown;
         signal.throwIfAborted();
-        return rowOf(await send(["EVAL", script, ...rest], key, signal));
+        return toRow(await send(["EVAL", script, ...rest], key, signal));
       }
     },
     async tryKeyless(args, key) {
@@ -111,14 +111,14 @@ export function leaseScriptCalls(link: Link, timeoutMs: number): EngineCall<Sess
 }
 
 /** A client may be set to return numbers as texts, and texts as buffers. */
-function rowOf(reply: unknown): Row {
+function toRow(reply: unknown): Row {
   return [reply].flat().map((part) => (part === null || part === undefined || part === false ? null : String(part)));
 }
 
 const digests = new Map<string, Promise<string>>();
 
 /** The name of a script in the engine's cache. */
-function digestOf(script: string): Promise<string> {
+function scriptDigest(script: string): Promise<string> {
   const known = digests.get(script);
   if (known) return known;
   const digest = crypto.subtle
@@ -148,19 +148,19 @@ export type Appendfsync = keyof typeof LOSSES;
 
 /** The value of `appendfsync` that loses most in the replies of `CONFIG GET`; undefined if one of them has none. */
 export function weakestSync(replies: readonly unknown[]): Appendfsync | undefined {
-  const values = replies.map(settingOf);
+  const values = replies.map(readSetting);
   const names = Object.keys(LOSSES) as Appendfsync[];
   if (!values.every((value) => names.some((name) => name === value))) return undefined;
   return names.findLast((name) => values.includes(name));
 }
 
 /** The value in a reply with one setting: a list, or a map or object where the client speaks RESP3. */
-function settingOf(reply: unknown): string {
+function readSetting(reply: unknown): string {
   return String((reply instanceof Map ? [...reply.values()] : Object.values(Object(reply))).at(-1));
 }
 
 /** What the state of the engine means for a store. */
-export function healthOf(
+export function describeHealth(
   { info, appendfsync, refused = [] }: EngineState,
   clockAheadMs: number,
   allowEviction: boolean,
@@ -170,7 +170,7 @@ export function healthOf(
     const risk = "the user of the client may not run INFO, so neither eviction nor durability is known";
     return healthReport(clockAheadMs, [risk], [forbidden], {});
   }
-  const fields = fieldsOf(info);
+  const fields = parseFields(info);
   const policy = fields.get("maxmemory_policy") ?? "";
   const eviction =
     policy.startsWith("allkeys-") &&
@@ -192,7 +192,7 @@ export function healthOf(
     !allowEviction && eviction,
     fields.get("role") === "slave" && "the server is a replica: connect the client to the primary",
   ];
-  return healthReport(clockAheadMs, risks, errors, factsOf(fields, appendfsync));
+  return healthReport(clockAheadMs, risks, errors, listFacts(fields, appendfsync));
 }
 
 /** What else refuses a command, such as a full memory, passes. */
@@ -206,7 +206,7 @@ function forbiddenIn(refused: readonly string[]): string | false {
 
 type Fields = ReadonlyMap<string, string>;
 
-function fieldsOf(info: string): Fields {
+function parseFields(info: string): Fields {
   return new Map([...info.matchAll(/^([^#:\r\n]+):([^\r\n]*)/gm)].map(([, name = "", value = ""]) => [name, value]));
 }
 
@@ -217,7 +217,7 @@ function syncRisk(appendfsync: Appendfsync | undefined): string | false {
   return loss !== undefined && `appendfsync is ${appendfsync}: a crash of the machine loses ${loss}`;
 }
 
-function factsOf(fields: Fields, appendfsync: Appendfsync | undefined): Record<string, string | undefined> {
+function listFacts(fields: Fields, appendfsync: Appendfsync | undefined): Record<string, string | undefined> {
   return {
     server: fields.has("valkey_version") ? "valkey" : "redis",
     version: fields.get("valkey_version") ?? fields.get("redis_version"),

@@ -13,8 +13,8 @@ import type {
   Version,
 } from "../driver/driver.js";
 import { claimAnswer, type Row, watchBy } from "../driver/engine.js";
-import { linkOf, type RedisConnection } from "./connection.js";
-import { healthOf, leaseScriptCalls, redisError, type Session, scriptCalls, weakestSync } from "./engine.js";
+import { chooseLink, type RedisConnection } from "./connection.js";
+import { describeHealth, leaseScriptCalls, redisError, type Session, scriptCalls, weakestSync } from "./engine.js";
 import * as scripts from "./scripts.js";
 import {
   DUE,
@@ -75,7 +75,7 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
   if (!/^[\w.:-]{1,64}$/.test(prefix)) throw optionError("prefix", prefix, "1 to 64 letters, digits and _.:-");
   positive("timeoutMs", timeoutMs);
   if (wait) for (const name of ["replicas", "timeoutMs"] as const) positive(`wait.${name}`, wait[name]);
-  const link = linkOf(connection);
+  const link = chooseLink(connection);
   const { location, isCluster, subscribe } = link;
   const names = namesWith(prefix);
   const [call, leaseCall] = [scriptCalls(link, timeoutMs), leaseScriptCalls(link, timeoutMs)];
@@ -86,10 +86,10 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
   return {
     system: "redis",
     location,
-    get: async (key, options) => recordOf(key, await runOne(options, scripts.GET, [names.record(key)])),
+    get: async (key, options) => toRecord(key, await runOne(options, scripts.GET, [names.record(key)])),
     touch: async (key, options) => {
       const keys = [names.record(key), names.index(key.kind, key.partition), names.state(key.partition)];
-      return recordOf(key, await runOne(options, scripts.TOUCH, keys, [encodeName(key.id)]));
+      return toRecord(key, await runOne(options, scripts.TOUCH, keys, [encodeName(key.id)]));
     },
     put: (key, value, expected, options = {}) =>
       call(options, async ({ run, tryKeyless }) => {
@@ -148,12 +148,12 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
         // A script must not run CONFIG.
         const appendfsync = weakestSync((await tryKeyless(["CONFIG", "GET", "appendfsync"], names.probe)) ?? []);
         const known = { info: info ?? undefined, appendfsync, refused: refused.map(String) };
-        return healthOf(known, clockAheadMs, allowEviction);
+        return describeHealth(known, clockAheadMs, allowEviction);
       }),
   };
 }
 
-function recordOf(key: RecordKey, [version, value]: Row): StoredRecord | undefined {
+function toRecord(key: RecordKey, [version, value]: Row): StoredRecord | undefined {
   return version == null ? undefined : { key, version: version as Version, value: value ?? "" };
 }
 
@@ -198,15 +198,15 @@ async function scanPartition(
   const keys = [names.records(kind, partition), names.index(kind, partition), ...names.tags(kind, partition, tags)];
   if (dueUntil === undefined) {
     const [last = "", ...parts] = (await run(SCAN, keys, [after(cursor), limit, length])).map(String);
-    return { items: recordsOf(parts, 3, { kind, partition }), cursor: last === "" ? undefined : last };
+    return { items: toRecords(parts, 3, { kind, partition }), cursor: last === "" ? undefined : last };
   }
   const dueKeys = [names.records(kind, partition), names.due(kind, partition)];
   const [total, ...parts] = (await run(DUE, dueKeys, [dueUntil, limit, length])).map(String);
-  return { items: recordsOf(parts, 4, { kind, partition }), cursor: undefined, total: Number(total) };
+  return { items: toRecords(parts, 4, { kind, partition }), cursor: undefined, total: Number(total) };
 }
 
 /** The records that a script returned, each as so many texts. */
-function recordsOf(parts: readonly string[], each: number, place: Omit<RecordKey, "id">): StoredRecord[] {
+function toRecords(parts: readonly string[], each: number, place: Omit<RecordKey, "id">): StoredRecord[] {
   const items: StoredRecord[] = [];
   for (let at = 0; at < parts.length; at += each) {
     const [id = "", version, value = "", due] = parts.slice(at, at + each);

@@ -53,13 +53,13 @@ export function openEnvelope(options: EnvelopeOptions, clock: Pick<Clock, "now">
     if (typeof options?.[name] === "function") continue;
     throw usageError(`the option ${name} must be a function`);
   }
-  const nameOf = keyedNames(keyBytes(options.nameKey, "nameKey"));
+  const hashName = keyedNames(keyBytes(options.nameKey, "nameKey"));
   const keys = new Lru<DataKeys>(MAX_TENANTS);
   return {
-    nameOf,
+    nameOf: hashName,
     cipherFor: (location) => {
       const of = () => {
-        const known = keys.get(location.partition) ?? new DataKeys(options, location, nameOf, clock);
+        const known = keys.get(location.partition) ?? new DataKeys(options, location, hashName, clock);
         keys.set(location.partition, known);
         return known;
       };

@@ -124,7 +124,7 @@ export function keyRing(options: KeyRingOptions): KeyRing {
     const message = `current is ${quote(current)}, and keys has no key of this id: it has ${listIds(ids)}`;
     throw usageError(message, "add the key to keys, or name another one");
   }
-  const nameOf = keyedNames(keyBytes(nameKey, "nameKey"));
+  const hashName = keyedNames(keyBytes(nameKey, "nameKey"));
   const cipher: RecordCipher = {
     seal: (text, name) => sealer.seal(text, name),
     open: async (sealed, name) => {
@@ -136,7 +136,7 @@ export function keyRing(options: KeyRingOptions): KeyRing {
       );
     },
   };
-  return { current, ids, nameOf, cipherFor: () => cipher, ...cipher };
+  return { current, ids, nameOf: hashName, cipherFor: () => cipher, ...cipher };
 }
 
 function listIds(ids: readonly string[]): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { lateError, limitOf, responseError, type SentRequest } from "../../../src/cli/clients/http-error.js";
+import { lateError, readLimit, responseError, type SentRequest } from "../../../src/cli/clients/http-error.js";
 
 const URL_OF_SERVER = "https://mcp.example/mcp?key=secret";
 const OTHER = "https://other.example/login?key=secret";
@@ -93,7 +93,7 @@ describe("the time for an answer", () => {
     [{ timeout: 5 }, true, 305],
     [{ timeout: 5, loginTimeout: 7 }, true, 12],
   ])("with %j, and a login allowed: %s, is %i s", (flags, isAllowed, seconds) => {
-    expect(limitOf(flags, { mayLogin: () => isAllowed }, 30)).toBe(seconds);
+    expect(readLimit(flags, { mayLogin: () => isAllowed }, 30)).toBe(seconds);
   });
 
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { loginFirst, tokenOf } from "../../../src/cli/clients/login-first.js";
+import { loginFirst, requestToken } from "../../../src/cli/clients/login-first.js";
 import { AgentAuthError } from "../../../src/errors.js";
 import { loginNotRequiredError, nothingThereError } from "../../../src/oauth/discovery/challenge-request.js";
 import { AccessToken } from "../../../src/oauth/model/grant.js";
@@ -134,6 +134,6 @@ describe("a token", () => {
     ],
   ])("%s", async (_what, facts, expected, calls) => {
     const { agent, asked } = agentOf(facts);
-    expect([await outcome(tokenOf(agent, SERVER, {})), asked]).toEqual([expected, calls]);
+    expect([await outcome(requestToken(agent, SERVER, {})), asked]).toEqual([expected, calls]);
   });
 });

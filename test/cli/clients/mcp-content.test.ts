@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { textOf } from "../../../src/cli/clients/http-error.js";
+import { readText } from "../../../src/cli/clients/http-error.js";
 
 it.each<[string, unknown, string]>([
   [
@@ -17,7 +17,7 @@ it.each<[string, unknown, string]>([
   ["an empty line for no content", [], "\n"],
   ["an empty line for content that is no list", "text", "\n"],
 ])("a result has as text %s", (_what, content, expected) => {
-  expect(textOf({ content })).toBe(expected);
+  expect(readText({ content })).toBe(expected);
 });
 
 function text(value: string) {

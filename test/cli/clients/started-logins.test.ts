@@ -5,8 +5,8 @@ import {
   finishCommand,
   isPending,
   LIFE_MS,
-  listenerOf,
   pendingLogins,
+  readListener,
   readLogin,
   removeListener,
   storeCallback,
@@ -110,13 +110,13 @@ describe("the files of started logins", () => {
     const listener = { ...thisProcess(), until: 5 };
     for (const text of ["", "{}", '{"pid":"1"}', '{"pid":1.5}', "[1]", "null", "{"]) {
       writeFileSync(join(folder, `${ID}.listener`), text, { mode: 0o600 });
-      expect(listenerOf(ID, files)).toBeUndefined();
+      expect(readListener(ID, files)).toBeUndefined();
     }
     storeListener(ID, listener, files);
-    expect(listenerOf(ID, files)).toEqual(listener);
+    expect(readListener(ID, files)).toEqual(listener);
     expect(readFileSync(join(folder, `${ID}.listener`), "utf8")).toBe(`${JSON.stringify(listener)}\n`);
     removeListener(ID, files);
-    expect(listenerOf(ID, files)).toBeUndefined();
+    expect(readListener(ID, files)).toBeUndefined();
   });
 
   it("are listed as they expire, each by its own life, and not those that cannot be read", async () => {

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ACCESS_TEXT, accessOf, homeAccess, repairHome } from "../../../src/cli/config/home-access.js";
+import { ACCESS_TEXT, classifyAccess, homeAccess, repairHome } from "../../../src/cli/config/home-access.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
 import { folder } from "../../store/stores.js";
 
@@ -61,7 +61,7 @@ describe.skipIf(ON_WINDOWS)("the access to a folder", () => {
     [{ uid: mine, mode: 0o770 }, "writable"],
     [{ uid: mine + 1, mode: 0o700 }, "foreign"],
   ] as const)("%j: %s", (stat, access) => {
-    expect(accessOf(stat)).toBe(access);
+    expect(classifyAccess(stat)).toBe(access);
   });
 
   it.each([
@@ -72,7 +72,7 @@ describe.skipIf(ON_WINDOWS)("the access to a folder", () => {
     [{ uid: mine, mode: 0o701 }, "readable"],
     [{ uid: mine, mode: 0o704 }, "readable"],
   ] as const)("%j: %s, by each of its bits", (stat, access) => {
-    expect(accessOf(stat)).toBe(access);
+    expect(classifyAccess(stat)).toBe(access);
   });
 
   it("is known of one that is there, and of one that is not", () => {

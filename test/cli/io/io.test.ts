@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { createIo, type Io, PipeClosed, type ProcessLike } from "../../../src/cli/io/io.js";
-import { fileOf, readStream } from "../../../src/cli/io/stream.js";
+import { fileDescriptor, readStream } from "../../../src/cli/io/stream.js";
 import { hasHyperlinks, isAscii } from "../../../src/cli/io/terminal.js";
 import { temporaryFolder } from "../../helpers/folder.js";
 import { createMemoryIo } from "../../helpers/memory-io.js";
@@ -330,7 +330,7 @@ describe("the file of an output", () => {
     [{ fd: "1" }, undefined],
     [{}, undefined],
   ])("of %j is %j", (stream, expected) => {
-    expect(fileOf(stream)).toBe(expected);
+    expect(fileDescriptor(stream)).toBe(expected);
   });
 
   it("is its own where the messages go elsewhere", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { formatError, reportError } from "../../../src/cli/output/errors.js";
-import { EXIT_CODE_MEANINGS, EXIT_CODES, exitCodeOf } from "../../../src/cli/runtime/exit-codes.js";
+import { EXIT_CODE_MEANINGS, EXIT_CODES, exitCodeFor } from "../../../src/cli/runtime/exit-codes.js";
 import { AgentAuthError, type ErrorClass } from "../../../src/errors.js";
 import { Redactor } from "../../../src/redact.js";
 import { createMemoryIo } from "../../helpers/memory-io.js";
@@ -177,7 +177,7 @@ describe("an error", () => {
     const io = createMemoryIo({ quiet: true });
     const error = reportError(new Error("oops"), { io, json: false, redactor: new Redactor() });
     await io.stderr.write("");
-    expect(exitCodeOf(error.class)).toBe(1);
+    expect(exitCodeFor(error.class)).toBe(1);
     expect([io.out(), io.err()]).toEqual([
       "",
       expect.stringMatching(/^error: a bug in agentauth: Error: oops\nhint: /),
@@ -205,7 +205,7 @@ describe("exit codes", () => {
   });
 
   it("take an unknown class for a bug", () => {
-    expect(exitCodeOf("toString" as ErrorClass)).toBe(1);
-    expect(exitCodeOf("partial")).toBe(7);
+    expect(exitCodeFor("toString" as ErrorClass)).toBe(1);
+    expect(exitCodeFor("partial")).toBe(7);
   });
 });

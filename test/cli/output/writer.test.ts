@@ -6,8 +6,8 @@ import type { OutputFlags } from "../../../src/cli/flags/global.js";
 import { createIo, PipeClosed } from "../../../src/cli/io/io.js";
 import { DEVICE, DOMAIN, POOL } from "../../../src/cli/output/columns.js";
 import {
+  chooseFormat,
   createWriter,
-  formatOf,
   isOutputGiven,
   printObject,
   printPages,
@@ -329,7 +329,7 @@ describe("one object", () => {
 
 describe("the format of an output", () => {
   const at = (flags: OutputFlags, output?: string, tty = false) =>
-    formatOf(
+    chooseFormat(
       flags,
       { output: output === undefined ? undefined : { value: output, source: "x" } },
       createMemoryIo({ tty }),

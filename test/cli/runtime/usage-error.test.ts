@@ -2,7 +2,7 @@ import type { CommanderError } from "commander";
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../../../src/cli/commands/all.gen.js";
 import { buildProgram } from "../../../src/cli/program.js";
-import { usageErrorOf } from "../../../src/cli/runtime/usage-error.js";
+import { toUsageError } from "../../../src/cli/runtime/usage-error.js";
 import { startRun } from "../run-support.js";
 
 /** What is reported of a command line that cannot be parsed. */
@@ -14,7 +14,7 @@ async function reported(line: string): Promise<{ message: string; hint: string |
     (error: CommanderError) => error,
   );
   if (thrown === undefined) throw new Error(`the parser accepts ${line}`);
-  const { message, hint } = usageErrorOf(thrown);
+  const { message, hint } = toUsageError(thrown);
   return { message, hint };
 }
 
@@ -107,7 +107,7 @@ it.each([
 });
 
 it("has the complaint of the parser as its cause, unless that repeats what was typed as a flag", () => {
-  const of = (message: string) => usageErrorOf(Object.assign(new Error(message), { code: "x" }) as never);
+  const of = (message: string) => toUsageError(Object.assign(new Error(message), { code: "x" }) as never);
   expect(of("error: something else\nmore")).toMatchObject({
     ...{ code: "usage", class: "usage", message: "something else", hint: "see agentauth --help" },
     cause: expect.objectContaining({ message: "error: something else\nmore" }),

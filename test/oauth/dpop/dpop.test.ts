@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { generateProofKey, proverOf } from "../../../src/oauth/dpop/dpop.js";
+import { createProver, generateProofKey } from "../../../src/oauth/dpop/dpop.js";
 import { Nonces } from "../../../src/oauth/http/http.js";
 import { SECRET_MASK, Secret } from "../../../src/redact.js";
 import { pendingError } from "../../helpers/captured.js";
@@ -361,7 +361,7 @@ describe("a request with a bound token", () => {
 describe("a proof", () => {
   it("is for an address without its query and its fragment, and of a key that is nowhere in it", async () => {
     const key = await generateProofKey();
-    const prover = proverOf(key);
+    const prover = createProver(key);
     const proof = await prover.proof({ method: "GET", url: "https://mcp.example:8443/a%20b/?c=d#e" });
     const { claims, thumbprint } = await readProof({ headers: { dpop: proof } });
     expect(claims["htu"]).toBe("https://mcp.example:8443/a%20b/");

@@ -1,7 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import { errorCodeOf, oauthError, withResourceHint } from "../../../src/oauth/http/oauth-error.js";
+import { mapErrorCode, oauthError, withResourceHint } from "../../../src/oauth/http/oauth-error.js";
 import { quote } from "../../../src/redact.js";
 
 const AT = "https://as.example/token";
@@ -60,7 +60,7 @@ describe("the error of an issuer", () => {
   });
 
   it("keeps a code of 64 characters", () => {
-    expect([errorCodeOf("x".repeat(64)), errorCodeOf("x".repeat(65))]).toEqual(["x".repeat(64), "http_error"]);
+    expect([mapErrorCode("x".repeat(64)), mapErrorCode("x".repeat(65))]).toEqual(["x".repeat(64), "http_error"]);
   });
 
   it.each<[string | number, string]>([

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { PreparedLogin } from "../../../src/oauth/login/authorization.js";
 import {
   decodeLogin,
+  decodeMembers,
   decodeStoredLogin,
   encodeLogin,
   loginMembers,
-  loginOf,
   type StoredLogin,
 } from "../../../src/oauth/login/login-codec.js";
 import { CodecError } from "../../../src/oauth/model/codec.js";
@@ -81,7 +81,7 @@ const plain = (value: unknown): unknown =>
 describe("a login between its two steps", () => {
   it("is read with every member that it was written with", () => {
     expect(plain(decodeLogin(encodeLogin(LOGIN)))).toEqual(plain(LOGIN));
-    expect(plain(loginOf(JSON.parse(JSON.stringify(loginMembers(LOGIN)))))).toEqual(plain(LOGIN));
+    expect(plain(decodeMembers(JSON.parse(JSON.stringify(loginMembers(LOGIN)))))).toEqual(plain(LOGIN));
     const bound = { ...LOGIN, proofKey: new Secret("key-1"), flow: "paste" } as const;
     expect(decodeLogin(encodeLogin(bound))).toMatchObject({ flow: "paste" });
     expect(decodeLogin(encodeLogin(bound)).proofKey?.reveal()).toBe("key-1");

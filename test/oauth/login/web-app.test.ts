@@ -7,7 +7,7 @@ import {
   readQueryParameters,
   setCookie,
 } from "../../../src/oauth/login/web-app.js";
-import { abandonedCookies, stateOf } from "../../../src/oauth/login/web-login.js";
+import { abandonedCookies, readState } from "../../../src/oauth/login/web-login.js";
 import { quote } from "../../../src/redact.js";
 
 const usage = (message: string) => expect.objectContaining({ code: "usage", class: "usage", message });
@@ -93,12 +93,12 @@ describe("the parameters of a callback", () => {
 
   it("have one state, of at most 200 characters", () => {
     const longest = "s".repeat(200);
-    expect(stateOf(new URLSearchParams({ state: longest }))).toBe(longest);
-    expect(stateOf(new URLSearchParams("state="))).toBe("");
+    expect(readState(new URLSearchParams({ state: longest }))).toBe(longest);
+    expect(readState(new URLSearchParams("state="))).toBe("");
     const message = "the callback does not belong to this login: its state differs";
     const refused = expect.objectContaining({ code: "state_mismatch", class: "refused", message });
     for (const query of ["", "code=a", "state=a&state=a", `state=${longest}s`])
-      expect(() => stateOf(new URLSearchParams(query))).toThrow(refused);
+      expect(() => readState(new URLSearchParams(query))).toThrow(refused);
   });
 });
 

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import {
-  extensionOf,
-  fingerprintOf,
+  fingerprintSource,
   GRANT_STRATEGIES,
   identify,
   machineFailure,
   noInteractiveLoginError,
   noStoredTokenError,
-  subjectOf,
+  parseExtension,
+  readSubject,
 } from "../../../src/oauth/machine/grant-strategies.js";
 import type { MachineGrant } from "../../../src/oauth/model/machine-grant.js";
 import { unsignedJwt } from "../../helpers/client-keys.js";
@@ -33,7 +33,7 @@ it("the machine grants are named, described, and of an extension where there is 
     "an assertion that the issuer trusts (RFC 7523)",
     "an id token of the company's identity provider (enterprise-managed authorization)",
   ]);
-  expect([...FLAGS, undefined].map(extensionOf)).toEqual([
+  expect([...FLAGS, undefined].map(parseExtension)).toEqual([
     "io.modelcontextprotocol/oauth-client-credentials",
     undefined,
     "io.modelcontextprotocol/enterprise-managed-authorization",
@@ -143,28 +143,28 @@ describe("what helps against an error of the issuer", () => {
 describe("whom a machine grant is for", () => {
   it("is the client alone, the workload, or who the id token names", async () => {
     expect(await identify(CREDENTIALS, "c")).toEqual({ account: "grant:client_credentials:c", proof: undefined });
-    const hash = (await fingerprintOf(["w"])).slice(0, 16);
+    const hash = (await fingerprintSource(["w"])).slice(0, 16);
     expect(await identify(BEARER, "")).toEqual({ account: `grant:jwt_bearer:${hash}`, proof: undefined });
     expect(await identify({ ...BEARER, workload: () => "w" }, "")).toMatchObject({
       account: `grant:jwt_bearer:${hash}`,
     });
-    const jag = (await fingerprintOf([idp.tokenEndpoint, idp.clientId], "id-token")).slice(0, 16);
+    const jag = (await fingerprintSource([idp.tokenEndpoint, idp.clientId], "id-token")).slice(0, 16);
     expect(await identify(JAG, "c")).toEqual({ account: `grant:id_jag:c:${jag}`, proof: "id-token" });
   });
 
   it("is named by its subject, else by the proof", async () => {
-    expect(subjectOf(await unsignedJwt({ iss: "i", sub: "s", exp: 1 }))).toEqual(["i", "s"]);
-    expect(subjectOf(await unsignedJwt({ iss: "i" }))).toEqual(["i", undefined]);
-    expect(subjectOf(await unsignedJwt({ sub: "s" }))).toEqual([undefined, "s"]);
-    expect(subjectOf("opaque")).toEqual(["opaque"]);
+    expect(readSubject(await unsignedJwt({ iss: "i", sub: "s", exp: 1 }))).toEqual(["i", "s"]);
+    expect(readSubject(await unsignedJwt({ iss: "i" }))).toEqual(["i", undefined]);
+    expect(readSubject(await unsignedJwt({ sub: "s" }))).toEqual([undefined, "s"]);
+    expect(readSubject("opaque")).toEqual(["opaque"]);
     const without = await unsignedJwt({ exp: 1 });
-    expect(subjectOf(without)).toEqual([without]);
+    expect(readSubject(without)).toEqual([without]);
   });
 
   it("is a hash in hexadecimal digits", async () => {
-    expect(await fingerprintOf(["a", "b"])).toMatch(/^[0-9a-f]{64}$/);
-    expect(await fingerprintOf(["a"], "b")).toBe(await fingerprintOf(["a", "b"]));
-    expect(await fingerprintOf(["ab"])).not.toBe(await fingerprintOf(["a", "b"]));
+    expect(await fingerprintSource(["a", "b"])).toMatch(/^[0-9a-f]{64}$/);
+    expect(await fingerprintSource(["a"], "b")).toBe(await fingerprintSource(["a", "b"]));
+    expect(await fingerprintSource(["ab"])).not.toBe(await fingerprintSource(["a", "b"]));
   });
 });
 

@@ -9,9 +9,9 @@ import {
   encodeBinding,
   encodeClient,
   encodeGrant,
-  membersOf,
   readRequiredStrings,
   readUrl,
+  requireMembers,
 } from "../../../src/oauth/model/codec.js";
 import type { Grant } from "../../../src/oauth/model/grant.js";
 import { BOUND_BY } from "../../../src/oauth/model/grant-store.js";
@@ -208,7 +208,7 @@ function outcome(parse: () => unknown): string {
 it("reads and refuses what the strict parser does, for the same reason", () => {
   fc.assert(
     fc.property(documents(), (text) => {
-      const strict = outcome(() => membersOf(parseStrictJson(text), "grant"));
+      const strict = outcome(() => requireMembers(parseStrictJson(text), "grant"));
       expect(outcome(() => decode(text, "grant"))).toBe(strict);
     }),
     { numRuns: 3000 },

@@ -2,15 +2,15 @@ import { describe, expect, it } from "vitest";
 import { AgentAuthError, type ErrorClass } from "../../../src/errors.js";
 import type { Grant } from "../../../src/oauth/model/grant.js";
 import {
-  connectionOf,
+  checkPageLimit,
   connectionPages,
   decodeSummary,
   encodeSummary,
-  markOf,
+  markedState,
   matchesQuery,
-  pageLimitOf,
   readUsable,
-  summaryOf,
+  summarizeGrant,
+  toConnection,
 } from "../../../src/oauth/model/grant-summary.js";
 import { madeGrant } from "../../helpers/grant.js";
 
@@ -35,18 +35,18 @@ describe("a connection", () => {
     ["a lost refresh and an expired token", { tokens: expired, lostRefresh }, "lost_refresh", "lost_refresh", true],
     ["a refusal after a lost refresh", { tokens: living, retired, lostRefresh }, "needs_login", "needs_login", false],
   ])("with %s has its state", (_what, over, state, mark, refreshable) => {
-    const summary = summaryOf(madeGrant(over));
-    expect(connectionOf(summary, NOW)).toMatchObject({ state, refreshable });
-    expect(markOf(summary)).toBe(mark);
+    const summary = summarizeGrant(madeGrant(over));
+    expect(toConnection(summary, NOW)).toMatchObject({ state, refreshable });
+    expect(markedState(summary)).toBe(mark);
   });
 });
 
 describe("the summary of a login", () => {
   it("is what a connection says, with its times, and is read as it was written", () => {
     const grant = madeGrant({ account: "alice", tokens: living, usedAt: NOW - 1000, retired });
-    const summary = summaryOf(grant);
+    const summary = summarizeGrant(grant);
     expect(decodeSummary(encodeSummary(summary))).toEqual(summary);
-    expect(connectionOf(summary, NOW)).toEqual({
+    expect(toConnection(summary, NOW)).toEqual({
       profile: "default",
       server: "https://mcp.example/mcp",
       account: "alice",
@@ -64,7 +64,7 @@ describe("the summary of a login", () => {
 
   it("has null for what is not known, and the time of its tokens for its use", () => {
     const grant = madeGrant({ tokens: { ...living, scope: undefined, expiresAt: undefined } });
-    expect(connectionOf(summaryOf(grant), NOW)).toMatchObject({
+    expect(toConnection(summarizeGrant(grant), NOW)).toMatchObject({
       account: null,
       scope: null,
       expires_at: null,
@@ -74,14 +74,14 @@ describe("the summary of a login", () => {
   });
 
   it("that another version wrote can be refreshed, as far as this one knows", () => {
-    const text = encodeSummary(summaryOf(madeGrant({ retired }))).replace('"refused"', '"of a newer version"');
+    const text = encodeSummary(summarizeGrant(madeGrant({ retired }))).replace('"refused"', '"of a newer version"');
     expect(decodeSummary(text).renewal).toBe("possible");
     expect(() => decodeSummary(text.replace('"summary"', '"grant"'))).toThrow("it contains no summary");
   });
 });
 
 describe("a query for connections", () => {
-  const connection = connectionOf(summaryOf(madeGrant({ tokens: living })), NOW);
+  const connection = toConnection(summarizeGrant(madeGrant({ tokens: living })), NOW);
 
   it.each([
     [{}, true],
@@ -103,11 +103,11 @@ describe("a query for connections", () => {
       'of connections, state is "gone"; it is one of valid, expired, needs_login, lost_refresh',
     ],
   ])("%j is refused", (query, message) => {
-    expect(() => pageLimitOf(query)).toThrow(expect.objectContaining({ code: "usage", class: "usage", message }));
+    expect(() => checkPageLimit(query)).toThrow(expect.objectContaining({ code: "usage", class: "usage", message }));
   });
 
   it("has a limit of 100, or from 1 to 1,000", () => {
-    expect([{}, { limit: 1 }, { limit: 1000 }].map(pageLimitOf)).toEqual([100, 1, 1000]);
+    expect([{}, { limit: 1 }, { limit: 1000 }].map(checkPageLimit)).toEqual([100, 1, 1000]);
   });
 
   const pagesOf = async (query: object, names: readonly string[], read = async (name: string) => named(name)) => {

@@ -9,7 +9,7 @@ import {
   mergeResponse,
   retire,
   type TokenResponse,
-  tokensOf,
+  toGrantTokens,
 } from "../../../src/oauth/model/grant.js";
 import { Secret } from "../../../src/redact.js";
 import { madeGrant, plainGrant } from "../../helpers/grant.js";
@@ -96,9 +96,9 @@ describe("tokensOf", () => {
       scope: undefined,
       at: 1,
     };
-    expect(tokensOf(answer, "a b").scope).toBe("a b");
-    expect(tokensOf({ ...answer, scope: "a" }, "a b").scope).toBe("a");
-    expect(tokensOf(answer, undefined).scope).toBeUndefined();
+    expect(toGrantTokens(answer, "a b").scope).toBe("a b");
+    expect(toGrantTokens({ ...answer, scope: "a" }, "a b").scope).toBe("a");
+    expect(toGrantTokens(answer, undefined).scope).toBeUndefined();
   });
 });
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError, type ErrorClass } from "../../../src/errors.js";
 import {
-  failureOf,
   holderText,
   isPeerFailure,
   type Lease,
@@ -9,6 +8,7 @@ import {
   maySend,
   type PreviousAttempt,
   recordFailure,
+  restoreFailure,
   rethrowRecentFailure,
 } from "../../../src/oauth/model/lease.js";
 
@@ -84,7 +84,7 @@ describe("the failure of the attempt before", () => {
       status: 503,
       hint: "wait",
     });
-    expect(failureOf(error.toJSON()).toJSON()).toEqual(error.toJSON());
+    expect(restoreFailure(error.toJSON()).toJSON()).toEqual(error.toJSON());
   });
 });
 

@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 import {
+  buildMachineAccount,
   IDP_ACCOUNT,
   isMachineAccount,
-  machineAccountOf,
-  machineGrantOf,
+  parseMachineAccount,
 } from "../../../src/oauth/model/machine-grant.js";
 import { type IssuerMetadata, isSameIssuer, listsExchange, takesIdJag } from "../../../src/oauth/model/metadata.js";
 
@@ -14,8 +14,8 @@ it.each([
   ["jwt_bearer", "", `${HASH}0123`, `grant:jwt_bearer:${HASH}`],
   ["id_jag", "https://c.example/a:b", HASH, `grant:id_jag:https://c.example/a:b:${HASH}`],
 ] as const)("the tokens of a machine grant have an account of their own: %s %s", (type, clientId, hash, account) => {
-  expect(machineAccountOf(type, clientId, hash)).toBe(account);
-  expect([isMachineAccount(account), machineGrantOf(account)]).toEqual([true, type]);
+  expect(buildMachineAccount(type, clientId, hash)).toBe(account);
+  expect([isMachineAccount(account), parseMachineAccount(account)]).toEqual([true, type]);
 });
 
 it.each([
@@ -27,7 +27,7 @@ it.each([
   ["grant:id_jag", true],
   ["grant:id_jag:", true],
 ])("the account %s is of no grant type", (account, isMachine) => {
-  expect([isMachineAccount(account), machineGrantOf(account)]).toEqual([isMachine, undefined]);
+  expect([isMachineAccount(account), parseMachineAccount(account)]).toEqual([isMachine, undefined]);
 });
 
 it("the login at an identity provider has an account that no user can have", () => {

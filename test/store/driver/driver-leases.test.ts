@@ -4,13 +4,13 @@ import type { Grant } from "../../../src/oauth/model/grant.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { holderText, type Lease, type LeaseHolder, type LeaseOptions } from "../../../src/oauth/model/lease.js";
 import {
-  attemptOf,
   decodeState,
   encodeState,
   failureIn,
-  generationOf,
   inLocalTime,
   type LeaseState,
+  readAttempt,
+  refreshedGeneration,
 } from "../../../src/store/driver/driver-leases.js";
 import { type GrantStoreOptions, openGrantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
@@ -790,7 +790,7 @@ it.each<[string, number | undefined, LeaseState | undefined, object]>([
     { at: 5, endedAt: undefined, ended: "expired", committed: true, failure: undefined },
   ],
 ])("the previous attempt, as the next holder sees it, %s", (_what, releasedAt, note, expected) => {
-  expect(attemptOf({ attempt: 1, owner: "one", at: 5, now: 9, releasedAt, note: "" }, note)).toEqual(expected);
+  expect(readAttempt({ attempt: 1, owner: "one", at: 5, now: 9, releasedAt, note: "" }, note)).toEqual(expected);
 });
 
 describe("a note", () => {
@@ -858,6 +858,6 @@ describe("a note", () => {
     expect(failureIn(error, { ...instead, failure: first })).toEqual({ failure: { ...first, repeats: 1 } });
     expect(inLocalTime(instead, 1)).toEqual({ ...instead, at: 0, endedAt: 1 });
     expect(inLocalTime({ ...instead, endedAt: undefined }, 1)).toEqual({ ...instead, at: 0, endedAt: undefined });
-    expect(generationOf({ refreshes: undefined })).toBeUndefined();
+    expect(refreshedGeneration({ refreshes: undefined })).toBeUndefined();
   });
 });

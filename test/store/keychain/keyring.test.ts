@@ -6,7 +6,7 @@ import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { type Keychain, keychainError, limitKeychain, osKeychain } from "../../../src/store/keychain/keychain.js";
-import { accountOf, type KeyringStoreOptions, keyringStore } from "../../../src/store/keychain/keyring.js";
+import { type KeyringStoreOptions, keychainAccount, keyringStore } from "../../../src/store/keychain/keyring.js";
 import { replacePublishedFile } from "../../../src/store/private/private-file.js";
 import { pendingError } from "../../helpers/captured.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
@@ -411,8 +411,8 @@ describe("a file that does not open", () => {
 describe("the keychain's account", () => {
   it("is one for each folder", () => {
     const home = folder();
-    expect(accountOf(home)).toMatch(/^store-key [\da-f]{16}$/);
-    expect(accountOf(join(home, "a"))).not.toBe(accountOf(join(home, "b")));
+    expect(keychainAccount(home)).toMatch(/^store-key [\da-f]{16}$/);
+    expect(keychainAccount(join(home, "a"))).not.toBe(keychainAccount(join(home, "b")));
   });
 
   it.skipIf(ON_WINDOWS)("is the same by every path, before the folder is there and after", () => {
@@ -420,13 +420,13 @@ describe("the keychain's account", () => {
     symlinkSync(home, join(home, "link"));
     const direct = join(home, "deep", "store");
     const linked = join(home, "link", "deep", "store");
-    const before = accountOf(direct);
-    expect(accountOf(linked)).toBe(before);
+    const before = keychainAccount(direct);
+    expect(keychainAccount(linked)).toBe(before);
     mkdirSync(direct, { recursive: true });
-    expect(accountOf(direct)).toBe(before);
-    expect(accountOf(linked)).toBe(before);
+    expect(keychainAccount(direct)).toBe(before);
+    expect(keychainAccount(linked)).toBe(before);
     symlinkSync("loop", join(home, "loop"));
-    expect(accountOf(join(home, "link", "loop"))).toBe(accountOf(join(home, "loop")));
+    expect(keychainAccount(join(home, "link", "loop"))).toBe(keychainAccount(join(home, "loop")));
   });
 });
 

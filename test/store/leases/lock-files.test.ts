@@ -12,8 +12,8 @@ import {
   type Observation,
 } from "../../../src/store/leases/file-leases.js";
 import {
+  checkLiveness,
   type LockRecord,
-  livenessOf,
   parseLeaseOutcome,
   parseLockRecord,
   processStart,
@@ -274,7 +274,7 @@ describe.skipIf(ON_WINDOWS)("a holder where there is no table of processes", () 
   function stateOf(afterBoot: number, found?: number, pid = process.pid) {
     const started = Math.round(Date.now() - uptime() * 1000) + afterBoot;
     onSystem({ name: "darwin", run: () => (found === undefined ? undefined : psOf(started + found)) });
-    return livenessOf({ ...ME, pid, started: String(started) });
+    return checkLiveness({ ...ME, pid, started: String(started) });
   }
 
   it.each([
@@ -317,7 +317,7 @@ describe.skipIf(!ON_LINUX)("a holder in the table of processes", () => {
     ["one of another boot", { boot: "other" }, "unknown"],
     ["one of another namespace", { space: "pid:[1]" }, "unknown"],
   ])("is judged by it: %s", (_who, over, state) => {
-    expect(livenessOf({ ...ME, ...over })).toBe(state);
+    expect(checkLiveness({ ...ME, ...over })).toBe(state);
   });
 });
 
@@ -339,8 +339,8 @@ it.each([
   const { system } = await import("../../../src/platform.js");
   Object.assign(system, { name: "linux" });
   const owner = await import("../../../src/store/leases/lock-owner.js");
-  expect(owner.livenessOf({ ...owner.thisProcess(), pid: 42, started: "777" })).toBe(expected);
-  expect(owner.livenessOf({ ...owner.thisProcess(), pid: 42, started: "778" })).toBe("dead");
+  expect(owner.checkLiveness({ ...owner.thisProcess(), pid: 42, started: "777" })).toBe(expected);
+  expect(owner.checkLiveness({ ...owner.thisProcess(), pid: 42, started: "778" })).toBe("dead");
 });
 
 describe("this process", () => {

@@ -4,8 +4,8 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { system } from "../../../src/platform.js";
 import {
   bootClock,
+  checkLiveness,
   type LockOwner,
-  livenessOf,
   processStart,
   thisProcess,
 } from "../../../src/store/leases/lock-owner.js";
@@ -25,7 +25,7 @@ async function start(wrapper: readonly string[] = []): Promise<Child & { holder:
 }
 
 /** The state of a process in the table, such as `T` for one that is stopped. */
-function stateOf(pid: number): string | undefined {
+function readState(pid: number): string | undefined {
   const text = readFileSync(`/proc/${pid}/stat`, "utf8");
   return text.slice(text.lastIndexOf(")") + 2)[0];
 }
@@ -33,14 +33,14 @@ function stateOf(pid: number): string | undefined {
 describe("a process that holds something", () => {
   it("is alive while it runs, this one included", async () => {
     const { holder } = await start();
-    expect(livenessOf(thisProcess())).toBe("alive");
-    expect(livenessOf(holder)).toBe("alive");
+    expect(checkLiveness(thisProcess())).toBe("alive");
+    expect(checkLiveness(holder)).toBe("alive");
   });
 
   it("is dead once it is killed", async () => {
     const child = await start();
     await child.kill("SIGKILL");
-    expect(livenessOf(child.holder)).toBe("dead");
+    expect(checkLiveness(child.holder)).toBe("dead");
   });
 
   it("counts the time as every other one of this boot does", async () => {
@@ -55,16 +55,16 @@ onLinux("a process in the table of processes", () => {
   it("is alive while it is stopped", async () => {
     const child = await start();
     await child.kill("SIGSTOP");
-    await until(() => stateOf(child.pid) === "T");
-    expect(livenessOf(child.holder)).toBe("alive");
+    await until(() => readState(child.pid) === "T");
+    expect(checkLiveness(child.holder)).toBe("alive");
   });
 
   it("is dead once it is killed, also before its parent has collected its exit", async () => {
     // The parent becomes a program that never asks for its children.
     const { holder } = await start(["sh", "-c", '"$@" & exec sleep 1000', "sh"]);
     process.kill(holder.pid, "SIGKILL");
-    await until(() => stateOf(holder.pid) === "Z");
-    expect(livenessOf(holder)).toBe("dead");
+    await until(() => readState(holder.pid) === "Z");
+    expect(checkLiveness(holder)).toBe("dead");
   });
 
   const unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
@@ -75,7 +75,7 @@ onLinux("a process in the table of processes", () => {
     expect(child.holder.pid).toBeLessThan(100);
     expect(child.holder.boot).toBe(thisProcess().boot);
     expect(child.holder.space).not.toBe(thisProcess().space);
-    expect(livenessOf(child.holder)).toBe("unknown");
+    expect(checkLiveness(child.holder)).toBe("unknown");
   });
 });
 
@@ -104,11 +104,11 @@ describe("a process where there is no table of processes", () => {
     const there = await elsewhere();
     const me = there.thisProcess();
     expect(me).toMatchObject({ pid: process.pid, boot: "session ABC-1", space: "" });
-    expect(there.livenessOf(me)).toBe("alive");
+    expect(there.checkLiveness(me)).toBe("alive");
     const child = await start();
-    expect(there.livenessOf({ ...me, pid: child.pid })).toBe("alive");
+    expect(there.checkLiveness({ ...me, pid: child.pid })).toBe("alive");
     await child.kill("SIGKILL");
-    expect(there.livenessOf({ ...me, pid: child.pid })).toBe("dead");
+    expect(there.checkLiveness({ ...me, pid: child.pid })).toBe("dead");
   });
 
   it.skipIf(spawnSync("ps", ["-p", "1"]).status !== 0)(

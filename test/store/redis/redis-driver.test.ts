@@ -2,8 +2,8 @@ import { inspect } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import { linkOf } from "../../../src/store/redis/connection.js";
-import { type Appendfsync, healthOf, redisError, weakestSync } from "../../../src/store/redis/engine.js";
+import { chooseLink } from "../../../src/store/redis/connection.js";
+import { type Appendfsync, describeHealth, redisError, weakestSync } from "../../../src/store/redis/engine.js";
 import { type RedisDriverOptions, redisDriver } from "../../../src/store/redis/redis-driver.js";
 import { decodeKey, decodeName, encodeKey, encodeName, namesWith } from "../../../src/store/redis/scripts.js";
 import { pendingError } from "../../helpers/captured.js";
@@ -131,7 +131,7 @@ describe("the client of a Redis driver", () => {
     ["a pool", { client: { sendCommand, execute: call } }, /pool of redis/],
     ["a sentinel client", { client: { sendCommand, getSentinelNode: call } }, /sentinel client of redis/],
   ])("%s is refused with what is expected", (_name, connection, problem) => {
-    const error = thrownBy(() => linkOf(connection));
+    const error = thrownBy(() => chooseLink(connection));
     expect(error).toMatchObject({ code: "usage", class: "usage", message: expect.stringMatching(problem) });
     expect(String(error)).toMatch(/expected \{ client \} with a client of redis .*, or \{ send \}/);
     expect(String(error)).not.toContain("canary");
@@ -147,7 +147,7 @@ describe("the client of a Redis driver", () => {
     ["a cluster of redis", { sendCommand, nodeClient: call }, "redis"],
     ["a cluster of ioredis", { call, nodes: () => [] }, "redis"],
   ])("%s shows where the engine is, without credentials", (_name, client, location) => {
-    expect(linkOf({ client }).location).toBe(location);
+    expect(chooseLink({ client }).location).toBe(location);
   });
 
   it("gets commands in its own form, with the key that routes them", async () => {
@@ -155,8 +155,8 @@ describe("the client of a Redis driver", () => {
     const record = async (...args: unknown[]) => void calls.push(args);
     const { signal } = new AbortController();
     const clients = [{ sendCommand: record }, { sendCommand: record, nodeClient: call }, { call: record }];
-    for (const client of clients) await linkOf({ client }).send(["GET", "key"], "key", signal);
-    await linkOf({ send: record }).send(["GET", "key"], "key", signal);
+    for (const client of clients) await chooseLink({ client }).send(["GET", "key"], "key", signal);
+    await chooseLink({ send: record }).send(["GET", "key"], "key", signal);
     const options = { abortSignal: signal };
     const command = ["GET", "key"];
     expect(calls).toEqual([
@@ -170,7 +170,7 @@ describe("the client of a Redis driver", () => {
   it("sends a command without a key to every primary of a cluster of ioredis", async () => {
     const calls: unknown[][] = [];
     const node = { call: async (...args: unknown[]) => calls.push(args) };
-    const link = linkOf({ client: { call, nodes: (role: string) => (role === "master" ? [node, node] : []) } });
+    const link = chooseLink({ client: { call, nodes: (role: string) => (role === "master" ? [node, node] : []) } });
     expect(await link.sendKeyless(["WAIT", "1", "100"], "key", new AbortController().signal)).toEqual([1, 2]);
     expect(calls).toEqual([
       ["WAIT", ["1", "100"]],
@@ -260,11 +260,11 @@ const INFO = [
   "# Cluster\r\ncluster_enabled:1\r\n",
 ].join("\r\n\r\n");
 
-const health = (info: string | undefined, appendfsync?: Appendfsync) => healthOf({ info, appendfsync }, 0, false);
+const health = (info: string | undefined, appendfsync?: Appendfsync) => describeHealth({ info, appendfsync }, 0, false);
 
 describe("the health of Redis", () => {
   it("has the facts of Valkey", () => {
-    expect(healthOf({ info: INFO, appendfsync: "always" }, 5, false)).toEqual({
+    expect(describeHealth({ info: INFO, appendfsync: "always" }, 5, false)).toEqual({
       clockAheadMs: 5,
       errors: [],
       risks: [],
@@ -298,7 +298,7 @@ describe("the health of Redis", () => {
   ])("is an error where logins are evicted: %s", (policy, isError) => {
     const { errors } = health(INFO.replace("noeviction", policy), "always");
     expect(errors).toEqual(isError ? [expect.stringContaining(`maxmemory-policy is ${policy}`)] : []);
-    const allowed = healthOf({ info: INFO.replace("noeviction", policy), appendfsync: "always" }, 0, true);
+    const allowed = describeHealth({ info: INFO.replace("noeviction", policy), appendfsync: "always" }, 0, true);
     expect(allowed).toMatchObject({ errors: [], risks: isError ? [expect.stringContaining(policy)] : [] });
   });
 
@@ -316,7 +316,7 @@ describe("the health of Redis", () => {
       "del",
       "WRONGTYPE x",
     ];
-    expect(healthOf({ info: INFO, appendfsync: "always", refused }, 0, false).errors).toEqual([
+    expect(describeHealth({ info: INFO, appendfsync: "always", refused }, 0, false).errors).toEqual([
       "the user of the client may not run get, del on the keys of the store",
     ]);
   });
@@ -325,7 +325,7 @@ describe("the health of Redis", () => {
     const { errors, risks } = health(undefined);
     expect({ errors, risks }).toEqual({ errors: [], risks: [expect.stringMatching(/may not run INFO/)] });
     const refused = ["get", "NOPERM this user has no permissions"];
-    expect(healthOf({ info: undefined, appendfsync: undefined, refused }, 0, false).errors).toEqual([
+    expect(describeHealth({ info: undefined, appendfsync: undefined, refused }, 0, false).errors).toEqual([
       "the user of the client may not run get on the keys of the store",
     ]);
   });

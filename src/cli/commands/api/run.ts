@@ -46,7 +46,7 @@ export async function runApi(options: ApiOptions, context: CommandContext): Prom
     try {
       const response = await request(service, path, ofPage, context);
       const body = await readObject(response);
-      if (isOneDocument) writer ??= createWriter(format, { ...columnsOf(body), ...options }, context.io);
+      if (isOneDocument) writer ??= createWriter(format, { ...chooseColumns(body), ...options }, context.io);
       await (writer ? writer.write([body]) : print(body));
       next = nextOffset(body, offset, response);
     } catch (thrown) {
@@ -58,7 +58,7 @@ export async function runApi(options: ApiOptions, context: CommandContext): Prom
 }
 
 /** The columns of all pages: the fields of the first one. */
-function columnsOf(page: object) {
+function chooseColumns(page: object) {
   return rowColumns(
     leaves(page).map(({ path, key }) => ({ path, header: path, ...(key === "at" && { kind: "time" }) })),
   );

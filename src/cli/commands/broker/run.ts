@@ -3,7 +3,7 @@ import { readFileSync, statSync } from "node:fs";
 import type { Broker } from "../../../broker/broker.js";
 import { type BrokerListener, listen } from "../../../broker/listen.js";
 import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "../../../broker/policy.js";
-import { AgentAuthError, messageOf, usageError } from "../../../errors.js";
+import { AgentAuthError, errorMessage, usageError } from "../../../errors.js";
 import { parseStrictJson } from "../../../http/strict-json.js";
 import { writeSecretFile } from "../../../profile/secrets.js";
 import { quote } from "../../../redact.js";
@@ -26,7 +26,7 @@ export interface BrokerFlags extends Omit<AgentFlags, "output" | "grant"> {
 /** `broker`: passes requests on until it is ended. */
 export async function runBroker(options: BrokerFlags, context: CommandContext): Promise<number> {
   const { io, signals } = context;
-  const policy = policyOf(options);
+  const policy = readPolicy(options);
   if (options.check) {
     io.say(
       `the policy is valid: ${countText(Object.keys(policy.grants).length, "grant")}, ${countText(Object.keys(policy.clients).length, "client")}`,
@@ -73,7 +73,7 @@ function inheritedSockets(env: NodeJS.ProcessEnv): Record<string, number> {
 function reload(broker: Broker, options: BrokerFlags, { io }: CommandContext): void {
   if (options.config === undefined) return;
   try {
-    const next = policyOf(options);
+    const next = readPolicy(options);
     const addresses = ({ clients }: BrokerPolicy) =>
       JSON.stringify(Object.entries(clients).map(([name, { listen: address }]) => [name, address]));
     if (addresses(next) !== addresses(broker.policy))
@@ -81,7 +81,7 @@ function reload(broker: Broker, options: BrokerFlags, { io }: CommandContext): v
     broker.reload(next);
     io.say(`read ${quote(options.config)} again: ${countText(Object.keys(next.grants).length, "grant")}`);
   } catch (error) {
-    io.warn(`the old policy stays in force: ${messageOf(error)}`);
+    io.warn(`the old policy stays in force: ${errorMessage(error)}`);
   }
 }
 
@@ -114,7 +114,7 @@ function loginCommandRunner({ onLoginRequired: command }: BrokerFlags, { io }: C
 }
 
 /** @throws `AgentAuthError` `usage` */
-function policyOf({ config, grant, listen: address }: BrokerFlags): BrokerPolicy {
+function readPolicy({ config, grant, listen: address }: BrokerFlags): BrokerPolicy {
   if (config === undefined) {
     if (address === undefined || grant === undefined)
       throw usageError("broker needs --listen and --grant, or --config", "agentauth broker --help");
@@ -129,6 +129,6 @@ function policyOf({ config, grant, listen: address }: BrokerFlags): BrokerPolicy
     return checkPolicy(parseStrictJson(readFileSync(config, "utf8")), from);
   } catch (error) {
     if (error instanceof AgentAuthError) throw error;
-    throw usageError(`${from} cannot be read: ${messageOf(error)}`, "agentauth schema broker-policy", error);
+    throw usageError(`${from} cannot be read: ${errorMessage(error)}`, "agentauth schema broker-policy", error);
   }
 }

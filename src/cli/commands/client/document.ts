@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError, messageOf, usageError } from "../../../errors.js";
+import { AgentAuthError, errorMessage, isAgentAuthError, usageError } from "../../../errors.js";
 import { isLoopbackHost, parseUrl } from "../../../http/address.js";
 import type { BufferedResponse } from "../../../http/buffered-response.js";
 import { HttpRequest } from "../../../http/http-message.js";
@@ -9,7 +9,7 @@ import { DOCUMENT_REDIRECTS, findDocumentUrlProblem } from "../../../oauth/clien
 import { quote, shellWord } from "../../../redact.js";
 import type { GlobalFlags, OutputFlags } from "../../flags/global.js";
 import { rowColumns } from "../../output/columns.js";
-import { formatOf, isOutputGiven, printObject, printRows } from "../../output/writer.js";
+import { chooseFormat, isOutputGiven, printObject, printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 export interface DocumentOptions extends GlobalFlags, OutputFlags {
@@ -86,7 +86,7 @@ async function printDocument(options: DocumentOptions, context: CommandContext):
     token_endpoint_auth_method: "none",
     application_type: redirects.every((uri) => uri.startsWith("https:")) ? "web" : "native",
   };
-  const format = isOutputGiven(options) ? formatOf(options, settings, context.io) : "json";
+  const format = isOutputGiven(options) ? chooseFormat(options, settings, context.io) : "json";
   await printObject(format, document, options, context);
   context.io.say(
     `publish it yourself at ${quote(url)}, as application/json; then: agentauth client document --check ${shellWord(url)}`,
@@ -178,7 +178,7 @@ function readDocument(text: string): Record<string, unknown> | string {
     const value = parseStrictJson(text);
     return isJsonObject(value) ? value : "must be an object";
   } catch (error) {
-    return `is not valid: ${messageOf(error)}`;
+    return `is not valid: ${errorMessage(error)}`;
   }
 }
 

@@ -6,7 +6,7 @@ import { quote } from "../../../redact.js";
 import { ENVIRONMENT } from "../../runtime/agent-mode.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../../runtime/exit-codes.js";
-import { moreOf, readHelpText, visibleCommands } from "../../runtime/help.js";
+import { describeMore, readHelpText, visibleCommands } from "../../runtime/help.js";
 
 /** The commands as data: the output of `agentauth commands`, and the source of the manual page and docs/cli.md. */
 
@@ -85,8 +85,8 @@ export function describeProgram(root: Command): CommandTree {
     name: root.name(),
     version: VERSION,
     summary: root.description(),
-    flags: flagsOf(root),
-    commands: commandsOf(root, ""),
+    flags: describeFlags(root),
+    commands: describeCommands(root, ""),
     exit_codes: Object.entries(EXIT_CODES).map(([name, code]) => ({
       code,
       name: name as Outcome,
@@ -101,12 +101,12 @@ export function leafCommands(commands: readonly CommandInfo[]): CommandInfo[] {
   return commands.flatMap((one) => (one.commands.length > 0 ? leafCommands(one.commands) : [one]));
 }
 
-function commandsOf(parent: Command, prefix: string): CommandInfo[] {
+function describeCommands(parent: Command, prefix: string): CommandInfo[] {
   return visibleCommands(parent).map((command) => describeCommand(command, `${prefix}${command.name()}`));
 }
 
 function describeCommand(command: Command, name: string): CommandInfo {
-  const { text, examples } = readHelpText(moreOf(command));
+  const { text, examples } = readHelpText(describeMore(command));
   return {
     name,
     group: (command.helpGroup() ?? "").replace(/:$/, ""),
@@ -114,9 +114,9 @@ function describeCommand(command: Command, name: string): CommandInfo {
     description: text,
     usage: `agentauth ${name} ${command.usage()}`.trimEnd(),
     arguments: command.registeredArguments.map(describeArgument),
-    flags: flagsOf(command),
+    flags: describeFlags(command),
     examples,
-    commands: commandsOf(command, `${name} `),
+    commands: describeCommands(command, `${name} `),
   };
 }
 
@@ -130,7 +130,7 @@ function describeArgument(argument: Argument): ArgumentInfo {
   };
 }
 
-function flagsOf(command: Command): FlagInfo[] {
+function describeFlags(command: Command): FlagInfo[] {
   const help = command.createHelp();
   // Every command has --help: it is listed with the root's flags only.
   const flags =
@@ -190,7 +190,7 @@ function describeFlag(option: Option): FlagInfo {
   return {
     name,
     ...(option.short !== undefined && { short: option.short }),
-    type: typeOf(option),
+    type: flagType(option),
     ...(value !== undefined && { value }),
     ...(isOptional && { value_optional: true }),
     ...(option.argChoices && { choices: option.argChoices }),
@@ -211,7 +211,7 @@ function readPlaceholder(flags: string): { value?: string; isOptional: boolean }
   return { ...(value !== undefined && { value }), isOptional: bracket === "[" };
 }
 
-function typeOf(option: Option): FlagType {
+function flagType(option: Option): FlagType {
   if (!option.required && !option.optional) return "boolean";
   if (option.argChoices) return "choice";
   if (typeof tryParser(option, "7") !== "number") return "string";
@@ -276,16 +276,16 @@ function findCommand(commands: readonly CommandInfo[], path: readonly string[]):
 }
 
 function listText(commands: readonly CommandInfo[]): string {
-  const rows = rowsOf(commands, "");
+  const rows = toRows(commands, "");
   const width = Math.max(...rows.map(([term]) => term.length));
   return rows.map(([term, summary]) => `${term.padEnd(width)}  ${summary}\n`).join("");
 }
 
-function rowsOf(commands: readonly CommandInfo[], indent: string): [string, string][] {
+function toRows(commands: readonly CommandInfo[], indent: string): [string, string][] {
   return commands.flatMap((one): [string, string][] => {
     const word = one.name.slice(one.name.lastIndexOf(" ") + 1);
     const term = [word, ...one.arguments.map(formatOperand)].join(" ");
-    return [[indent + term, one.summary], ...rowsOf(one.commands, `${indent}  `)];
+    return [[indent + term, one.summary], ...toRows(one.commands, `${indent}  `)];
   });
 }
 

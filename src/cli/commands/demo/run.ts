@@ -9,11 +9,11 @@ import { VERSION } from "../../../http/version.js";
 import { terminalLogin } from "../../../login/terminal.js";
 import { openMcp } from "../../../mcp/session.js";
 import { AgentClient } from "../../../oauth/agent.js";
-import { flagOf } from "../../../profile/login-settings.js";
+import { flagFor } from "../../../profile/login-settings.js";
 import { MASK, shellWord } from "../../../redact.js";
 import { type Sandbox, startSandbox } from "../../../sandbox/sandbox.js";
 import { fileStore } from "../../../store/file/file.js";
-import { textOf } from "../../clients/http-error.js";
+import { readText } from "../../clients/http-error.js";
 import type { ListFlags } from "../../flags/list.js";
 import type { Io } from "../../io/io.js";
 import { runList } from "../../listing/print-list.js";
@@ -108,7 +108,7 @@ class Demo {
 
   async #list(title: string, kind: ListKind, flags: ListFlags): Promise<void> {
     const words = Object.entries(flags).flatMap(([name, value]) => [
-      name === "output" ? "-o" : flagOf(name),
+      name === "output" ? "-o" : flagFor(name),
       String(value),
     ]);
     const argv = [kind.noun, "list", ...words];
@@ -245,7 +245,7 @@ async function callWhoami(agent: AgentClient, mcpUrl: string, signal: AbortSigna
   const fetch: typeof globalThis.fetch = (input, init) => agent.fetch(input as string | URL | Request, init);
   const session = await openMcp(mcpUrl, { fetch, name: "agentauth", version: VERSION, signal });
   try {
-    return textOf(await session.call("whoami", {}, signal)).trimEnd();
+    return readText(await session.call("whoami", {}, signal)).trimEnd();
   } finally {
     await session.close();
   }

@@ -10,7 +10,7 @@ import { canConfirm, traceLine } from "../../clients/login-method.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
 import { flagText } from "../../flags/values.js";
 import { tableText } from "../../output/layout.js";
-import { formatOf, printObject } from "../../output/writer.js";
+import { chooseFormat, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { cliHint, listTools, loginCommandWith } from "../../runtime/hints.js";
 
@@ -48,7 +48,7 @@ export async function runDiscover(
   const command = isOpen ? listTools(parseMcpUrl(url).resource) : found && loginCommandFor(found, context);
   const warning = found && originWarning(found, options, context);
   const error = failure && (context.withHint ?? cliHint)(failure, { command: "discover", server: url });
-  const format = formatOf(options, context.settings(), io);
+  const format = chooseFormat(options, context.settings(), io);
   if (format !== "table" && format !== "plain") {
     const { server = url, resource, issuer } = found ?? {};
     const failed = error && { error: errorData(error, context) };

@@ -1,14 +1,20 @@
 import { existsSync } from "node:fs";
-import { type AgentAuthError, abortedError, isAgentAuthError, messageOf } from "../../../errors.js";
+import { type AgentAuthError, abortedError, errorMessage, isAgentAuthError } from "../../../errors.js";
 import { suggest } from "../../../http/suggest.js";
 import type { Env } from "../../../platform.js";
-import { outletOf, systemAuthorities } from "../../../profile/connection-settings.js";
+import { buildSendOptions, systemAuthorities } from "../../../profile/connection-settings.js";
 import { type EngineStore, openEngine } from "../../../profile/engine/open-engine.js";
 import { isEngine } from "../../../profile/profile-settings.js";
 import { resolveSettings } from "../../../profile/resolve-settings.js";
 import { storingToken } from "../../../profile/service-settings.js";
 import { findHome, type SettingFlags, type Settings, type Sourced } from "../../../profile/settings.js";
-import { type Config, configPath, profileOf, readConfig, writtenProfile } from "../../../profile/settings-file.js";
+import {
+  type Config,
+  checkProfileName,
+  configPath,
+  readConfig,
+  writtenProfile,
+} from "../../../profile/settings-file.js";
 import { chooseStore, type StoreChoice } from "../../../profile/store-choice.js";
 import { quote } from "../../../redact.js";
 import { networkOptions } from "../../clients/network.js";
@@ -103,7 +109,7 @@ async function attempt(
     return { found: await run(), failure };
   } catch (thrown) {
     if (!isAgentAuthError(thrown)) {
-      const found = `the check failed: ${messageOf(thrown)}`;
+      const found = `the check failed: ${errorMessage(thrown)}`;
       return { found: failed(found, "this is a bug in agentauth: please report it"), failure };
     }
     const { message, hint } = cliHint(thrown);
@@ -143,7 +149,7 @@ export interface Subject extends KnownSettings {
 }
 
 /** What the checks of a run look at. */
-export function subjectOf(options: DoctorFlags, context: CommandContext): Subject {
+export function buildSubject(options: DoctorFlags, context: CommandContext): Subject {
   const { env } = context.io;
   const known = knownSettings(options, env);
   const flags = { ...options, timeout: options.timeout ?? 10, retries: options.retries ?? 0 };
@@ -175,7 +181,7 @@ export function knownSettings(flags: SettingFlags, env: Env): KnownSettings {
   const config = unlessWrong("file", () => readConfig(home?.value)) ?? EMPTY;
   const settings = resolveSettings(flags, env, config, home?.value, flagText, { onWrong: report });
   const store = unlessWrong("store", () => chooseStore(env, writtenProfile(settings.profile.value, config)));
-  const profile = profileOf(settings.profile, home?.value);
+  const profile = checkProfileName(settings.profile, home?.value);
   return { settings: { ...settings, profile }, config, home, store, problems };
 }
 
@@ -209,7 +215,7 @@ export const MACHINE_CHECKS = {
 
   /** Whether proxies, certificate authorities and the client certificate can be used, as each request reads them. */
   connections({ options, settings, env, context }) {
-    const { proxies } = outletOf(networkOptions(options, settings, context), context.redactor);
+    const { proxies } = buildSendOptions(networkOptions(options, settings, context), context.redactor);
     const { useSystemCa: system } = settings;
     const extra = env["NODE_EXTRA_CA_CERTS"];
     const trusted = ["Node's built-in list"];

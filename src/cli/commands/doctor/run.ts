@@ -16,9 +16,10 @@ import { type ListKind, requireScope } from "../../listing/scope.js";
 import { openListing } from "../../listing/source.js";
 import { rowText } from "../../output/layout.js";
 import { countText } from "../../output/value.js";
-import { formatOf, printObject } from "../../output/writer.js";
+import { chooseFormat, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import {
+  buildSubject,
   type CheckResult,
   type CheckState,
   type Checks,
@@ -29,7 +30,6 @@ import {
   runChecks,
   type Subject,
   skipped,
-  subjectOf,
   warning,
 } from "./check.js";
 import { STORE_CHECKS } from "./store-checks.js";
@@ -62,7 +62,7 @@ export interface DoctorReport {
 export async function runDoctor(options: DoctorFlags, context: CommandContext): Promise<number> {
   const { io, redactor, now } = context;
   if (options.url !== undefined) parseMcpUrlArgument(options.url);
-  const subject = subjectOf(options, context);
+  const subject = buildSubject(options, context);
   // These values are kept out of every message; the other variables with secrets are hidden in every run.
   redactor.add(io.env["AGENTAUTH_TOKEN"] ?? "");
   const settings = settingRows(subject, options, redactor).filter(({ source }) => options.all || source !== "default");
@@ -75,7 +75,7 @@ export async function runDoctor(options: DoctorFlags, context: CommandContext): 
   const platform = `${process.platform} ${process.arch} ${release()}`;
   const found = { version: VERSION, node: process.version, platform, checks: results, settings };
   const report = redactReport(found, redactor);
-  const format = formatOf(options, subject.settings, io);
+  const format = chooseFormat(options, subject.settings, io);
   if (options.jq !== undefined || !["table", "wide", "plain"].includes(format)) {
     await printObject(format, report, options, { io, now });
   } else {

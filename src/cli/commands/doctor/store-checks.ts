@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { isAgentAuthError } from "../../../errors.js";
 import { decodeStoredLogin } from "../../../oauth/login/login-codec.js";
 import { CodecError, decodeClient, decodeGrant } from "../../../oauth/model/codec.js";
-import { changingMode, codeOf, moveAway, othersWithAccess, statOf, takingOwnership } from "../../../platform.js";
+import { changingMode, errorCode, moveAway, othersWithAccess, takingOwnership, tryStat } from "../../../platform.js";
 import { engineReport } from "../../../profile/engine/health.js";
 import { homeFolder } from "../../../profile/settings.js";
 import type { StoreChoice } from "../../../profile/store-choice.js";
@@ -11,7 +11,7 @@ import { quote } from "../../../redact.js";
 import { sealedWith } from "../../../store/file/file.js";
 import { GRANTS, profileDigits } from "../../../store/file/file-grants.js";
 import { type Keychain, osKeychain } from "../../../store/keychain/keychain.js";
-import { accountOf } from "../../../store/keychain/keyring.js";
+import { keychainAccount } from "../../../store/keychain/keyring.js";
 import {
   checkPrivateFolder,
   publishPrivateFile,
@@ -20,7 +20,7 @@ import {
 } from "../../../store/private/private-file.js";
 import { CipherError } from "../../../store/seal/sealing.js";
 import { storeError } from "../../../store/store-error.js";
-import { ACCESS_TEXT, accessOf } from "../../config/home-access.js";
+import { ACCESS_TEXT, classifyAccess } from "../../config/home-access.js";
 import { countText } from "../../output/value.js";
 import { canPrompt } from "../../runtime/context.js";
 import { type CheckFinding, type Checks, failed, ok, type Subject, skipped, warning } from "./check.js";
@@ -46,7 +46,7 @@ export const STORE_CHECKS = {
   home({ env, home: found }) {
     const { value: home, source } = found ?? { value: homeFolder(env), source: "" };
     const where = `${home} (${source})`;
-    const stat = statOf(home);
+    const stat = tryStat(home);
     if (stat === undefined) return ok(`${where}, does not exist yet: created on first use`);
     if (!stat.isDirectory()) return failed(`${where} is not a folder`, "set AGENTAUTH_HOME to another path");
     return checkOwnership(where, home, stat);
@@ -87,7 +87,7 @@ export const STORE_CHECKS = {
   },
 
   keychain: withHome((home, { options, env, store }) => {
-    const keychain = osKeychain(accountOf(home), { timeoutMs: KEYCHAIN_CHECK_MS, env });
+    const keychain = osKeychain(keychainAccount(home), { timeoutMs: KEYCHAIN_CHECK_MS, env });
     return checkKeychain(store, keychain, canPrompt(options, { env }));
   }),
 
@@ -121,7 +121,7 @@ function withHome<Found>(check: (home: string, subject: Subject) => Found): (sub
 }
 
 function checkOwnership(where: string, home: string, stat: Stats): CheckFinding {
-  const access = accessOf(stat);
+  const access = classifyAccess(stat);
   if (access === "private") return ok(where);
   if (access === "unchecked") {
     // Windows: its list of access needs a program of the system.
@@ -139,7 +139,7 @@ function checkOwnership(where: string, home: string, stat: Stats): CheckFinding 
 
 /** Publishes a file twice under one name, as the store does, in a private folder that is removed afterwards. */
 export function checkWriting(home: string): CheckFinding {
-  if (statOf(home)?.isDirectory() !== true) return skipped("the folder does not exist yet");
+  if (tryStat(home)?.isDirectory() !== true) return skipped("the folder does not exist yet");
   let folder: string | undefined;
   try {
     folder = mkdtempSync(join(home, ".doctor-"));
@@ -153,7 +153,7 @@ export function checkWriting(home: string): CheckFinding {
     const withoutLinks = "files can be written; there are no hard links, so each login is a folder";
     return ok(statSync(path).isFile() ? "files can be written and linked" : withoutLinks);
   } catch (error) {
-    const code = codeOf(isAgentAuthError(error) ? error.cause : error);
+    const code = errorCode(isAgentAuthError(error) ? error.cause : error);
     const isFull = code === "ENOSPC" || code === "EDQUOT";
     return failed(`${home} is not writable (${code ?? error})`, isFull ? "free some disk space" : ELSEWHERE);
   } finally {
@@ -199,7 +199,7 @@ function filesIn(home: string, folder: string): string[] {
       .filter(isOurs)
       .sort();
   } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes(codeOf(error) ?? "")) return [];
+    if (["ENOENT", "ENOTDIR"].includes(errorCode(error) ?? "")) return [];
     throw storeError(`the folder ${path} cannot be read`, error);
   }
 }

@@ -2,7 +2,7 @@ import { usageError } from "../../../errors.js";
 import { parseUrl } from "../../../http/address.js";
 import type { ExchangedToken } from "../../../oauth/token/exchange.js";
 import { quote } from "../../../redact.js";
-import { secretOf } from "../../clients/grant.js";
+import { readSecret } from "../../clients/grant.js";
 import { parseMcpUrlArgument } from "../../clients/login-first.js";
 import { formatToken, UNKNOWN_ASKER } from "../../clients/token-formats.js";
 import type { AgentFlags } from "../../flags/agent.js";
@@ -24,10 +24,10 @@ export async function runExchange(options: ExchangeFlags, context: CommandContex
   if (audience === undefined && resource === undefined) {
     throw usageError("--audience or --resource is required", "add --audience <name>, or --resource <uri>");
   }
-  const subjectTokenType = typeOf(options.subjectTokenType);
+  const subjectTokenType = toTokenType(options.subjectTokenType);
   // Checks the flags before any secret is read from standard input.
   const agent = await context.with({ flags }).agent();
-  const subjectToken = await secretOf(options, "subjectTokenFile", "AGENTAUTH_SUBJECT_TOKEN", context);
+  const subjectToken = await readSecret(options, "subjectTokenFile", "AGENTAUTH_SUBJECT_TOKEN", context);
   if (subjectTokenType !== undefined && subjectToken === undefined) {
     throw usageError(
       "--subject-token-type needs a subject token",
@@ -37,14 +37,14 @@ export async function runExchange(options: ExchangeFlags, context: CommandContex
   const request = { subjectTokenType, audience, resource, scope, subjectToken, signal: context.signal };
   const token = await agent.exchange(url, request);
   context.redactor.add(token.value);
-  await context.io.stdout.write(textOf(token, format, context.now()));
+  await context.io.stdout.write(renderToken(token, format, context.now()));
 }
 
 const TYPE = "urn:ietf:params:oauth:token-type:";
 const SHORT = ["access_token", "id_token", "refresh_token", "jwt", "saml1", "saml2", "id-jag"];
 
 /** The URI of a token type: the short name of a type of RFC 8693, or the URI itself. */
-function typeOf(value: string | undefined): string | undefined {
+function toTokenType(value: string | undefined): string | undefined {
   if (value === undefined || (parseUrl(value) !== undefined && !/\s/.test(value))) return value;
   if (SHORT.includes(value)) return TYPE + value;
   throw usageError(
@@ -71,7 +71,7 @@ interface PrintedToken {
   issuer: string;
 }
 
-function textOf(token: ExchangedToken, format: NonNullable<ExchangeFlags["format"]>, now: number): string {
+function renderToken(token: ExchangedToken, format: NonNullable<ExchangeFlags["format"]>, now: number): string {
   const { issuedTokenType, tokenType, expiresAt, scope, issuer } = token;
   if (tokenType === "N_A" && (format === "header" || format === "headers-json")) {
     const what = issuedTokenType.replace(TYPE, "");

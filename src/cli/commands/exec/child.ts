@@ -8,11 +8,11 @@ import { loadSpawn, runnableFileText, shellSyntax, system, withVariable } from "
 import { withoutSecretVariables } from "../../../profile/secrets.js";
 import { MASK, quote } from "../../../redact.js";
 import type { Io, OutStream } from "../../io/io.js";
-import { fileOf, outputError } from "../../io/stream.js";
+import { fileDescriptor, outputError } from "../../io/stream.js";
 import { formatError } from "../../output/errors.js";
 import { agentMode } from "../../runtime/agent-mode.js";
 import type { AcquiredProcess, CommandContext, ProcessSignals } from "../../runtime/context.js";
-import { exitCodeOf } from "../../runtime/exit-codes.js";
+import { exitCodeFor } from "../../runtime/exit-codes.js";
 
 /**
  * Replaces every secret in a stream of chunks by a mask, also across chunk boundaries: the leftmost first, and of several
@@ -81,7 +81,7 @@ const SHORTEST = 6;
  * The forms in which a program may print a token: as it is, URL-encoded, JSON-escaped, and in base64 at any position of the encoded text; empty for a token of
  * fewer than six characters.
  */
-export function encodingsOf(token: string): string[] {
+export function listEncodings(token: string): string[] {
   if (token.length < SHORTEST) return [];
   const json = JSON.stringify(token).slice(1, -1);
   const forms = [token, json, json.replaceAll("/", "\\/"), ...urlForms(token), ...base64Forms(token)];
@@ -151,7 +151,7 @@ export async function runCommand(
     }
     if (lost === undefined || exitCode !== 0) return exitCode;
     const error = outputError("the command's output cannot be passed on", lost);
-    return await report(error, exitCodeOf(error.class), context);
+    return await report(error, exitCodeFor(error.class), context);
   } catch (error) {
     if (!isStartFailure(error)) throw error;
     return await reportStartFailure(command[0] ?? "", error, context);
@@ -192,7 +192,7 @@ export async function runChild(
     } finally {
       closeWriteEnds(pipes);
     }
-    const ending = endOf(child, io);
+    const ending = waitForExit(child, io);
     if (child.stdin !== null) own.stdin.on("error", () => {}).pipe(child.stdin.on("error", () => {}));
     const out = pipes.out?.readEnd ?? child.stdout;
     const err = pipes.err?.readEnd ?? child.stderr;
@@ -215,7 +215,7 @@ export async function runChild(
  * Node reports a failed start and, much later, a failed signal with the same event. On Windows a program that is not
  * found can be reported after `cmd.exe` was started for it.
  */
-function endOf(child: ChildProcess, io: Io): Promise<number> {
+function waitForExit(child: ChildProcess, io: Io): Promise<number> {
   return new Promise((resolve, reject) => {
     let hasStarted = false;
     child.once("spawn", () => {
@@ -353,7 +353,11 @@ export function openStdio(
   masked: { stdout: boolean; stderr: boolean },
   own: Pick<AcquiredProcess, "stdin" | "stdout" | "stderr">,
 ): ChildStdio {
-  const [inFile, outFile, errFile] = [fileOf(own.stdin), fileOf(own.stdout), fileOf(own.stderr)];
+  const [inFile, outFile, errFile] = [
+    fileDescriptor(own.stdin),
+    fileDescriptor(own.stdout),
+    fileDescriptor(own.stderr),
+  ];
   const readsOut = masked.stdout || outFile === undefined;
   const readsErr = masked.stderr || errFile === undefined;
   const out = readsOut ? makePipe() : undefined;

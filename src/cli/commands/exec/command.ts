@@ -38,7 +38,7 @@ function declareExec(registry: Registry): void {
     "token",
   );
   addFlags(command, undefined, [
-    ["--as <name>", "Variable that gets the token (default: AGENTAUTH_TOKEN)", variableOf],
+    ["--as <name>", "Variable that gets the token (default: AGENTAUTH_TOKEN)", parseVariable],
     MIN_TTL,
     ["--broker <name=url>", broker, collectRepeated],
     ["--listen <address>", "Where that broker listens: unix:<path>, 127.0.0.1:<port>"],
@@ -53,7 +53,7 @@ function declareExec(registry: Registry): void {
   if (!context.argv.includes("--")) command.allowUnknownOption();
 }
 
-function variableOf(value: string): string {
+function parseVariable(value: string): string {
   if (!/^[A-Za-z_]\w*$/.test(value)) throw new InvalidArgumentError("must be a name of letters, digits and _");
   return value;
 }

@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { usageError } from "../../../errors.js";
 import { system } from "../../../platform.js";
-import { flagOf } from "../../../profile/login-settings.js";
+import { flagFor } from "../../../profile/login-settings.js";
 import { quote, shellWord } from "../../../redact.js";
-import { parseMcpUrlArgument, tokenOf } from "../../clients/login-first.js";
+import { parseMcpUrlArgument, requestToken } from "../../clients/login-first.js";
 import { checkHandOver } from "../../clients/token-formats.js";
 import type { AgentFlags } from "../../flags/agent.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { encodingsOf, runCommand } from "./child.js";
+import { listEncodings, runCommand } from "./child.js";
 
 export interface ExecFlags extends Omit<AgentFlags, "output"> {
   /** The first operand: a word of the command if there is a broker. */
@@ -26,18 +26,18 @@ export interface ExecFlags extends Omit<AgentFlags, "output"> {
 
 /** `exec`: runs a command with the token in its environment, and returns the command's exit code. */
 export async function runExec(options: ExecFlags, context: CommandContext): Promise<number> {
-  const command = commandOf(options, context.argv);
+  const command = parseCommand(options, context.argv);
   const { broker, listen, url: operand = "" } = options;
   if (broker !== undefined) return runWithBroker(command, { ...options, broker }, context);
   if (listen !== undefined) throw usageError("--listen is for a broker", BROKER_USAGE);
   const url = parseMcpUrlArgument(operand);
   const agent = await context.agent();
   const { scope, minTtl, as = "AGENTAUTH_TOKEN" } = options;
-  const token = await tokenOf(agent, url, { scope, minTtl, signal: context.signal });
+  const token = await requestToken(agent, url, { scope, minTtl, signal: context.signal });
   context.signal.throwIfAborted();
   checkHandOver(token, "exec");
   context.redactor.add(token.value);
-  const secrets = encodingsOf(token.value).map((form) => Buffer.from(form));
+  const secrets = listEncodings(token.value).map((form) => Buffer.from(form));
   return runCommand(command, { variable: [as, token.value], secrets }, context);
 }
 
@@ -53,7 +53,7 @@ async function runWithBroker(
   const { broker: grants, listen: address, ...flags } = options;
   const ofToken = OF_TOKEN.find((option) => options[option] !== undefined);
   if (ofToken !== undefined) {
-    const flag = flagOf(ofToken);
+    const flag = flagFor(ofToken);
     const hint = ofToken === "scope" ? "--broker <name>=<url>,scope=<scopes>" : `leave out ${flag}`;
     throw usageError(`--broker and ${flag} do not go together`, hint);
   }
@@ -89,7 +89,7 @@ const BROKER_USAGE = "agentauth exec --broker <name>=<mcp_url> -- <command> [arg
  * @throws `AgentAuthError` `usage` if there is no `--`, nothing after it, or something else before it than the URL, which
  * a broker replaces
  */
-export function commandOf(
+export function parseCommand(
   { url, command, broker }: Pick<ExecFlags, "url" | "command" | "broker">,
   argv: readonly string[],
 ): string[] {

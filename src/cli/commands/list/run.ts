@@ -3,7 +3,7 @@ import { shellWord } from "../../../redact.js";
 import type { ListFlags } from "../../flags/list.js";
 import { checkIdentifier, type ListKind, requireScope } from "../../listing/scope.js";
 import { COLUMNS, getItem } from "../../listing/source.js";
-import { formatOf, printObject } from "../../output/writer.js";
+import { chooseFormat, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { operandToPaste } from "../../runtime/hints.js";
 
@@ -30,6 +30,6 @@ export async function runGet(
       throw withHint(error, `the ${singular} must be one of that ${scope}: ${list}`);
     })
     .finally(() => progress.stop());
-  const format = formatOf(options, settings, context.io);
+  const format = chooseFormat(options, settings, context.io);
   await printObject(format, item, options, context, COLUMNS[noun]);
 }

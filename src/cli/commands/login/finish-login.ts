@@ -67,7 +67,7 @@ export async function finishLogin(
     return { token };
   }
   try {
-    const token = await agent.finishLogin(login, sessionOf(login, step), { signal });
+    const token = await agent.finishLogin(login, createSession(login, step), { signal });
     removeLogin(id, context);
     return { token };
   } catch (error) {
@@ -108,7 +108,7 @@ function afterTaken(error: unknown, { id, context, taken }: SecondStep): unknown
   return error;
 }
 
-function sessionOf(login: PreparedLogin & CallbackWay, step: SecondStep): LoginSession {
+function createSession(login: PreparedLogin & CallbackWay, step: SecondStep): LoginSession {
   const { options, context } = step;
   const { callbackUrl } = options;
   const { redirectUri } = login.pending;

@@ -1,11 +1,11 @@
 /** `login --hand-over`: a login for a hosted agent, which is printed once and stored nowhere. */
 
 import { dirname, resolve } from "node:path";
-import { messageOf, usageError } from "../../../errors.js";
+import { errorMessage, usageError } from "../../../errors.js";
 import type { AgentClient, AgentClientOptions } from "../../../oauth/agent.js";
 import { type HandOver, handOverOptions } from "../../../oauth/hand-over.js";
 import type { GrantStore } from "../../../oauth/model/grant-store.js";
-import { linkStatOf } from "../../../platform.js";
+import { tryLstat } from "../../../platform.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { checkTrustedFolder, createPrivateFile } from "../../../store/private/private-file.js";
 import type { TokenFlags } from "../../flags/agent.js";
@@ -14,7 +14,7 @@ import { escapeJson } from "../../output/value.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 /** The file that gets the login; undefined for standard output. */
-function targetOf({ handOver }: TokenFlags, { machine }: CommandContext): string | undefined {
+function resolveTarget({ handOver }: TokenFlags, { machine }: CommandContext): string | undefined {
   if (typeof handOver !== "string" || handOver === "-") return undefined;
   return resolve(machine?.folder ?? process.cwd(), handOver);
 }
@@ -34,7 +34,7 @@ export function checkHandOverFlags(options: TokenFlags, context: CommandContext,
   }
   const other = idp === undefined ? grant && "--grant" : "--idp";
   if (other) throw usageError(`--hand-over and ${other} do not go together`, "leave out one of the two");
-  const file = targetOf(options, context);
+  const file = resolveTarget(options, context);
   const problem =
     file === undefined
       ? findOutputProblem(reason, wait !== false && context.io.stdout.isTTY && !showSecrets)
@@ -54,7 +54,7 @@ function findOutputProblem(reason: string | undefined, isShown: boolean): Proble
 function findTargetProblem(file: string): Problem | undefined {
   const folder = dirname(file);
   if (!checkTrustedFolder(folder)) return [`has no folder ${quote(folder)}`, "name a file in a folder that exists"];
-  const isTaken = linkStatOf(file) !== undefined;
+  const isTaken = tryLstat(file) !== undefined;
   return isTaken ? [`overwrites nothing, and ${quote(file)} exists`, "name another file, or remove it"] : undefined;
 }
 
@@ -77,7 +77,7 @@ export async function openLoginClient(
 export function handOverWords(options: TokenFlags, context: CommandContext): string[] | undefined {
   const { handOver, handOverFormat: format, showSecrets } = options;
   if (handOver === undefined) return undefined;
-  const file = targetOf(options, context);
+  const file = resolveTarget(options, context);
   const target = file === undefined ? "--hand-over" : `--hand-over=${file}`;
   return [target, ...(format ? ["--hand-over-format", format] : []), ...(showSecrets ? ["--show-secrets"] : [])];
 }
@@ -89,14 +89,14 @@ export function handOverWords(options: TokenFlags, context: CommandContext): str
  */
 export async function printHandOver(login: HandOver, options: TokenFlags, context: CommandContext): Promise<void> {
   const { io, redactor } = context;
-  const file = targetOf(options, context);
+  const file = resolveTarget(options, context);
   const text = `${escapeJson(JSON.stringify(login.reveal(options.handOverFormat)))}\n`;
   try {
     if (file === undefined) await io.stdout.write(text);
     else createPrivateFile(file, text);
   } catch (cause) {
     const { revoked, error } = await login.revoke();
-    const why = error === undefined ? "its issuer has no revocation endpoint" : redactor.redact(messageOf(error));
+    const why = error === undefined ? "its issuer has no revocation endpoint" : redactor.redact(errorMessage(error));
     const end = revoked ? "its tokens were revoked" : `its tokens were not revoked (${why})`;
     throw outputError(`the login was not handed over, and ${end}`, cause as Error, "log in again with another target");
   }

@@ -3,7 +3,7 @@ import { deviceText } from "../../../login/browser.js";
 import { reserveRedirect } from "../../../login/listen.js";
 import { codeTakerText, consentText, listeningText } from "../../../login/messages.js";
 import { listenAddress } from "../../../login/redirect-address.js";
-import { redirectOptionsOf } from "../../../login/terminal.js";
+import { pickRedirectOptions } from "../../../login/terminal.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { checkHandOver } from "../../../oauth/hand-over.js";
 import { forcesConsent } from "../../../oauth/login/authorization.js";
@@ -105,7 +105,7 @@ async function beginDevice(
   const stored: StoredLogin = { ...login, flow: "device", profile, ttlMs, handOver };
   await storeLogin(id, stored, context);
   return {
-    ...startOf(id, stored, context),
+    ...describeStart(id, stored, context),
     url: complete ?? verificationUri,
     user_code: userCode,
     verification_uri: verificationUri,
@@ -122,7 +122,7 @@ async function beginCallback(
   const { scope, idp, loginTimeout } = options;
   const flow = options.flow === "paste" ? options.flow : undefined;
   let listener: CallbackListener | undefined;
-  const given = redirectOptionsOf(loginMethodOptions(options));
+  const given = pickRedirectOptions(loginMethodOptions(options));
   const listensAt = flow === undefined && given.uri !== undefined ? listenAddress(given) : undefined;
   const bind = async (preferred: string | undefined) => {
     const redirect = { ...given, preferred };
@@ -145,7 +145,7 @@ async function beginCallback(
     if (forcesConsent(login)) context.io.say(consentText(flagText));
     if (listensAt !== undefined) context.io.say(listeningText(login.pending.redirectUri, listensAt));
     const listening = (await listener?.waitInBackground({ id, state, ttlMs })) ?? false;
-    const started = { ...startOf(id, stored, context), url: authorizationUrl };
+    const started = { ...describeStart(id, stored, context), url: authorizationUrl };
     return flow === undefined ? { ...started, listening } : started;
   } catch (error) {
     listener?.stop();
@@ -158,7 +158,7 @@ export function newLoginId(bytes = randomBytes(9)): string {
   return bytes.toString("base64url").replace(/^-/, "_");
 }
 
-function startOf(id: string, login: StoredLogin, context: CommandContext): Omit<PrintedStart, "url"> {
+function describeStart(id: string, login: StoredLogin, context: CommandContext): Omit<PrintedStart, "url"> {
   return {
     login_id: id,
     flow: login.flow ?? "browser",

@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError, messageOf, usageError } from "../../../errors.js";
+import { AgentAuthError, errorMessage, isAgentAuthError, usageError } from "../../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
 import type { AgentClient, LoginStatus } from "../../../oauth/agent.js";
 import { transientStore } from "../../../oauth/hand-over.js";
@@ -34,7 +34,7 @@ export async function openHandedOver(
       return work();
     } catch (cause) {
       const what = `${isInput ? "standard input" : `the file ${source}`} is not a login that was handed over`;
-      throw usageError(`${what}: ${messageOf(cause)}`, "pass what agentauth login --hand-over printed", cause);
+      throw usageError(`${what}: ${errorMessage(cause)}`, "pass what agentauth login --hand-over printed", cause);
     }
   };
   const auth = read(() => readCredential(parseStrictJson(text)));
@@ -174,7 +174,7 @@ export async function logout(
     account,
     signal,
   });
-  const why = revoked === false || sessionEnded === false ? redactor.redact(reasonOf(error)) : null;
+  const why = revoked === false || sessionEnded === false ? redactor.redact(shortReason(error)) : null;
   const where = account == null ? server : `${server} (account ${account})`;
   const remaining = remainingLife(expiresAt, now());
   if (!removed) io.say(`not logged in at ${where}`);
@@ -260,10 +260,10 @@ export async function logoutOfAll(
   if (logouts.length === 0) context.io.say("not logged in");
   if (logouts.length > 1 && unrevoked > 0)
     context.io.say(`revocation failed at ${unrevoked} of ${logouts.length} issuers`);
-  return { logouts, failure: summaryOf(failures, logouts.length) };
+  return { logouts, failure: summarizeFailures(failures, logouts.length) };
 }
 
-function summaryOf(failures: readonly AgentAuthError[], count: number): AgentAuthError | undefined {
+function summarizeFailures(failures: readonly AgentAuthError[], count: number): AgentAuthError | undefined {
   const [first] = failures;
   if (first === undefined) return undefined;
   const message = `${failures.length} of ${count} logins could not be removed, the first of them: ${first.message}`;
@@ -272,7 +272,7 @@ function summaryOf(failures: readonly AgentAuthError[], count: number): AgentAut
 }
 
 /** A short reason; an unexpected error is an error response of the issuer. */
-function reasonOf(error: unknown): string {
+function shortReason(error: unknown): string {
   if (!isAgentAuthError(error)) return "it responded with an error";
   const { message } = error;
   return message.length > MAX_REASON ? `${message.slice(0, MAX_REASON)}…` : message;

@@ -9,7 +9,7 @@ import { runStdioProxy, type StdioProxyOptions } from "../../../mcp/proxy.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { loginRequired } from "../../../oauth/grant/grant-requirements.js";
 import { saysTokenRejected } from "../../../oauth/grant/token-fetch.js";
-import { extensionOf } from "../../../oauth/machine/grant-strategies.js";
+import { parseExtension } from "../../../oauth/machine/grant-strategies.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { readSecretFile, referencedSecret } from "../../../profile/secrets.js";
 import { quote, type Secret } from "../../../redact.js";
@@ -42,7 +42,7 @@ export async function runProxy(options: ProxyFlags, context: CommandContext): Pr
   const seconds = keepAlive === true ? DEFAULT_KEEP_ALIVE_S : keepAlive;
   await runStdioProxy({
     url,
-    ...(await sendersOf(url, { options, headers, context })),
+    ...(await createSenders(url, { options, headers, context })),
     tools: { allow, hide },
     keepAliveMs: seconds && seconds * 1000,
     input: stdin.stream,
@@ -75,7 +75,7 @@ interface Sending {
 }
 
 /** How requests are sent: with the headers of the flags, and with the token unless they have one of their own. */
-async function sendersOf(
+async function createSenders(
   url: string,
   sending: Sending,
 ): Promise<Pick<StdioProxyOptions, "fetch" | "unattended" | "token" | "extension">> {
@@ -89,12 +89,12 @@ async function sendersOf(
     const onToken = (sent: Secret) => {
       token = sent.reveal();
     };
-    const senderOf = (login?: false) => withToken(url, { ...sending, agent, login, onToken });
+    const createSender = (login?: false) => withToken(url, { ...sending, agent, login, onToken });
     const logins = options.grant === undefined ? await agent.status(url).catch(() => []) : [];
     const isOfUser = logins.some(({ grant }) => grant === "login");
     const grant = options.grant ?? (isOfUser ? undefined : logins[0]?.grant);
-    const extension = extensionOf(grant);
-    return { fetch: senderOf(), unattended: senderOf(false), token: () => token, extension };
+    const extension = parseExtension(grant);
+    return { fetch: createSender(), unattended: createSender(false), token: () => token, extension };
   }
   const network = await context.network({ idleTimeoutMs: 0 });
   const connection = network.connectTo(new URL(url), new Set());

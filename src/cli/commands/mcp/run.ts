@@ -1,4 +1,4 @@
-import { AgentAuthError, abortedError, isAgentAuthError, messageOf, usageError } from "../../../errors.js";
+import { AgentAuthError, abortedError, errorMessage, isAgentAuthError, usageError } from "../../../errors.js";
 import { followSignal, untilAborted } from "../../../http/deadline.js";
 import { HttpRequest } from "../../../http/http-message.js";
 import { networkError } from "../../../http/network-error.js";
@@ -12,16 +12,16 @@ import { type McpOptions, type McpSession, openMcp } from "../../../mcp/session.
 import type { AgentClient } from "../../../oauth/agent.js";
 import { saysTokenRejected } from "../../../oauth/grant/token-fetch.js";
 import { DEFAULT_LOGIN_TIMEOUT_MS } from "../../../oauth/login/login-method.js";
-import { extensionOf } from "../../../oauth/machine/grant-strategies.js";
+import { parseExtension } from "../../../oauth/machine/grant-strategies.js";
 import { escapeText, quote, type Secret, shellWord } from "../../../redact.js";
-import { lateError, limitOf, responseError, textOf } from "../../clients/http-error.js";
+import { lateError, readLimit, readText, responseError } from "../../clients/http-error.js";
 import { loginFirst, parseMcpUrlArgument } from "../../clients/login-first.js";
 import { canConfirm, confirm } from "../../clients/login-method.js";
 import type { AgentFlags } from "../../flags/agent.js";
 import type { OutputFlags } from "../../flags/global.js";
 import { rowColumns } from "../../output/columns.js";
 import { isRecord } from "../../output/value.js";
-import { formatOf, printObject, printRows } from "../../output/writer.js";
+import { chooseFormat, printObject, printRows } from "../../output/writer.js";
 import { type CommandContext, canPrompt } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
@@ -61,7 +61,7 @@ interface PrintedTool {
 export function runTools(options: McpFlags, context: CommandContext): Promise<number> {
   return withSession(options, context, LIST_TIMEOUT_S, async (session) => {
     const tools: PrintedTool[] = withoutSecrets(await session.tools(context.signal), context.redactor);
-    const isId = formatOf(options, context.settings(), context.io) === "id";
+    const isId = chooseFormat(options, context.settings(), context.io) === "id";
     await printRows(isId ? tools.map(({ name }) => ({ id: name })) : tools, TOOLS, options, context);
     return EXIT_CODES.ok;
   });
@@ -72,9 +72,9 @@ export async function runCall(options: McpFlags, context: CommandContext): Promi
   const args = await readArgs(options, context);
   return withSession(options, context, CALL_TIMEOUT_S, async (session) => {
     const result = withoutSecrets(await session.call(options.tool, args, context.signal), context.redactor);
-    const format = formatOf(options, context.settings(), context.io);
+    const format = chooseFormat(options, context.settings(), context.io);
     if (format === "table" || format === "plain" || format === "wide") {
-      await context.io.stdout.write(textOf(result));
+      await context.io.stdout.write(readText(result));
     } else {
       await printObject(format, result, options, context);
     }
@@ -106,7 +106,7 @@ async function readArgs({ args }: McpFlags, { io }: CommandContext): Promise<Rec
   try {
     value = parseExactJson(text);
   } catch (cause) {
-    throw complain(`is not JSON: ${messageOf(cause)}`);
+    throw complain(`is not JSON: ${errorMessage(cause)}`);
   }
   if (!isJsonObject(value)) throw complain("is not a JSON object");
   return value;
@@ -140,7 +140,7 @@ async function withSession<T>(
   const agent = await context.agent({ idleTimeoutMs: 0 });
   // A login, if needed, comes before the time limit starts.
   const grant = await loginFirst(agent, url, { signal });
-  const limit = limitOf(options, context, defaultTimeout);
+  const limit = readLimit(options, context, defaultTimeout);
   const limited = createLimitedFetch(agent, url, limit);
   const withCliError = <R>(call: Promise<R>): Promise<R> =>
     call.catch((error: unknown) => {
@@ -148,7 +148,7 @@ async function withSession<T>(
       throw cliError(error, { url, limit, failed: limited.failed(), grant });
     });
   const user = presentUser(options, context, url);
-  const client = { name: "agentauth", version: VERSION, extension: extensionOf(grant), user };
+  const client = { name: "agentauth", version: VERSION, extension: parseExtension(grant), user };
   const session = await withCliError(
     openMcp(url, { ...client, fetch: limited.fetch, token: limited.token, timeoutMs: limit * 1000, signal }),
   );

@@ -3,9 +3,9 @@ import { suggestionHint } from "../../../http/suggest.js";
 import {
   type Config,
   changeConfig,
+  checkProfileName,
   chosenProfile,
   profileNames,
-  profileOf,
   readConfig,
   readSandboxState,
   SANDBOX_PROFILE,
@@ -44,7 +44,7 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", ProfileRun
     const home = context.home();
     const config = readConfig(home);
     // An unknown profile must not prevent the list of known ones.
-    const used = profileOf(chosenProfile([options.profile, "--profile"], context.io.env, config), home);
+    const used = checkProfileName(chosenProfile([options.profile, "--profile"], context.io.env, config), home);
     const names = profileNames(config, home);
     const sandbox = readSandboxState(home);
     const rows = names.map((name): ProfileRow => {

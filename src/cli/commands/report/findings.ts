@@ -146,7 +146,7 @@ const RULES: readonly Rule[] = [
       if (status === undefined) return undefined;
       if (status !== "active") return false;
       if (at === undefined) return undefined;
-      return now - at > STALE_DAYS * DAY_SECONDS ? `last seen ${dateOf(at)}` : false;
+      return now - at > STALE_DAYS * DAY_SECONDS ? `last seen ${formatDate(at)}` : false;
     },
   },
 ];
@@ -221,7 +221,7 @@ const CLOCK_SKEW_SECONDS = 86_400;
 
 /** Reads what the report needs of a device. Its client secret is never read. @param now Unix seconds */
 export function readFacts(device: object, now: number) {
-  const text = (path: string) => textOf(readPath(device, path));
+  const text = (path: string) => readText(readPath(device, path));
   const pkce = readPath(device, "dynamic_client_details.pkce_required");
   return {
     id: text("id"),
@@ -231,32 +231,32 @@ export function readFacts(device: object, now: number) {
     client: text("dynamic_client_details.title"),
     authProfile: text("dynamic_client_details.auth_profile"),
     pkceRequired: typeof pkce === "boolean" ? pkce : undefined,
-    redirectUris: textsOf(readPath(device, "dynamic_client_details.redirect_uris")),
-    at: timeOf(readPath(device, "last_seen.at"), now),
+    redirectUris: readTexts(readPath(device, "dynamic_client_details.redirect_uris")),
+    at: readTime(readPath(device, "last_seen.at"), now),
     country: /^[A-Z]{2}$/.exec(text("last_seen.country_code") ?? "")?.[0],
-    network: networkOf(readPath(device, "last_seen.asn")),
+    network: readNetwork(readPath(device, "last_seen.asn")),
     address: text("last_seen.remote_ip"),
     fingerprint: text("last_seen.ja4_fingerprint"),
   };
 }
 
 /** Unix seconds, after 1970 and not in the future. */
-function timeOf(value: unknown, now: number): number | undefined {
+function readTime(value: unknown, now: number): number | undefined {
   return typeof value === "number" && value > 0 && value <= now + CLOCK_SKEW_SECONDS ? value : undefined;
 }
 
 /** An autonomous system by its number. */
-function networkOf(value: unknown): string | undefined {
+function readNetwork(value: unknown): string | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 1 ? `AS${value}` : undefined;
 }
 
-function textOf(value: unknown): string | undefined {
+function readText(value: unknown): string | undefined {
   if (typeof value !== "string" || value === "") return undefined;
   return value.length > LONGEST ? `${wholeCharacters(value, LONGEST)}…` : value;
 }
 
 /** Undefined for a list in which nothing is text, so that it is not taken for an empty one. */
-function textsOf(value: unknown): readonly string[] | undefined {
+function readTexts(value: unknown): readonly string[] | undefined {
   if (!Array.isArray(value)) return undefined;
   const texts = value.filter((part): part is string => typeof part === "string");
   return texts.length === 0 && value.length > 0 ? undefined : texts;
@@ -265,14 +265,14 @@ function textsOf(value: unknown): readonly string[] | undefined {
 export const DAY_SECONDS = 86_400;
 
 /** The date, in UTC, of a time in Unix seconds. */
-function dateOf(at: number): string {
+function formatDate(at: number): string {
   return new Date(at * 1000).toISOString().slice(0, 10);
 }
 
 /** The numbers of a report as lists: what its text and its page show. */
 
 /** How many devices there are, and when they were seen. */
-export function factsOf({ devices, generated_at }: Report): string[] {
+export function listFacts({ devices, generated_at }: Report): string[] {
   return [
     countText(devices.counted, "device"),
     ...(devices.total === null ? [] : [`${groupThousands(devices.total)} in the pool`]),
@@ -288,7 +288,7 @@ export interface Chart extends Tally {
 }
 
 /** The charts of a report in the order in which they are shown. */
-export function chartsOf(report: Report): Chart[] {
+export function buildCharts(report: Report): Chart[] {
   return [
     { title: "Countries, last seen", ...report.countries },
     { title: "Clients", ...report.clients },
@@ -301,7 +301,7 @@ export function chartsOf(report: Report): Chart[] {
 }
 
 /** What a chart counts beside its first values, so that the counts add up. */
-export function restOf({ top, distinct, others, unknown }: Tally, shown: number): Tally["top"] {
+export function countRest({ top, distinct, others, unknown }: Tally, shown: number): Tally["top"] {
   const hidden = top.slice(shown).reduce((sum, { count }) => sum + count, others);
   const rest = [
     { value: countText(distinct - Math.min(shown, top.length), "other"), count: hidden },

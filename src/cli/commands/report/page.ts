@@ -3,13 +3,13 @@ import { VERSION } from "../../../http/version.js";
 import { escapeHtml } from "../../../redact.js";
 import { countText, groupThousands } from "../../output/value.js";
 import {
+  buildCharts,
   type Chart,
-  chartsOf,
+  countRest,
   type Finding,
-  factsOf,
+  listFacts,
   notJudgedText,
   type Report,
-  restOf,
   shareText,
 } from "./findings.js";
 
@@ -51,20 +51,20 @@ export function reportPage(report: Report): string {
   const { pool_id, complete, notes, devices, findings } = report;
   const found = findings.filter(({ count }) => count > 0).map(findingCard);
   const clear = findings.filter(({ count }) => count === 0);
-  const charts = chartsOf(report).map((chart) => chartCard(chart, devices.counted));
+  const charts = buildCharts(report).map((chart) => chartCard(chart, devices.counted));
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${escapeHtml(POLICY)}">
 <meta name="viewport" content="width=device-width,initial-scale=1"><meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer"><link rel="icon" href="data:,">
 <title>Devices of pool ${escapeHtml(pool_id)}</title><style>${STYLE}</style></head>
-<body><header><h1>Devices of pool ${textOf(pool_id)}</h1>
-<p class="dim">${factsOf(report).join(", ")}</p>
+<body><header><h1>Devices of pool ${renderText(pool_id)}</h1>
+<p class="dim">${listFacts(report).join(", ")}</p>
 ${complete ? "" : '<p class="warn">Incomplete: not all of the devices are in these numbers.</p>'}
-${listOf(notes.map(textOf))}</header>
+${renderList(notes.map(renderText))}</header>
 <main><section aria-labelledby="findings"><h2 id="findings">Findings</h2>
 <div class="two">${found.join("")}</div>
 ${clear.length > 0 ? "<p>Checked, and not found on any device:</p>" : ""}
-${listOf(clear.map((finding) => escapeHtml(finding.title + notJudgedText(finding))))}</section>
+${renderList(clear.map((finding) => escapeHtml(finding.title + notJudgedText(finding))))}</section>
 <section aria-labelledby="numbers"><h2 id="numbers">Numbers</h2><div class="two">${charts.join("")}</div></section></main>
 <footer><p>Made by agentauth ${VERSION}. All times are UTC. The page loads nothing and runs no script.</p></footer>
 </body></html>
@@ -72,11 +72,11 @@ ${listOf(clear.map((finding) => escapeHtml(finding.title + notJudgedText(finding
 }
 
 /** Text from the service, isolated so that its writing direction does not affect its neighbours. */
-function textOf(text: string): string {
+function renderText(text: string): string {
   return `<bdi>${escapeHtml(text)}</bdi>`;
 }
 
-function listOf(items: readonly string[]): string {
+function renderList(items: readonly string[]): string {
   return items.length === 0 ? "" : `<ul class="dim">${items.map((item) => `<li>${item}</li>`).join("")}</ul>`;
 }
 
@@ -85,7 +85,7 @@ function findingCard(finding: Finding): string {
   const { title, why, action, count, examples } = finding;
   const rows = examples.map(
     ({ id, title: name, detail }) =>
-      `<tr><th scope="row">${textOf(name ?? "")}<br><code>${textOf(id)}</code></th><td>${textOf(detail)}</td></tr>`,
+      `<tr><th scope="row">${renderText(name ?? "")}<br><code>${renderText(id)}</code></th><td>${renderText(detail)}</td></tr>`,
   );
   const table = `<table><tbody>${rows.join("")}</tbody></table>`;
   const summary = `<summary>${countText(examples.length, "example")}</summary>`;
@@ -101,9 +101,9 @@ function chartCard(chart: Chart, whole: number): string {
     `<td class="n">${groupThousands(count)}</td><td class="n">${shareText(count, whole)}</td>`;
   const rows = chart.top.slice(0, MOST_ROWS).map(({ value, count }) => {
     const bar = `<svg aria-hidden="true" height="8"><rect class="bar" width="${Math.round((count / greatest) * 1000) / 10}%" height="8" rx="4"/></svg>`;
-    return `<tr><th scope="row">${textOf(value)}</th><td>${bar}</td>${numbers(count)}</tr>`;
+    return `<tr><th scope="row">${renderText(value)}</th><td>${bar}</td>${numbers(count)}</tr>`;
   });
-  const rest = restOf(chart, MOST_ROWS).map(
+  const rest = countRest(chart, MOST_ROWS).map(
     ({ value, count }) => `<tr class="rest"><th scope="row">${value}</th><td></td>${numbers(count)}</tr>`,
   );
   return `<article class="card"><h3>${chart.title}</h3>

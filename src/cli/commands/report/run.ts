@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { type AgentAuthError, isAgentAuthError, usageError, withHint } from "../../../errors.js";
-import { codeOf, type Env, removeCommand } from "../../../platform.js";
+import { type Env, errorCode, removeCommand } from "../../../platform.js";
 import type { Format, Settings } from "../../../profile/settings.js";
 import { escapeText, quote } from "../../../redact.js";
 import { DOCUMENT_FORMATS } from "../../flags/global.js";
@@ -17,17 +17,17 @@ import { countText, groupThousands } from "../../output/value.js";
 import { printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import {
+  buildCharts,
   type Chart,
-  chartsOf,
+  countRest,
   createFindings,
   DAY_SECONDS,
   type DeviceFacts,
   type Finding,
-  factsOf,
+  listFacts,
   notJudgedText,
   type Report,
   readFacts,
-  restOf,
   shareText,
   type Tally,
 } from "./findings.js";
@@ -48,7 +48,7 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
   const settings = context.settings();
   const poolId = requireScope("pool", settings, "devices report");
   const filter = buildFilter(options, now(), documentedValues("devices"));
-  const format = formatOf(options, settings);
+  const format = chooseFormat(options, settings);
   const { html } = options;
   if (html !== undefined) checkHtmlFile(html);
   const aggregate = createAggregate(now());
@@ -56,7 +56,7 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
   const { yielded: read, total, failure, summary } = reading;
   // A reached limit is complete; a list that changed while it was read may have missed devices.
   const complete = failure === undefined && (summary === undefined || summary.complete || summary.next !== undefined);
-  const notes = notesOf(reading, filter, options);
+  const notes = buildNotes(reading, filter, options);
   const report = aggregate.report({ pool_id: poolId, complete, read, total, notes });
   if (html !== undefined) await writePage(report, html, context);
   const isText = options.jq === undefined && (format === "table" || format === "plain");
@@ -71,7 +71,7 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
 }
 
 /** The format on stdout; undefined where the page alone is written. */
-function formatOf({ html, output, json, jq }: ReportFlags, settings: Settings): Format | undefined {
+function chooseFormat({ html, output, json, jq }: ReportFlags, settings: Settings): Format | undefined {
   const requested = output ?? (json || jq !== undefined ? "json" : undefined);
   if (html !== undefined || requested !== undefined) return requested;
   // A report does not support every list format that a profile may name.
@@ -108,7 +108,7 @@ async function readPool(
 }
 
 /** How the numbers were collected. */
-function notesOf(reading: Reading, filter: Filter | undefined, { limit, offset }: ReportFlags): string[] {
+function buildNotes(reading: Reading, filter: Filter | undefined, { limit, offset }: ReportFlags): string[] {
   const { yielded, matched, total, drift, stoppedAt, summary, failure } = reading;
   const read = countText(yielded, "device");
   const of = total === null ? "" : ` of the ${groupThousands(total)} of the pool`;
@@ -131,7 +131,7 @@ function checkHtmlFile(path: string): void {
   try {
     accessSync(dirname(path), constants.W_OK);
   } catch (error) {
-    throw usageError(`--html ${quote(path)} cannot be written (${codeOf(error)})`, "give another file", error);
+    throw usageError(`--html ${quote(path)} cannot be written (${errorCode(error)})`, "give another file", error);
   }
 }
 
@@ -263,7 +263,7 @@ export function reportText(report: Report, stream: Target, env: Env): string {
   const width = Math.max(NARROWEST, Math.min(WIDEST, stream.columns));
   const sections = [
     headLines(report, width, stream),
-    ...chartsOf(report).map((chart) => chartLines(chart, report.devices.counted, width, stream)),
+    ...buildCharts(report).map((chart) => chartLines(chart, report.devices.counted, width, stream)),
     findingLines(report.findings, width, stream),
   ];
   const text = sections.map((lines) => `${lines.join("\n").trimEnd()}\n`).join("\n");
@@ -275,7 +275,7 @@ function headLines(report: Report, width: number, stream: Target): string[] {
   const heading = "Devices of pool ";
   return [
     bold(heading + isolateText(cutText(escapeText(report.pool_id), width - heading.length), stream)),
-    ...wrap(factsOf(report).join(SEPARATOR), width),
+    ...wrap(listFacts(report).join(SEPARATOR), width),
     ...(report.complete ? [] : [bold(yellow("INCOMPLETE: not all of the devices are in these numbers"))]),
     ...report.notes.flatMap((note) => wrap(`note: ${escapeText(note)}`, width).map(dim)),
   ];
@@ -288,7 +288,7 @@ function isolateText(text: string, { isTTY }: Target): string {
 
 /** A heading, and one line per value: its name, count and share. */
 function chartLines(chart: Chart, whole: number, width: number, stream: Target): string[] {
-  const rows = [...chart.top.slice(0, MOST_ROWS), ...restOf(chart, MOST_ROWS)].map(({ value, count }) => {
+  const rows = [...chart.top.slice(0, MOST_ROWS), ...countRest(chart, MOST_ROWS)].map(({ value, count }) => {
     const numbers = `${groupThousands(count).padStart(9)}${shareText(count, whole).padStart(5)}`;
     const cut = cutText(escapeText(value), Math.min(50, width - numbers.length));
     return isolateText(cut, stream) + " ".repeat(Math.min(50, width - numbers.length) - textWidth(cut)) + numbers;

@@ -9,7 +9,7 @@ import { userAgent } from "../../../http/version.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { saysTokenRejected } from "../../../oauth/grant/token-fetch.js";
 import { escapeText, quote } from "../../../redact.js";
-import { lateError, limitOf, parseHeaderLine, responseError } from "../../clients/http-error.js";
+import { lateError, parseHeaderLine, readLimit, responseError } from "../../clients/http-error.js";
 import { loginFirst, parseMcpUrlArgument } from "../../clients/login-first.js";
 import type { AgentFlags } from "../../flags/agent.js";
 import type { Io } from "../../io/io.js";
@@ -40,7 +40,7 @@ export async function sendRequest(
   // A login, if needed, comes before the time limit starts.
   const grant = await loginFirst(agent, url, { signal: context.signal });
   const call = followSignal(context.signal);
-  const limit = limitOf(options, context, DEFAULT_TIMEOUT_S);
+  const limit = readLimit(options, context, DEFAULT_TIMEOUT_S);
   const timer = setTimeout(() => call.abort(lateError(url, limit, "no response started")), limit * 1000);
   try {
     const request = new HttpRequest(url, init);
@@ -164,17 +164,17 @@ const ACCEPT = "application/json, text/event-stream, */*;q=0.5";
  * @throws `AgentAuthError` `usage`
  */
 export async function readRequest(options: RequestFlags, context: CommandContext): Promise<OutgoingRequest> {
-  const url = addressOf(options.url);
-  const headers = headersOf(options.header ?? []);
-  const method = methodOf(options);
-  const body = options.data === undefined ? undefined : await bodyOf(options.data, context);
+  const url = parseAddress(options.url);
+  const headers = parseHeaders(options.header ?? []);
+  const method = chooseMethod(options);
+  const body = options.data === undefined ? undefined : await readBody(options.data, context);
   if (!headers.has("accept")) headers.set("accept", ACCEPT);
   if (!headers.has("user-agent")) headers.set("user-agent", userAgent("agentauth-cli"));
-  if (body && !headers.has("content-type")) headers.set("content-type", contentTypeOf(body));
+  if (body && !headers.has("content-type")) headers.set("content-type", detectContentType(body));
   return { url, method, headers, ...(body && { body }) };
 }
 
-function addressOf(value: string): string {
+function parseAddress(value: string): string {
   const url = parseMcpUrlArgument(value);
   // A fragment is never sent, so it is a mistake.
   if (value.includes("#")) {
@@ -183,7 +183,7 @@ function addressOf(value: string): string {
   return url;
 }
 
-function methodOf({ method, data }: RequestFlags): string {
+function chooseMethod({ method, data }: RequestFlags): string {
   if (method === undefined) return data === undefined ? "GET" : "POST";
   const verb = method.toUpperCase();
   if (!TOKEN.test(verb))
@@ -197,7 +197,7 @@ function methodOf({ method, data }: RequestFlags): string {
   return verb;
 }
 
-function headersOf(lines: readonly string[]): Headers {
+function parseHeaders(lines: readonly string[]): Headers {
   const headers = new HttpHeaders();
   for (const line of lines) {
     const { name, value } = parseHeaderLine(line, "--header");
@@ -212,7 +212,7 @@ function headersOf(lines: readonly string[]): Headers {
   return headers;
 }
 
-async function bodyOf(data: string, { io, signal }: CommandContext): Promise<Uint8Array<ArrayBuffer>> {
+async function readBody(data: string, { io, signal }: CommandContext): Promise<Uint8Array<ArrayBuffer>> {
   if (data === "-" || data === "@-") return readAll(io.stdin.stream, "standard input", signal);
   if (data.startsWith("@")) return readAll(createReadStream(data.slice(1)), `the file ${quote(data.slice(1))}`, signal);
   return new TextEncoder().encode(data);
@@ -229,7 +229,7 @@ async function readAll(stream: Readable, name: string, signal: AbortSignal): Pro
   }
 }
 
-function contentTypeOf(body: Uint8Array): string {
+function detectContentType(body: Uint8Array): string {
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(body);

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { AgentAuthError, messageOf, usageError } from "../../../errors.js";
+import { AgentAuthError, errorMessage, usageError } from "../../../errors.js";
 import { HttpRequest } from "../../../http/http-message.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
 import { createTransport } from "../../../http/transport.js";
@@ -123,7 +123,7 @@ export const SANDBOX_RUNS: Readonly<
   async status(options, context) {
     const state = readSandboxState(context.home());
     const healthy = state !== undefined && (await isHealthy(state, context));
-    const printed: PrintedSandbox = { running: healthy, ...(healthy && shownOf(state)) };
+    const printed: PrintedSandbox = { running: healthy, ...(healthy && toPrinted(state)) };
     if (wantsJson(options)) await context.io.stdout.write(`${JSON.stringify(printed)}\n`);
     else await context.io.stdout.write(healthy ? readyLine(state, options) : "no sandbox is running\n");
     return healthy ? EXIT_CODES.ok : EXIT_CODES.unavailable;
@@ -201,7 +201,7 @@ async function givenOptions({ options: path, ...flags }: SandboxCommandOptions):
   try {
     content = parseStrictJson(readFileSync(path, "utf8"));
   } catch (error) {
-    throw usageError(`${from} cannot be read: ${messageOf(error)}`, "agentauth schema sandbox-options", error);
+    throw usageError(`${from} cannot be read: ${errorMessage(error)}`, "agentauth schema sandbox-options", error);
   }
   if (!isJsonObject(content)) throw usageError(`${from} is not a JSON object`, "agentauth schema sandbox-options");
   try {
@@ -212,7 +212,7 @@ async function givenOptions({ options: path, ...flags }: SandboxCommandOptions):
 }
 
 /** What is printed of a sandbox: its public address, where it has one. */
-function shownOf({ control_token: _, public_url: publicUrl, ...shown }: SandboxState): PrintedSandbox {
+function toPrinted({ control_token: _, public_url: publicUrl, ...shown }: SandboxState): PrintedSandbox {
   return { ...shown, base_url: publicUrl ?? shown.base_url };
 }
 
@@ -235,7 +235,7 @@ function wantsJson(options: SandboxCommandOptions): boolean {
 
 /** One line that a script can wait for, with everything that a client needs. */
 function readyLine(state: SandboxState, options: SandboxCommandOptions): string {
-  const shown = shownOf(state);
+  const shown = toPrinted(state);
   if (wantsJson(options)) return `${JSON.stringify({ ready: true, ...shown } satisfies PrintedSandbox)}\n`;
   return `sandbox ready at ${shown.base_url} (account ${state.account_id}, domain ${state.domain_id}, pool ${state.pool_id}, MCP server ${state.mcp_url})\n`;
 }

@@ -26,7 +26,11 @@ export async function runSchema({ type }: SchemaOptions, { io, now }: CommandCon
   if (type === undefined) {
     // The id is for programs; a person types the name.
     const columns = io.stdout.isTTY ? TYPE_COLUMNS.filter(({ path }) => path !== "$id") : TYPE_COLUMNS;
-    const rows = Object.entries(OUTPUT_TYPES).map(([name, type]) => ({ name, $id: idOf(name, type.version), ...type }));
+    const rows = Object.entries(OUTPUT_TYPES).map(([name, type]) => ({
+      name,
+      $id: schemaId(name, type.version),
+      ...type,
+    }));
     await printRows(rows, rowColumns(columns), {}, { io, now, settings: () => ({ output: undefined }) });
     return;
   }
@@ -38,7 +42,7 @@ export async function runSchema({ type }: SchemaOptions, { io, now }: CommandCon
   const { about, version } = OUTPUT_TYPES[type];
   const schema = {
     $schema: "https://json-schema.org/draft/2020-12/schema",
-    $id: idOf(type, version),
+    $id: schemaId(type, version),
     title: about,
     ...SCHEMAS[type],
   };
@@ -49,7 +53,7 @@ function isOutputType(name: string): name is OutputTypeName {
   return Object.hasOwn(OUTPUT_TYPES, name);
 }
 
-function idOf(name: string, version: number): string {
+function schemaId(name: string, version: number): string {
   return `urn:agentauth:schema:${name}:${version}`;
 }
 

@@ -5,8 +5,8 @@ import { readUsable } from "../../../oauth/model/grant-summary.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { isEngine } from "../../../profile/profile-settings.js";
 import type { Settings } from "../../../profile/settings.js";
-import { profileOf } from "../../../profile/settings-file.js";
-import { storeChoiceOf } from "../../../profile/store-choice.js";
+import { checkProfileName } from "../../../profile/settings-file.js";
+import { readStoreChoice } from "../../../profile/store-choice.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import {
   isUsable,
@@ -67,7 +67,7 @@ export async function runStatus(
   if (all && url === undefined && isEngine(context.storeChoice().value)) return runStatusOfAll(options, context);
   const unusable: AgentAuthError[] = [];
   const stored = await agent.status(url, { all, onUnusable: (error) => unusable.push(error) });
-  const pending = pendingOf(url, options, context);
+  const pending = findPending(url, options, context);
   const home = context.findHome() ?? "";
   const logins = [...stored.map(printedLogin).sort(byName), ...pending.map((one) => printedPendingLogin(one, home))];
   const settings = context.settings();
@@ -100,7 +100,7 @@ async function runStatusOfAll(options: StoredLoginFlags, context: CommandContext
   const store = await context.store();
   const unusable: AgentAuthError[] = [];
   const onUnusable = (error: AgentAuthError) => void unusable.push(error);
-  const pending = pendingOf(undefined, options, context);
+  const pending = findPending(undefined, options, context);
   const columns = [PROFILE, ...COLUMNS, ACCOUNT, ...(pending.length > 0 ? PENDING : [])];
   let [count, anyUsable] = [0, false];
   const read = ({ profile, server, account }: Connection) =>
@@ -135,7 +135,7 @@ function byName(a: PrintedLogin, b: PrintedLogin): number {
 }
 
 /** The started logins of the same choice: of the server, the account and the profile. */
-function pendingOf(url: string | undefined, options: StoredLoginFlags, context: CommandContext): PendingLogin[] {
+function findPending(url: string | undefined, options: StoredLoginFlags, context: CommandContext): PendingLogin[] {
   const { accountHint, all } = options;
   const profile = context.settings().profile.value;
   const server = url === undefined ? undefined : parseMcpUrl(url).resource;
@@ -185,8 +185,8 @@ export function sourcesLine(
   { all = false, location = context.findHome() ?? "" } = {},
 ): string {
   const home = context.findHome();
-  const store = storeChoiceOf(profile.value, context.io.env, home);
-  const { value, source } = profileOf(profile, home);
+  const store = readStoreChoice(profile.value, context.io.env, home);
+  const { value, source } = checkProfileName(profile, home);
   const whose = all ? "all profiles (--all)" : `profile ${value} (${source})`;
   // Who can read the folder is no matter of a store elsewhere.
   const access = home === undefined || isEngine(store.value) ? undefined : homeAccess(home);

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from "commander";
-import { millisecondsOf } from "../../../oauth/model/grant-store.js";
+import { parseTime } from "../../../oauth/model/grant-store.js";
 import { wholeNumber } from "../../../profile/login-settings.js";
 import { addOutputFlags } from "../../flags/global.js";
 import { addFlags, collectRepeated } from "../../flags/values.js";
@@ -110,7 +110,7 @@ Example:
 
 function everyFlag(value: string): string {
   try {
-    millisecondsOf(value);
+    parseTime(value);
     return value;
   } catch {
     throw new InvalidArgumentError("must be a time such as 90m, 24h or 7d, at least 10s and at most 90d");

@@ -91,11 +91,11 @@ export async function copyStore(
   for (const client of (await from.listClients?.()) ?? []) {
     note("clients", `client ${quote(client.clientId)}`, await copyClient(to, client));
   }
-  for (const grant of await from.list({}, onUnusable)) note("logins", nameOf(grant), await copyGrant(to, grant));
+  for (const grant of await from.list({}, onUnusable)) note("logins", grantName(grant), await copyGrant(to, grant));
   return report;
 }
 
-function nameOf({ server, profile, account }: Grant): string {
+function grantName({ server, profile, account }: Grant): string {
   return `login at ${quote(server)} of profile ${profile}${account === undefined ? "" : `, account ${quote(account)}`}`;
 }
 
@@ -108,7 +108,7 @@ async function copyGrant(to: GrantStore, grant: Grant): Promise<Outcome> {
     const generation = Math.max(grant.generation, (stored?.generation ?? -1) + 1);
     if (await to.save({ ...grant, generation }, stored?.generation)) return "copied";
   }
-  throw unavailableError(`other processes change the ${nameOf(grant)} in ${to.location} at the same time`);
+  throw unavailableError(`other processes change the ${grantName(grant)} in ${to.location} at the same time`);
 }
 
 function isSame(one: Grant, other: Grant): boolean {

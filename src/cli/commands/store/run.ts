@@ -28,7 +28,7 @@ export interface ResealRow extends ResealReport {}
 
 export const STORE_RUNS: Readonly<Record<StoreVerb, CommandRun<StoreOptions>>> = {
   async health(options, context) {
-    const report = await engineReport(engineOf(context), context.signal);
+    const report = await engineReport(requireEngine(context), context.signal);
     await printResult(report, options, context);
     for (const risk of report.risks) context.io.warn(risk);
     for (const error of report.errors) context.io.warn(`the store cannot be used safely: ${error}`);
@@ -36,7 +36,7 @@ export const STORE_RUNS: Readonly<Record<StoreVerb, CommandRun<StoreOptions>>> =
   },
 
   async reseal(options, context) {
-    const { driver, ring } = engineOf(context);
+    const { driver, ring } = requireEngine(context);
     if (ring === "none") throw usageError("store_keys is none: nothing is sealed", "agentauth store keys <path>");
     const unusable: AgentAuthError[] = [];
     const report = await reseal(driver, ring, { signal: context.signal, onUnusable: (one) => unusable.push(one) });
@@ -64,7 +64,7 @@ export const STORE_RUNS: Readonly<Record<StoreVerb, CommandRun<StoreOptions>>> =
 };
 
 /** The engine of the settings. @throws `AgentAuthError` `usage` if the store is none */
-function engineOf(context: CommandContext): EngineStore {
+function requireEngine(context: CommandContext): EngineStore {
   const { value, source, engine } = context.storeChoice();
   if (value === "redis" || value === "postgres") {
     return openEngine(value, engine, engineHost(context));

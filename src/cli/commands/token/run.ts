@@ -1,8 +1,8 @@
-import { AgentAuthError, messageOf, usageError } from "../../../errors.js";
+import { AgentAuthError, errorMessage, usageError } from "../../../errors.js";
 import { parseUrl } from "../../../http/address.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
 import { quote, shellWord } from "../../../redact.js";
-import { parseMcpUrlArgument, tokenOf } from "../../clients/login-first.js";
+import { parseMcpUrlArgument, requestToken } from "../../clients/login-first.js";
 import { type Asker, checkHandOver, formatToken, UNKNOWN_ASKER } from "../../clients/token-formats.js";
 import type { TokenFlags } from "../../flags/agent.js";
 import { stdinFlag } from "../../flags/grant.js";
@@ -15,7 +15,7 @@ export async function runToken(options: TokenFlags, context: CommandContext): Pr
   if (request === undefined) return;
   const agent = await context.agent();
   const { scope, minTtl, forceRefresh, format = "raw" } = options;
-  const token = await tokenOf(agent, url, { scope, minTtl, forceRefresh, signal: context.signal });
+  const token = await requestToken(agent, url, { scope, minTtl, forceRefresh, signal: context.signal });
   if (format !== "json") checkHandOver(token, `--format ${format}`);
   await context.io.stdout.write(formatToken(format, token, request));
 }
@@ -45,7 +45,7 @@ export async function readCredentialRequest(
         "leave it out, or add --format",
       );
     }
-    return { now, ...UNKNOWN_ASKER, ...(format === "k8s" && { apiVersion: apiVersionOf(context.io.env) }) };
+    return { now, ...UNKNOWN_ASKER, ...(format === "k8s" && { apiVersion: readApiVersion(context.io.env) }) };
   }
   if (operation !== undefined && !OPERATIONS.includes(operation)) {
     throw usageError(
@@ -100,7 +100,7 @@ function isOrigin(asked: string, server: URL): boolean {
 
 function checkBazel(text: string | undefined, server: URL, wasRequested: boolean): void {
   if (text === undefined || (text === "" && !wasRequested)) return;
-  const uri = uriOf(text);
+  const uri = readUri(text);
   if (new URL(uri).origin === server.origin) return;
   throw new AgentAuthError(
     "bad_address",
@@ -112,10 +112,10 @@ function checkBazel(text: string | undefined, server: URL, wasRequested: boolean
   );
 }
 
-function uriOf(text: string): string {
+function readUri(text: string): string {
   const hint = 'send JSON such as {"uri":"https://mcp.example/mcp"}';
   const complain: Complain = (rule, cause) => usageError(`bazel's request on standard input ${rule}`, hint, cause);
-  const uri = memberOf(text, "uri", complain);
+  const uri = readMember(text, "uri", complain);
   if (typeof uri !== "string") throw complain('has no "uri"');
   if (parseUrl(uri) === undefined) throw complain(`has the "uri" ${quote(uri)}, which is not a URL`);
   return uri;
@@ -124,12 +124,12 @@ function uriOf(text: string): string {
 const API_VERSIONS = [UNKNOWN_ASKER.apiVersion, "client.authentication.k8s.io/v1beta1"];
 
 /** The API version that kubectl requests in `KUBERNETES_EXEC_INFO`; the response must have the same. */
-function apiVersionOf(env: CommandContext["io"]["env"]): string {
+function readApiVersion(env: CommandContext["io"]["env"]): string {
   const text = env["KUBERNETES_EXEC_INFO"];
   if (text === undefined) return UNKNOWN_ASKER.apiVersion;
   const hint = `apiVersion in the kubeconfig's exec section: ${UNKNOWN_ASKER.apiVersion}`;
   const complain: Complain = (rule, cause) => usageError(`KUBERNETES_EXEC_INFO ${rule}`, hint, cause);
-  const version = memberOf(text, "apiVersion", complain);
+  const version = readMember(text, "apiVersion", complain);
   if (typeof version === "string" && API_VERSIONS.includes(version)) return version;
   throw complain(`has the apiVersion ${quote(version)}, which must be one of ${API_VERSIONS.join(", ")}`);
 }
@@ -138,11 +138,11 @@ function apiVersionOf(env: CommandContext["io"]["env"]): string {
 type Complain = (rule: string, cause?: unknown) => AgentAuthError;
 
 /** A member of a JSON object; undefined where there is none. */
-function memberOf(text: string, name: string, complain: Complain): unknown {
+function readMember(text: string, name: string, complain: Complain): unknown {
   try {
     const value = parseStrictJson(text);
     return isJsonObject(value) ? value[name] : undefined;
   } catch (cause) {
-    throw complain(`is not JSON: ${messageOf(cause)}`, cause);
+    throw complain(`is not JSON: ${errorMessage(cause)}`, cause);
   }
 }

@@ -1,7 +1,13 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { filesOf, HOST_SCOPES, type HostMachine, MCP_HOSTS, settingsPath } from "../../../../src/cli/clients/hosts.js";
+import {
+  HOST_SCOPES,
+  type HostMachine,
+  MCP_HOSTS,
+  settingsFiles,
+  settingsPath,
+} from "../../../../src/cli/clients/hosts.js";
 import { temporaryFolder } from "../../../helpers/folder.js";
 
 const PLATFORMS = ["linux", "darwin", "win32"] as const;
@@ -110,7 +116,7 @@ describe("the files of hosts", () => {
   it("follow the variables that move them, if these are absolute paths", () => {
     const file = (host: string, platform: string, env: HostMachine["env"]) => {
       const row = MCP_HOSTS[host];
-      return row && filesOf(row, "user", machine(platform, env))[0];
+      return row && settingsFiles(row, "user", machine(platform, env))[0];
     };
     expect(file("claude-code", "linux", { CLAUDE_CONFIG_DIR: "/c" })).toBe("/c/.claude.json");
     expect(file("claude-code", "linux", { CLAUDE_CONFIG_DIR: "c" })).toBe("/home/me/.claude.json");
@@ -132,7 +138,7 @@ describe("the files of hosts", () => {
   it("that exist come before the preferred one", () => {
     const home = temporaryFolder();
     const host = MCP_HOSTS["cline"];
-    const files = host ? filesOf(host, "user", { ...machine("linux"), home }) : [];
+    const files = host ? settingsFiles(host, "user", { ...machine("linux"), home }) : [];
     const path = () => host && settingsPath(host, "user", { ...machine("linux"), home });
     expect(path()).toBe(files[0]);
     mkdirSync(dirname(files[1] ?? ""), { recursive: true });

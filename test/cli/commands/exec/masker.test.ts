@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createMasker, encodingsOf } from "../../../../src/cli/commands/exec/child.js";
+import { createMasker, listEncodings } from "../../../../src/cli/commands/exec/child.js";
 import { MASK } from "../../../../src/redact.js";
 import { fc } from "../../../helpers/properties.js";
 
@@ -115,7 +115,7 @@ it("passes everything on where there is no secret", () => {
 const TOKEN = "ab/cd+ef==gh~ij\"kl\\mn'op";
 
 function maskedForms(token: string, text: string): string {
-  const masker = createMasker(encodingsOf(token).map((form) => Buffer.from(form)));
+  const masker = createMasker(listEncodings(token).map((form) => Buffer.from(form)));
   return Buffer.concat([masker.push(Buffer.from(text)), masker.end()]).toString();
 }
 
@@ -151,6 +151,6 @@ describe("a token is recognised", () => {
 });
 
 it("looks for nothing so short that it is found everywhere", () => {
-  expect([encodingsOf("abc"), encodingsOf("abcde"), encodingsOf("abcdef")[0]]).toEqual([[], [], "abcdef"]);
-  for (const form of encodingsOf("abcdef")) expect(form.length).toBeGreaterThanOrEqual(6);
+  expect([listEncodings("abc"), listEncodings("abcde"), listEncodings("abcdef")[0]]).toEqual([[], [], "abcdef"]);
+  for (const form of listEncodings("abcdef")) expect(form.length).toBeGreaterThanOrEqual(6);
 });

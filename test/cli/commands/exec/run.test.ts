@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
 import { describe, expect } from "vitest";
-import { commandOf, runExec } from "../../../../src/cli/commands/exec/run.js";
+import { parseCommand, runExec } from "../../../../src/cli/commands/exec/run.js";
 import { createPendingSaves } from "../../../../src/cli/runtime/context.js";
 import { processSignals } from "../../../../src/cli/runtime/signals.js";
 import { memoryStore } from "../../../../src/store/memory.js";
@@ -172,7 +172,7 @@ describe("the words of the command", () => {
     ["another --", ["git", "log", "--", "file"]],
     ["words that a shell would read otherwise", ["echo", "$HOME", "*", "a b", "", "'"]],
   ])("%s", (_what, words) => {
-    expect(commandOf({ url: URL, command: words }, ["exec", URL, "--", ...words])).toEqual(words);
+    expect(parseCommand({ url: URL, command: words }, ["exec", URL, "--", ...words])).toEqual(words);
   });
 
   it.each<[string, string[], string[], { message: string; hint: string }]>([
@@ -202,13 +202,13 @@ describe("the words of the command", () => {
       { message: "the command is an empty word", hint: expect.any(String) },
     ],
   ])("%s is a mistake that is reported", (_what, argv, command, reported) => {
-    expect(() => commandOf({ url: URL, command }, argv)).toThrow(
+    expect(() => parseCommand({ url: URL, command }, argv)).toThrow(
       expect.objectContaining({ class: "usage", ...reported }),
     );
   });
 
   it("a command without an address before it is a mistake too", () => {
-    expect(() => commandOf({ url: "make", command: [] }, ["exec", "--", "make"])).toThrow(
+    expect(() => parseCommand({ url: "make", command: [] }, ["exec", "--", "make"])).toThrow(
       'no MCP server is named before "--"',
     );
   });

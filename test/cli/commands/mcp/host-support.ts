@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { filesOf, type HostScope, MCP_HOSTS } from "../../../../src/cli/clients/hosts.js";
+import { type HostScope, MCP_HOSTS, settingsFiles } from "../../../../src/cli/clients/hosts.js";
 import { type CliResult, runCli } from "../../../helpers/cli.js";
 import { temporaryFolder } from "../../../helpers/folder.js";
 
@@ -23,7 +23,7 @@ export function startUser(platform = "linux") {
       runCli(["mcp", ...args], { env: { ...env, ...more }, machine }),
     file(host: string, scope: HostScope = "user"): string {
       const row = MCP_HOSTS[host];
-      const path = row && filesOf(row, scope, { env, home, ...machine })[0];
+      const path = row && settingsFiles(row, scope, { env, home, ...machine })[0];
       if (path === undefined) throw new Error(`${host} has no file for ${scope}`);
       return path;
     },

@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { commandLine, fill, formatRows, moreOf, readHelpText, wrapProse } from "../../../../src/cli/runtime/help.js";
+import {
+  commandLine,
+  describeMore,
+  fill,
+  formatRows,
+  readHelpText,
+  wrapProse,
+} from "../../../../src/cli/runtime/help.js";
 
 describe("text that is filled", () => {
   it.each<[string, number, number, string[]]>([
@@ -115,5 +122,5 @@ it("the text of a command comes apart into prose and examples", () => {
     text: "The Examples: of x\nExample: y",
     examples: [],
   });
-  expect(moreOf({ more: "x" } as never) + moreOf({} as never)).toBe("x");
+  expect(describeMore({ more: "x" } as never) + describeMore({} as never)).toBe("x");
 });

@@ -10,7 +10,6 @@ import { quote, Redactor, shellWord } from "../../../../redact.js";
 import {
   changeHostFile,
   changeServer,
-  filesOf,
   HOST_SCOPES,
   type HostMachine,
   type HostScope,
@@ -20,12 +19,13 @@ import {
   readHostFile,
   SettingsSyntaxError,
   serversIn,
+  settingsFiles,
   settingsPath,
 } from "../../../clients/hosts.js";
 import { isUsable, parseMcpUrlArgument } from "../../../clients/login-first.js";
 import type { GlobalFlags, OutputFlags } from "../../../flags/global.js";
 import { rowColumns } from "../../../output/columns.js";
-import { formatOf, printRows } from "../../../output/writer.js";
+import { chooseFormat, printRows } from "../../../output/writer.js";
 import type { CommandContext } from "../../../runtime/context.js";
 import { EXIT_CODES } from "../../../runtime/exit-codes.js";
 
@@ -39,7 +39,7 @@ interface ChangeFlags {
 /** `mcp add`: adds the entry for a server to the host's settings. */
 export async function runMcpAdd(options: EntryFlags & ChangeFlags, context: CommandContext): Promise<undefined> {
   const { io } = context;
-  const made = entryOf(options, context);
+  const made = buildEntry(options, context);
   const settings = await openSettings(options.host, options.scope, context);
   if (settings === undefined) {
     io.say(`nothing was changed: ${options.host} has no command here that adds a server`);
@@ -52,7 +52,7 @@ export async function runMcpAdd(options: EntryFlags & ChangeFlags, context: Comm
     io.say(`${options.host} already has this server, as ${quote(name, 80)} in ${where}: nothing was changed`);
     return;
   }
-  if (stored !== undefined && serverOf(stored) !== made.url)
+  if (stored !== undefined && readServer(stored) !== made.url)
     throw usageError(
       `the name ${quote(name, 80)} belongs to another server in ${where}`,
       "--name <name> sets another name",
@@ -75,7 +75,7 @@ async function apply(
   const command = settings.command?.(name, made).map((word) => shellWord(word));
   if (command) await io.stdout.write(`${command.join(" ")}\n`);
   // The entry alone: the lines around it may hold secrets of other servers.
-  else if (made) await io.stdout.write(snippetOf(made));
+  else if (made) await io.stdout.write(formatSnippet(made));
   io.say(`${made ? "this would go into" : `${quote(name, 80)} would be removed from`} ${settings.where} (--dry-run)`);
   return undefined;
 }
@@ -97,7 +97,7 @@ export async function runMcpRemove(options: McpRemoveFlags, context: CommandCont
   if (settings === undefined) throw usageError(`${host} has no command here that removes a server`, hint);
   const { servers, where } = settings;
   const names = Object.keys(servers).filter((name) => {
-    const used = serverOf(servers[name]);
+    const used = readServer(servers[name]);
     return used !== undefined && (url ?? used) === used && (named ?? name) === name;
   });
   if (names.length > 1)
@@ -145,11 +145,11 @@ const SERVERS = rowColumns(
 export async function runMcpList(options: GlobalFlags & OutputFlags, context: CommandContext): Promise<number> {
   const all: HostServer[] = [];
   let isComplete = true;
-  for (const { host, scope, open } of sourcesOf(context)) {
+  for (const { host, scope, open } of settingsSources(context)) {
     try {
       const { servers = {}, where = "" } = (await open()) ?? {};
       for (const [name, entry] of Object.entries(servers)) {
-        const url = serverOf(entry);
+        const url = readServer(entry);
         if (url !== undefined) all.push({ host, scope, name, url: shownUrl(url), file: where });
       }
     } catch (error) {
@@ -158,7 +158,7 @@ export async function runMcpList(options: GlobalFlags & OutputFlags, context: Co
       context.io.warn(error.message);
     }
   }
-  const isId = formatOf(options, context.settings(), context.io) === "id";
+  const isId = chooseFormat(options, context.settings(), context.io) === "id";
   await printRows(isId ? all.map(({ name }) => ({ id: name })) : all, SERVERS, options, context);
   if (all.length === 0) context.io.say("no MCP host uses a server through agentauth here");
   return isComplete ? EXIT_CODES.ok : EXIT_CODES.partial;
@@ -167,12 +167,12 @@ export async function runMcpList(options: GlobalFlags & OutputFlags, context: Co
 type SettingsSource = Pick<HostServer, "host" | "scope"> & { open(): Promise<HostSettings | undefined> };
 
 /** The settings of all hosts. In the user's own folder, the files of the project are those of the user. */
-function sourcesOf(context: CommandContext): SettingsSource[] {
-  const machine = machineOf(context);
+function settingsSources(context: CommandContext): SettingsSource[] {
+  const machine = describeMachine(context);
   return Object.entries(MCP_HOSTS).flatMap(([host, row]): SettingsSource[] => {
     const { program } = row;
     if (program !== undefined) return [{ host, scope: "user", open: () => openProgram(program, context) }];
-    const files = HOST_SCOPES.flatMap((scope) => filesOf(row, scope, machine).map((file) => ({ file, scope })));
+    const files = HOST_SCOPES.flatMap((scope) => settingsFiles(row, scope, machine).map((file) => ({ file, scope })));
     const found = files.filter(
       ({ file }, at) => existsSync(file) && files.findIndex((one) => one.file === file) === at,
     );
@@ -182,15 +182,15 @@ function sourcesOf(context: CommandContext): SettingsSource[] {
 
 /** `mcp config`: prints the host's settings for a server, and on stderr the file that they belong to. */
 export async function runMcpConfig(options: EntryFlags, context: CommandContext): Promise<undefined> {
-  const made = entryOf(options, context);
+  const made = buildEntry(options, context);
   const { other } = made.host;
-  await context.io.stdout.write(snippetOf(made));
-  const paths = HOST_SCOPES.flatMap((scope) => settingsPath(made.host, scope, machineOf(context)) ?? []);
+  await context.io.stdout.write(formatSnippet(made));
+  const paths = HOST_SCOPES.flatMap((scope) => settingsPath(made.host, scope, describeMachine(context)) ?? []);
   context.io.say(`merge this into ${other?.file ?? (paths.join(", or ") || `the settings of ${options.host}`)}`);
   await sayNextSteps(made, options, context);
 }
 
-function snippetOf({ host, name, entry }: HostEntry): string {
+function formatSnippet({ host, name, entry }: HostEntry): string {
   return host.other?.print(name, entry) ?? `${JSON.stringify({ [host.key]: { [name]: entry } }, null, 2)}\n`;
 }
 
@@ -206,7 +206,7 @@ interface HostSettings {
 }
 
 /** What a run knows of its machine. Few files need both folders, and either may be missing. */
-function machineOf({ io: { env }, machine }: CommandContext): HostMachine {
+function describeMachine({ io: { env }, machine }: CommandContext): HostMachine {
   const { platform = process.platform } = machine ?? {};
   return {
     platform,
@@ -231,7 +231,7 @@ async function openSettings(
   context: CommandContext,
 ): Promise<HostSettings | undefined> {
   const host = MCP_HOSTS[name] as McpHost;
-  const machine = machineOf(context);
+  const machine = describeMachine(context);
   const path = settingsPath(host, scope, machine);
   if (path !== undefined) return openFile(host, path, scope, context);
   if (host.other && scope === "user")
@@ -244,7 +244,7 @@ async function openSettings(
 
 /** @throws `AgentAuthError` `usage` for settings that cannot be parsed, with the line; `store_failed` */
 function openFile({ key }: McpHost, path: string, scope: HostScope, context: CommandContext): HostSettings {
-  const project = scope === "project" ? machineOf(context).folder : undefined;
+  const project = scope === "project" ? describeMachine(context).folder : undefined;
   const servers = namingFile(path, () => serversIn(key, readHostFile(path, project)));
   return {
     where: path,
@@ -339,7 +339,7 @@ interface HostEntry {
  *
  * @throws `AgentAuthError` `usage`
  */
-export function entryOf(options: EntryFlags, context: CommandContext): HostEntry {
+export function buildEntry(options: EntryFlags, context: CommandContext): HostEntry {
   // The parser accepts only the names of hosts.
   const host = MCP_HOSTS[options.host] as McpHost;
   const url = parseMcpUrlArgument(options.url);
@@ -354,7 +354,7 @@ export function entryOf(options: EntryFlags, context: CommandContext): HostEntry
 }
 
 /** The server that an entry, in the shape of any host, uses through agentauth; undefined for any other entry. */
-export function serverOf(entry: unknown): string | undefined {
+export function readServer(entry: unknown): string | undefined {
   if (!isJsonObject(entry)) return undefined;
   const words = [entry["command"] ?? entry["cmd"], entry["args"]].flat().filter((word) => typeof word === "string");
   // The command may have any name, which --command sets, or be Node and our script, or npx.

@@ -5,7 +5,7 @@ import { COMMANDS } from "../../../../../src/cli/commands/all.gen.js";
 import { buildProgram } from "../../../../../src/cli/program.js";
 import { createPendingSaves } from "../../../../../src/cli/runtime/context.js";
 import { processSignals } from "../../../../../src/cli/runtime/signals.js";
-import { usageErrorOf } from "../../../../../src/cli/runtime/usage-error.js";
+import { toUsageError } from "../../../../../src/cli/runtime/usage-error.js";
 import { isAgentAuthError } from "../../../../../src/errors.js";
 import { systemClock } from "../../../../../src/http/deadline.js";
 import { Redactor } from "../../../../../src/redact.js";
@@ -40,7 +40,7 @@ async function refusal(args: readonly string[]) {
     () => undefined,
     (error: unknown) => error,
   );
-  return isAgentAuthError(thrown) ? thrown : usageErrorOf(thrown as never);
+  return isAgentAuthError(thrown) ? thrown : toUsageError(thrown as never);
 }
 
 const json = async (...args: string[]) => JSON.parse((await config(args)).out) as unknown;

@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { type EntryFlags, entryOf, sayNextSteps, serverOf } from "../../../../../src/cli/commands/mcp/hosts/run.js";
+import {
+  buildEntry,
+  type EntryFlags,
+  readServer,
+  sayNextSteps,
+} from "../../../../../src/cli/commands/mcp/hosts/run.js";
 import type { CommandContext } from "../../../../../src/cli/runtime/context.js";
 
 const URL_OF_SERVER = "https://mcp.example/mcp";
@@ -15,7 +20,7 @@ function entryOn(platform: string, program: CommandContext["program"], flags: Pa
     machine: { platform, folder: "/" },
     program,
   } as unknown as CommandContext;
-  return entryOf({ host: "claude-code", url: URL_OF_SERVER, ...flags } as EntryFlags, context).entry;
+  return buildEntry({ host: "claude-code", url: URL_OF_SERVER, ...flags } as EntryFlags, context).entry;
 }
 
 describe("what a user does next", () => {
@@ -92,7 +97,7 @@ describe("the command of an entry", () => {
       "--profile",
       "default",
     ]);
-    expect(serverOf(entry)).toBe(URL_OF_SERVER);
+    expect(readServer(entry)).toBe(URL_OF_SERVER);
   });
 
   it("is no path of this machine in the settings of a project", () => {

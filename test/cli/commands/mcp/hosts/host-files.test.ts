@@ -12,7 +12,7 @@ import fs, {
 import { syncBuiltinESMExports } from "node:module";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { serverOf } from "../../../../../src/cli/commands/mcp/hosts/run.js";
+import { readServer } from "../../../../../src/cli/commands/mcp/hosts/run.js";
 import { NAME, read, startUser, URL_OF_SERVER, write } from "../host-support.js";
 
 const { renameSync } = fs;
@@ -331,6 +331,6 @@ describe("what an entry is for", () => {
     ["another program", { url: AT }, undefined],
     ["no map", [AT], undefined],
   ])("by %s", (_what, entry, url) => {
-    expect(serverOf(entry)).toBe(url);
+    expect(readServer(entry)).toBe(url);
   });
 });
