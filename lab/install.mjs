@@ -1,4 +1,4 @@
-// Installs packages that only the programs of lab/ need.
+// Installs packages that `npm ci` leaves out, where a program needs them.
 import { spawnSync } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
 import { join, relative } from "node:path";

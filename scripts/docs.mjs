@@ -1,20 +1,25 @@
 // Builds the documentation site into docs/.vitepress/dist: the pages of docs/, those that are output of programs, the files
-// that they link to, and the API pages of typedoc. Installs the generator into docs/.vitepress the first time; its package.json holds rollup at the last
-// version that has binaries for all machines. With --dev it serves docs/ and follows their changes; with --pictures it draws
-// docs/images.
+// that they link to, and the API pages of typedoc. Installs the generators into docs/.vitepress where they are missing; its
+// package.json holds rollup at the last version that has binaries for all machines. With --dev it serves docs/ and follows
+// their changes; with --pictures it draws docs/images; with --api it writes docs/api, and with --check it only finds out what
+// typedoc misses.
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { installPackages } from "../lab/install.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const docs = join(root, "docs");
 const site = join(docs, ".vitepress");
 const vitepress = join(site, "node_modules/vitepress/bin/vitepress.js");
+const typedoc = join(site, "node_modules/typedoc/bin/typedoc");
 
-if (!existsSync(vitepress)) run("npm", ["ci", "--prefix", site]);
+if (!installPackages(site)) process.exit(1);
 const [mode, ...rest] = process.argv.slice(2);
 if (mode === "--pictures") run(process.execPath, [join(site, "pictures/pictures.mjs"), ...rest]);
+else if (mode === "--api") run(process.execPath, [typedoc]);
+else if (mode === "--check") run(process.execPath, [typedoc, "--emit", "none"]);
 else {
   run(process.execPath, ["--import", "tsx", "--conditions=agentauth-source", join(root, "scripts/site-pages.mjs")]);
   if (mode === "--dev") run(process.execPath, [vitepress, "dev", docs]);
@@ -30,7 +35,6 @@ async function build() {
     pages.map((name) => join(docs, name)),
     dist,
   );
-  const typedoc = join(root, "node_modules/typedoc/bin/typedoc");
   run(process.execPath, [typedoc, "--out", join(dist, "api"), "--favicon", join(docs, "public/favicon.svg")]);
 }
 
