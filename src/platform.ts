@@ -102,7 +102,7 @@ export function withoutOurs(env: Env): NodeJS.ProcessEnv {
 export async function loadSpawn(): Promise<typeof spawn> {
   if (system.name !== "win32") return process.getBuiltinModule("node:child_process").spawn;
   const { crossSpawn } = await import("#packages/cross-spawn");
-  return crossSpawn as typeof spawn;
+  return crossSpawn;
 }
 
 /** Commands that messages show, for the shell of the user. Every hint with a command of a system has it from here. */

@@ -2,8 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { PrometheusExporter } from "@opentelemetry/exporter-prometheus";
-import { MeterProvider } from "@opentelemetry/sdk-metrics";
+import { MeterProvider, type MetricReader } from "@opentelemetry/sdk-metrics";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createBroker } from "../../src/broker/broker.js";
 import { AgentAuthError } from "../../src/errors.js";
@@ -12,10 +11,17 @@ import { memoryStore } from "../../src/store/memory.js";
 import { instrument } from "../../src/telemetry/otel.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { type Scene, startScene } from "../helpers/issuer.js";
+import { labPackage, sayWithoutLab } from "../helpers/lab.js";
 import { freePort } from "../helpers/port.js";
 
 const SIGNAL = new AbortController().signal;
 const HAS_PROMETHEUS = spawnSync("prometheus", ["--version"]).status === 0;
+
+interface Exporter {
+  PrometheusExporter: new (options: { host: string; port: number }) => MetricReader;
+}
+const exporters = await labPackage<Exporter>("@opentelemetry/exporter-prometheus");
+sayWithoutLab("the queries of the dashboard");
 
 interface Dashboard {
   panels: { title: string; targets: { expr: string }[] }[];
@@ -103,37 +109,41 @@ async function useEverything({ agent, mcp, issuer, clock }: Scene): Promise<void
   if (working !== undefined) issuer.routes["/pool/token"] = working;
 }
 
-describe.skipIf(!HAS_PROMETHEUS)("the dashboard, and the query that the page shows (needs prometheus)", () => {
-  it("find what a real Prometheus has scraped", async () => {
-    const port = await freePort();
-    const exporter = new PrometheusExporter({ host: "127.0.0.1", port });
-    const meterProvider = new MeterProvider({ readers: [exporter] });
-    const end = instrument({ meterProvider });
-    onTestFinished(async () => {
-      end();
-      await meterProvider.shutdown();
+describe.runIf(HAS_PROMETHEUS && exporters)(
+  "the dashboard, and the query that the page shows (needs prometheus)",
+  () => {
+    it("find what a real Prometheus has scraped", async () => {
+      if (exporters === undefined) throw new Error("no exporter is installed");
+      const port = await freePort();
+      const exporter = new exporters.PrometheusExporter({ host: "127.0.0.1", port });
+      const meterProvider = new MeterProvider({ readers: [exporter] });
+      const end = instrument({ meterProvider });
+      onTestFinished(async () => {
+        end();
+        await meterProvider.shutdown();
+      });
+      const prometheus = await startPrometheus(port);
+      const scene = await startScene();
+      // An increase is seen between two scrapes that both have the series.
+      await useEverything(scene);
+      await expect.poll(() => seriesOf(prometheus, "agentauth_revoke_duration_count").catch(() => [])).toHaveLength(1);
+      await useEverything(scene);
+      await expect.poll(() => seriesOf(prometheus, documented)).not.toEqual([]);
+      await expect
+        .poll(async () => {
+          const found = await Promise.all(
+            queries.map(async ([title, query]) => [title, (await seriesOf(prometheus, query)).length] as const),
+          );
+          return found.filter(([, length]) => length === 0);
+        })
+        .toEqual([]);
+      const failed = await seriesOf(prometheus, documented);
+      const { issuer } = scene.issuer;
+      expect(failed.map(({ metric }) => metric)).toContainEqual({
+        agentauth_issuer: issuer,
+        agentauth_reason: "issuer",
+        error_type: "invalid_grant",
+      });
     });
-    const prometheus = await startPrometheus(port);
-    const scene = await startScene();
-    // An increase is seen between two scrapes that both have the series.
-    await useEverything(scene);
-    await expect.poll(() => seriesOf(prometheus, "agentauth_revoke_duration_count").catch(() => [])).toHaveLength(1);
-    await useEverything(scene);
-    await expect.poll(() => seriesOf(prometheus, documented)).not.toEqual([]);
-    await expect
-      .poll(async () => {
-        const found = await Promise.all(
-          queries.map(async ([title, query]) => [title, (await seriesOf(prometheus, query)).length] as const),
-        );
-        return found.filter(([, length]) => length === 0);
-      })
-      .toEqual([]);
-    const failed = await seriesOf(prometheus, documented);
-    const { issuer } = scene.issuer;
-    expect(failed.map(({ metric }) => metric)).toContainEqual({
-      agentauth_issuer: issuer,
-      agentauth_reason: "issuer",
-      error_type: "invalid_grant",
-    });
-  });
-});
+  },
+);

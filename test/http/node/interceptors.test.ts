@@ -1,7 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { HttpHandler } from "msw";
 import type { Interceptor } from "nock";
-import { getGlobalDispatcher, MockAgent, setGlobalDispatcher } from "undici";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { nodeNetwork } from "../../../src/http/node/network.js";
 import { AgentClient } from "../../../src/oauth/agent.js";
@@ -12,11 +11,28 @@ import {
 } from "../../../src/profile/clients.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { temporaryFolder } from "../../helpers/folder.js";
+import { labPackage, sayWithoutLab } from "../../helpers/lab.js";
 import { sendJson, startServer } from "../../helpers/server.js";
 
 const API = "https://agentauth.example";
 const MCP = "https://mcp.example";
 const ISSUER = "https://issuer.example";
+
+/** What is used of undici. */
+interface Undici {
+  MockAgent: new () => {
+    disableNetConnect(): void;
+    get(origin: string): { intercept(options: { path: () => boolean; method: string }): MockedReply };
+  };
+  getGlobalDispatcher(): object;
+  setGlobalDispatcher(dispatcher: object): void;
+}
+interface MockedReply {
+  reply(callback: (request: { path: string; headers?: unknown }) => object): { persist(): void };
+}
+
+const undici = await labPackage<Undici>("undici");
+sayWithoutLab("the tests with msw 3, nock 15 and the MockAgent of undici");
 
 type Mocked = [status: number, body: object, headers?: Record<string, string>];
 
@@ -53,6 +69,10 @@ function page(offset: number): object {
 const answerTo = ({ method, url, headers }: Request) => answer(method, new URL(url), headers.get("authorization"));
 const NAMED = [API, MCP, ISSUER];
 
+interface Msw3Node {
+  setupServer(...handlers: HttpHandler[]): { listen(options: { onUnhandledFrame: string }): void; close(): void };
+}
+
 /** Each way to intercept requests answers for the three names, and lets other requests pass. @returns what ends that */
 const INTERCEPTORS: Record<string, () => Promise<() => void>> = {
   async "msw 2"() {
@@ -62,8 +82,10 @@ const INTERCEPTORS: Record<string, () => Promise<() => void>> = {
     return () => server.close();
   },
   async "msw 3"() {
-    const [msw, { setupServer }] = await Promise.all([import("msw3"), import("msw3/node")]);
-    const server = setupServer(...(handlers(msw as never) as never[]));
+    const msw = await labPackage<typeof import("msw")>("msw3");
+    const node = await labPackage<Msw3Node>("msw3/node");
+    if (msw === undefined || node === undefined) throw new Error("msw 3 is not installed");
+    const server = node.setupServer(...handlers(msw));
     server.listen({ onUnhandledFrame: "bypass" });
     return () => server.close();
   },
@@ -77,8 +99,9 @@ const INTERCEPTORS: Record<string, () => Promise<() => void>> = {
     );
   },
   async "nock 15"() {
-    const { default: nock } = await import("nock15");
-    return intercepted(nock as never, (scope) => scope.reply(answerTo as never));
+    const module = await labPackage<{ default: typeof import("nock") }>("nock15");
+    if (module === undefined) throw new Error("nock 15 is not installed");
+    return intercepted(module.default, (scope) => scope.reply(answerTo as never));
   },
 };
 
@@ -102,10 +125,12 @@ function intercepted(nock: typeof import("nock"), reply: (scope: Interceptor) =>
   };
 }
 
-/** The newest ones need a newer Node than this package. */
+/** The newest ones need a newer Node than this package, and are installed with the lab. */
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 const isRecent = major > 22 || (major === 22 && minor >= 20);
-const usable = Object.entries(INTERCEPTORS).filter(([name]) => isRecent || !/ 3$| 15$/.test(name));
+const hasNewest = isRecent && undici !== undefined;
+const usable = Object.entries(INTERCEPTORS).filter(([name]) => hasNewest || !/ 3$| 15$/.test(name));
+if (!isRecent) process.stderr.write("SKIPPED: the tests with msw 3 and nock 15 need Node 22.20\n");
 
 const CLIENT = {
   client: { clientId: "c", clientSecret: "s", issuer: ISSUER },
@@ -172,8 +197,9 @@ describe("every request of a client of agentauth/node", () => {
     ]);
   });
 
-  it("is answered by the MockAgent of undici where that fetch is the global one", async () => {
-    const [before, agent] = [getGlobalDispatcher(), new MockAgent()];
+  it.runIf(undici)("is answered by the MockAgent of undici where that fetch is the global one", async () => {
+    if (undici === undefined) throw new Error("undici is not installed");
+    const [before, agent] = [undici.getGlobalDispatcher(), new undici.MockAgent()];
     agent.disableNetConnect();
     for (const origin of NAMED) {
       for (const method of ["GET", "POST"]) {
@@ -189,8 +215,8 @@ describe("every request of a client of agentauth/node", () => {
           .persist();
       }
     }
-    setGlobalDispatcher(agent);
-    onTestFinished(() => setGlobalDispatcher(before));
+    undici.setGlobalDispatcher(agent);
+    onTestFinished(() => undici.setGlobalDispatcher(before));
     const { fetch } = globalThis;
     await expectList({ baseUrl: API, fetch });
     await expectToken(createAgentClient({ store: memoryStore(), ...CLIENT, fetch }));

@@ -1,8 +1,7 @@
 import { Redis as IoRedis } from "ioredis";
-import { Redis as IoRedis5 } from "ioredis5";
-import { Redis as IoValkey } from "iovalkey";
 import { createClient } from "redis";
 import type { RedisConnection } from "../../../src/store/redis/connection.js";
+import { labPackage } from "../../helpers/lab.js";
 
 /** A client of an application, and how the test closes it. */
 export interface OpenClient {
@@ -10,12 +9,20 @@ export interface OpenClient {
   close(): void;
 }
 
-/** Connects a client of each package to a server on loopback. */
+const LIKE_IOREDIS = {
+  "ioredis 5": await labPackage<typeof import("ioredis")>("ioredis5"),
+  "iovalkey 0.4": await labPackage<typeof import("ioredis")>("iovalkey"),
+};
+
+/** Connects a client of each package that is installed to a server on loopback. */
 export const CLIENTS: Readonly<Record<string, (port: number) => Promise<OpenClient>>> = {
   "redis 6": (port) => connectRedis(port),
   "ioredis 6": async (port) => ioClient(new IoRedis(options(port))),
-  "ioredis 5": async (port) => ioClient(new IoRedis5(options(port))),
-  "iovalkey 0.4": async (port) => ioClient(new IoValkey(options(port))),
+  ...Object.fromEntries(
+    Object.entries(LIKE_IOREDIS).flatMap(([name, loaded]) =>
+      loaded === undefined ? [] : [[name, async (port: number) => ioClient(new loaded.Redis(options(port)))]],
+    ),
+  ),
 };
 
 /** Connects a client of `redis`. */
@@ -31,7 +38,7 @@ function options(port: number) {
   return { host: "127.0.0.1", port, retryStrategy: () => 20 };
 }
 
-function ioClient(client: IoRedis | IoRedis5 | IoValkey): OpenClient {
+function ioClient(client: IoRedis): OpenClient {
   client.on("error", () => {});
   return { client, close: () => client.disconnect() };
 }

@@ -2,12 +2,14 @@ import { afterAll, beforeAll, describe, it } from "vitest";
 import type { StoreDriver } from "../../../src/store/driver/driver.js";
 import { redisDriver } from "../../../src/store/redis/redis-driver.js";
 import { jobProcesses } from "../../helpers/child.js";
+import { sayWithoutLab } from "../../helpers/lab.js";
 import { HAS_REDIS, type RedisServer, startRedis } from "../../helpers/redis-server.js";
 import { driverContract } from "../driver-contract/driver-contract.js";
 import { CLIENTS } from "./clients.js";
 
 const TIMEOUT_MS = 2000;
 const elsewhere = jobProcesses(new URL("job-driver.ts", import.meta.url));
+sayWithoutLab("the Redis driver with ioredis 5 and iovalkey");
 const missing = HAS_REDIS ? "" : " (left out: redis-server is not installed)";
 
 describe.skipIf(!HAS_REDIS).each(Object.entries(CLIENTS))(`the Redis driver with %s${missing}`, (name, connect) => {

@@ -5,9 +5,11 @@ import type { RecordKey, StoreDriver } from "../../../src/store/driver/driver.js
 import type { RedisConnection } from "../../../src/store/redis/connection.js";
 import { type RedisDriverOptions, redisDriver } from "../../../src/store/redis/redis-driver.js";
 import { startNetwork } from "../../helpers/forgetful-network.js";
+import { sayWithoutLab } from "../../helpers/lab.js";
 import { HAS_REDIS, startRedis } from "../../helpers/redis-server.js";
 import { CLIENTS, connectRedis } from "./clients.js";
 
+sayWithoutLab("the Redis driver with ioredis 5 and iovalkey");
 const missing = HAS_REDIS ? "" : " (left out: redis-server is not installed)";
 const KEY: RecordKey = { kind: "grant", partition: "p", id: "one" };
 const CLAIM = { owner: "a", ttlMs: 60_000, note: "note" };
