@@ -46,13 +46,6 @@ describe("the management client, on the global fetch", () => {
     });
   });
 
-  it("repeats a request after 503 and after a broken connection", async () => {
-    poolList().reply(503, "busy");
-    poolList().replyWithError(Object.assign(new Error("reset"), { code: "ECONNRESET" }));
-    poolList().reply(200, success([POOL]));
-    expect(await service().pools.list({ domain_id: "dom_1" }).toArray()).toEqual([POOL]);
-  });
-
   it.each([
     ["replaces a response", { onResponse: () => Response.json(success([])) }],
     ["answers in place of the service", { onRequest: () => Response.json(success([])) }],

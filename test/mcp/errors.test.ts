@@ -20,66 +20,37 @@ const body = (error: unknown) => JSON.stringify({ jsonrpc: "2.0", id: 1, error }
 const refused = (hint?: string) =>
   new AgentAuthError("login_required", "no token for secret-1\u001b[2J", { class: "auth", hint, status: 401 });
 const data = { code: "login_required", class: "auth", retryable: false, status: 401 };
-const message = "no token for ***\\e[2J";
+const REFUSED = "no token for ***\\e[2J";
 
 describe("the error that a host gets", () => {
-  it.each<[string, unknown, object]>([
+  const ours = (message: string, hint?: string) => ({
+    message,
+    data: { ...data, message: REFUSED, ...(hint && { hint }) },
+  });
+  const at = `the MCP server "${URL}"`;
+  const ofServer = { code: -32_000, message: "no secret-1", data: { a: 1 } };
+
+  it.each<[string, unknown, { code?: number; message: string; data?: object }]>([
     [
-      "one of ours with the command that helps",
+      "one of ours",
       refused("agentauth login secret-1"),
-      {
-        code: -32_603,
-        message: `${message}; run: agentauth login ***`,
-        data: { ...data, message, hint: "agentauth login ***" },
-      },
+      ours(`${REFUSED}; run: agentauth login ***`, "agentauth login ***"),
     ],
-    [
-      "one of ours with other advice",
-      refused("ask its operator"),
-      { code: -32_603, message: `${message}; ask its operator`, data: { ...data, message, hint: "ask its operator" } },
-    ],
-    [
-      "one of ours with advice that names a command",
-      refused("see agentauth login"),
-      {
-        code: -32_603,
-        message: `${message}; see agentauth login`,
-        data: { ...data, message, hint: "see agentauth login" },
-      },
-    ],
-    ["one of ours without advice", refused(), { code: -32_603, message, data: { ...data, message } }],
-    [
-      "that of the server in an HTTP error",
-      new HttpFailure(400, body({ code: -32_000, message: "no secret-1", data: { a: 1 } })),
-      { code: -32_000, message: "no ***", data: { a: 1 } },
-    ],
-    [
-      "that of the server, without data",
-      new HttpFailure(400, body({ code: -32_000, message: "no" })),
-      { code: -32_000, message: "no" },
-    ],
+    ["one with other advice", refused("ask its operator"), ours(`${REFUSED}; ask its operator`, "ask its operator")],
+    ["one whose advice names a command", refused("see agentauth"), ours(`${REFUSED}; see agentauth`, "see agentauth")],
+    ["one without advice", refused(), ours(REFUSED)],
+    ["that of an HTTP error", new HttpFailure(400, body(ofServer)), { ...ofServer, message: "no ***" }],
+    ["that without data", new HttpFailure(400, body({ code: 1, message: "no" })), { code: 1, message: "no" }],
     [
       "an HTTP error whose body is no JSON",
       new HttpFailure(502, " <h1>secret-1\n</h1> "),
-      {
-        code: -32_603,
-        message: `the MCP server "${URL}" answered HTTP 502: " <h1>***\\n</h1> "`,
-        data: { status: 502 },
-      },
+      { message: `${at} answered HTTP 502: " <h1>***\\n</h1> "`, data: { status: 502 } },
     ],
-    [
-      "an HTTP error without a body",
-      new HttpFailure(502, " "),
-      { code: -32_603, message: `the MCP server "${URL}" answered HTTP 502`, data: { status: 502 } },
-    ],
-    [
-      "any other failure",
-      new Error("broke at secret-1\u001b[2J"),
-      { code: -32_603, message: `the MCP server "${URL}": broke at ***\\e[2J` },
-    ],
-    ["what is no Error", "broke", { code: -32_603, message: `the MCP server "${URL}": broke` }],
+    ["one without a body", new HttpFailure(502, " "), { message: `${at} answered HTTP 502`, data: { status: 502 } }],
+    ["any other failure", new Error("broke at secret-1\u001b[2J"), { message: `${at}: broke at ***\\e[2J` }],
+    ["what is no Error", "broke", { message: `${at}: broke` }],
   ])("is %s", (_what, error, expected) => {
-    expect(rpcErrorOf(error)).toStrictEqual(expected);
+    expect(rpcErrorOf(error)).toStrictEqual({ code: -32_603, ...expected });
   });
 
   it.each([

@@ -58,7 +58,7 @@ describe("a folder's list of access", () => {
   it.each([
     ["the user and the system", listOf(ME, "S-1-5-18", "S-1-5-32-544", "S-1-3-0"), []],
     ["others", listOf(ME, USERS, "S-1-1-0", USERS), [USERS, "S-1-1-0"]],
-    ["nobody, which means that it was not read", listOf(), undefined],
+    ["no user, which means that it was not read", listOf(), undefined],
     ["nothing", undefined, undefined],
   ])("names %s", (_whom, answer, others) => {
     onSystem({ name: "win32", run: () => answer });

@@ -304,7 +304,7 @@ describe("a source on this machine", () => {
     ["is too large", () => file("large", "x".repeat(65_537)), "is larger than 65536 bytes", "usage"],
     ["others of the group can write", () => file("group", "a.b.c", 0o664), "can be written by others", "store_failed"],
     [
-      "everybody can write",
+      "all users can write",
       () => file("all", "a.b.c", 0o646),
       "can be written by others",
       "store_failed",
@@ -409,7 +409,7 @@ describe("a source on this machine", () => {
 });
 
 describe("the tokens of a workload are stored apart", () => {
-  it("by the subject of a text, whoever writes it next", async () => {
+  it("by the subject of a text, whichever process writes it next", async () => {
     const [one, two] = await Promise.all([unsignedJwt({ iss: "i", sub: "1" }), unsignedJwt({ iss: "i", sub: "2" })]);
     const again = await unsignedJwt({ iss: "i", sub: "1", jti: "x" });
     const names = [one, two, again].map((text) => nameOf("env:TOKEN", { TOKEN: `${text}` }));

@@ -32,7 +32,7 @@ describe("a private key", () => {
     expect(key.extractable).toBe(false);
   });
 
-  it("is called so where nobody says where it comes from", async () => {
+  it("is called a private key where its source is not given", async () => {
     await expect(readPrivateKey("x")).rejects.toThrow("the private key is not a private key");
   });
 

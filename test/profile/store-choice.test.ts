@@ -44,7 +44,7 @@ describe("the store of a run", () => {
       { value: "memory", source: "profile work", fallback: "none" },
     ],
     [
-      "has the profile's fallback, whoever chose the store",
+      "has the profile's fallback, whatever chose the store",
       { AGENTAUTH_STORE: "keyring" },
       { store_fallback: "file" },
       { value: "keyring", source: "AGENTAUTH_STORE", fallback: "file" },

@@ -117,14 +117,6 @@ describe("a public server", () => {
     expect(await addressesOf(guard, "mixed.example")).toEqual([PUBLIC, "192.168.0.1"]);
   });
 
-  it.each(["127.0.0.1", "10.0.0.7"])("whose name leads to %s the next time is refused by then", async (inner) => {
-    const { guard } = guardOf("mcp.example", { "mcp.example": [[PUBLIC], [inner]] });
-    expect(await addressesOf(guard, "mcp.example")).toEqual([PUBLIC]);
-    expect(await refusalOf(guard, "mcp.example")).toEqual(
-      refusedAddress(`leads to "${inner}" beside public addresses`),
-    );
-  });
-
   it("does not come to count as a private one by changing its answers", async () => {
     const { guard } = guardOf("mcp.example", { ...zone, "mcp.example": [[PUBLIC], ["10.0.0.1"]] });
     await guard.resolve("mcp.example");

@@ -11,7 +11,7 @@ const TYP = "oauth-id-jag+jwt";
 interface Change {
   claims?: Record<string, unknown>;
   typ?: string;
-  /** Signed by a key that nobody knows. */
+  /** Signed by an unknown key. */
   forged?: boolean;
   form?: Record<string, string>;
 }

@@ -176,7 +176,7 @@ describe("the identity provider", () => {
     ["of a workload", (machine) => ({ subject_token: machine.assertion() }), "invalid_grant"],
     ["for a server that it does not know", () => ({ audience: "https://other.example" }), "invalid_target"],
     [
-      "that is a refresh token of nobody",
+      "that is an unknown refresh token",
       () => ({ subject_token_type: `${TYPE}refresh_token`, subject_token: "nothing" }),
       "invalid_grant",
     ],

@@ -138,7 +138,7 @@ describe("agents on two machines that share an engine", () => {
   });
 
   it.each(["refreshed", "logged out"])(
-    "send nothing of an older record that somebody puts back after it was %s",
+    "send nothing of an older record that is put back after it was %s",
     async (how) => {
       const { one, other, another, engine, token, refreshes, during, clock, mcp } = await machines();
       const putBack = await failover(engine, "grant");

@@ -722,7 +722,7 @@ describe("a lease over a driver", () => {
       expect(await done).toBe("theirs");
     });
 
-    it("gives it two seconds where the clock jumped before anybody waited", async () => {
+    it("gives it two seconds where the clock jumped before another process waited", async () => {
       const scene = await processes({ takeover: "patient" });
       const held = await hold(scene.one.store);
       await held.lease.commit();

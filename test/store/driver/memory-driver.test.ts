@@ -121,7 +121,7 @@ describe("a memory driver", () => {
       const { items } = await driver.scan({ kind: KEY.kind, partition: KEY.partition, tags: { login } }, { limit: 9 });
       return { ids: items.map(({ key }) => key.id), visits };
     };
-    expect(await scan("of nobody")).toEqual({ ids: [], visits: 0 });
+    expect(await scan("of none")).toEqual({ ids: [], visits: 0 });
     expect(await scan("of 7")).toEqual({ ids: ["7"], visits: 1 });
   });
 

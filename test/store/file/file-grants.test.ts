@@ -113,10 +113,10 @@ describe("the system calls of a read", () => {
   it("are as many whatever else is stored, and list no folder of others", async () => {
     const home = folder();
     const store = fileStore(home);
-    const nobody = { ...KEY, profile: "nobody" };
+    const unknown = { ...KEY, profile: "unknown" };
     const ours = { profile: KEY.profile, server: KEY.server };
     await store.save(madeGrant(), undefined);
-    const works = [() => store.read(KEY), () => store.read(nobody), () => store.list(nobody), () => store.list(ours)];
+    const works = [() => store.read(KEY), () => store.read(unknown), () => store.list(unknown), () => store.list(ours)];
     const alone = [];
     for (const work of works) alone.push(await effort(work));
     for (let nth = 0; nth < 30; nth++) {

@@ -98,7 +98,7 @@ describe("an envelope", () => {
     const turn = async (bytes: Uint8Array) => bytes.map((byte) => byte ^ 0xff);
     const unwrap = (bytes: Uint8Array) => (unwrapped++ === 0 ? Promise.reject(new Error("throttled")) : turn(bytes));
     const store = grantStore(driver, { seal: envelope({ wrap: turn, unwrap, nameKey: NAME_KEY }) });
-    // A list that leaves them out would say that nobody is logged in.
+    // A list that leaves them out would say that no user is logged in.
     expect(await pendingError(store.list())).toMatchObject({ message: expect.stringContaining("could not unwrap") });
     expect(await store.read(KEY)).toMatchObject({ generation: 1 });
     expect(await store.read(KEY)).toMatchObject({ generation: 1 });
