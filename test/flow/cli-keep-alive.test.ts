@@ -36,7 +36,7 @@ it("warns of a login that its issuer has ended, and exits with 5 where it does n
   expect(await me.run(once)).toMatchObject({ code: 0, stderr: expect.stringContaining("invalid_grant") });
 });
 
-it("warns once of an issuer that does not answer, whoever is logged in there", async ({ me, faults }) => {
+it("warns once of an issuer that does not answer, for all accounts", async ({ me, faults }) => {
   await me.logIn();
   const grant = await me.grant();
   for (const profile of ["one", "two"]) await fileStore(me.home).save({ ...grant, profile }, undefined);

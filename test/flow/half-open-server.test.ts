@@ -125,7 +125,7 @@ describe("a server that requires a login for some requests only", () => {
     expect(await run("mcp", "tools", url, "-o", "id")).toMatchObject({ code: 0, stdout: "echo\n" });
   });
 
-  it("is logged in at by the call itself where a user can be asked", async () => {
+  it("is logged in at by the call itself where a user can be prompted", async () => {
     const { url, run } = await startHalfOpen({ metadata: "/hidden" });
     const called = await run("mcp", "call", url, "echo", "--login", "--browser", FETCH_BROWSER);
     expect(called).toMatchObject({ code: 0, stdout: "hello\n" });

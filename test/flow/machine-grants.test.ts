@@ -95,7 +95,7 @@ describe("a service", () => {
       },
       /public half of --private-key/,
     ],
-    ["an unknown client", ({ as }) => ({ flags: as.client("client-credentials", "nobody") }), /--client-id "nobody"/],
+    ["an unknown client", ({ as }) => ({ flags: as.client("client-credentials", "unknown") }), /--client-id "unknown"/],
   ])(
     "with %s gets the issuer's error and the remedy after one request, or two for both methods of a secret",
     async ([, given, hint], { as, machine, me, secretEnv, url }) => {

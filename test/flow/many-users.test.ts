@@ -166,7 +166,7 @@ it("gives no user the token of another one, in whatever order things happen and 
         return `${REDIRECT}?${parameters}`;
       };
       const perform = async (who: number, kind: (typeof KINDS)[number], signal: AbortSignal | undefined) => {
-        const mine = agents.for(USERS[who] ?? { user: "nobody" });
+        const mine = agents.for(USERS[who] ?? { user: "unknown" });
         const options = signal === undefined ? {} : { signal };
         if (kind === "token") return (await mine.token(MCP, options)).value;
         if (kind === "force") return (await mine.token(MCP, { ...options, forceRefresh: true })).value;
@@ -187,7 +187,7 @@ it("gives no user the token of another one, in whatever order things happen and 
         const { state, cookie } = await mine.startLogin(MCP, { redirectUri: REDIRECT });
         // Another user's browser, with all that it could have got hold of.
         const by = kind === "stolenCallback" ? (who + 1) % USERS.length : who;
-        const finish = agents.for(USERS[by] ?? { user: "nobody" });
+        const finish = agents.for(USERS[by] ?? { user: "unknown" });
         const result = await finish.handleCallback(consented(who, state), { cookie: cookie.split(";")[0] });
         expect(kind).toBe("login");
         return result.done?.token.value;

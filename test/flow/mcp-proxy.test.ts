@@ -193,7 +193,7 @@ describe("agentauth mcp proxy, where no login is stored", () => {
     ]);
   });
 
-  it("ends with 4 where the host gives up, and with 0 where it never asked for anything", async ({ me, url }) => {
+  it("ends with 4 where the host gives up, and with 0 where it never sent a request", async ({ me, url }) => {
     const lines = `${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" })}\n`;
     const requested = await me.run(["mcp", "proxy", url], { stdin: lines });
     expect([requested.code, JSON.parse(requested.stdout).error.data.code]).toEqual([4, "login_required"]);

@@ -152,7 +152,7 @@ const it = test
   );
 
 describe.skipIf(!openssl)("an issuer with other endpoints for clients with a certificate", () => {
-  it("is asked there to register and for tokens, with the certificate", async ({
+  it("is called there to register and for tokens, with the certificate", async ({
     servers,
     run,
     state,
@@ -173,7 +173,7 @@ describe.skipIf(!openssl)("an issuer with other endpoints for clients with a cer
     expect((await fileStore(home).list())[0]?.endpoints).toMatchObject({ token: `${servers.mutual}/of/token` });
   });
 
-  it("is asked there to introspect and to revoke", async ({
+  it("is called there to introspect and to revoke", async ({
     servers,
     run,
     state,
@@ -190,14 +190,14 @@ describe.skipIf(!openssl)("an issuer with other endpoints for clients with a cer
     expect(new Set(requested())).toEqual(new Set(["mutual POST /of/revocation by agent-7"]));
   });
 
-  it("is asked at the plain endpoints without a certificate", async ({ servers, run, requested, logIn }) => {
+  it("is called at the plain endpoints without a certificate", async ({ servers, run, requested, logIn }) => {
     await run(["login", servers.mcpUrl, ...logIn]);
     const { code, stdout } = await run(["token", servers.mcpUrl]);
     expect([code, stdout]).toEqual([0, "token-1-of-none\n"]);
     expect(requested()).toEqual(["plain POST /pool/registration by none", "plain POST /pool/token by none"]);
   });
 
-  it("is asked at the plain endpoints that have no alias", async ({
+  it("is called at the plain endpoints that have no alias", async ({
     servers,
     run,
     state,

@@ -147,7 +147,7 @@ describe("a server that requires no login and speaks revision 2026-07-28 alone",
     expect(server.requests.filter(({ headers }) => headers.authorization !== undefined)).toEqual([]);
   });
 
-  it("is asked once more in that revision, which discover shows", async () => {
+  it("is called once more in that revision, which discover shows", async () => {
     const { url, run, server } = await startSessionless();
     const { code, stdout } = await run("discover", url, "--json");
     expect([code, JSON.parse(stdout)]).toMatchObject([0, { server: url, login_required: false }]);

@@ -44,7 +44,7 @@ it("asks an issuer that does not answer once, for all its logins", async () => {
   for (let nth = 0; nth < 30; nth++) await agent({ loginHint: `user ${nth}` }).login(mcp.url);
   issuer.routes[REVOKE] = { status: 503, text: "" };
   expect(await agent().disconnectAll()).toEqual({ removed: 30, revoked: 0, pending: 30 });
-  // Two tokens of those that were asked at the same time, and of one of the second attempt.
+  // Two tokens of those that were requested at the same time, and of one of the second attempt.
   expect(issuer.to(REVOKE).length).toBeLessThanOrEqual(18);
   expect(await store.list()).toEqual([]);
 });

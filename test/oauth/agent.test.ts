@@ -145,7 +145,7 @@ describe("a first token", () => {
     expect(login.urls.map((url) => url.searchParams.get("scope"))).toEqual(["a b", "c d", "mine"]);
   });
 
-  it("[35] is not expected to come with a refresh token: without one the user is asked again when it expires (2026-07-28)", async () => {
+  it("[35] is not expected to come with a refresh token: without one a login is required when it expires (2026-07-28)", async () => {
     const { agent, mcp, issuer, login, clock } = await startScene();
     issuer.tokenAnswer = { refresh_token: undefined };
     await agent().token(mcp.url);
@@ -345,7 +345,7 @@ describe("status", () => {
     expect(await store.list()).toHaveLength(1);
   });
 
-  it("reports its profile unless asked for all", async () => {
+  it("reports its profile unless all are requested", async () => {
     const { agent, mcp } = await startScene();
     await agent({ profile: "a" }).login(mcp.url);
     expect(await agent().status()).toEqual([]);

@@ -88,7 +88,7 @@ function busiest(requests: readonly number[]): number {
 
 it.each([
   ["that were all issued at once", 0],
-  ["that nobody has refreshed for days", 2 * DAY],
+  ["that was not refreshed for days", 2 * DAY],
 ])(
   "refreshes 800 logins %s once in the time, by three workers of which one ends, and spreads that",
   async (_, ageMs) => {

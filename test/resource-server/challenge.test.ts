@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import { describe, expect } from "vitest";
 import { createService } from "./introspection-service.js";
 import { listening } from "./listening.js";
-import { ASKED, assemble, it as base, INTROSPECTION, makeKey, outcome, REFUSED } from "./support.js";
+import { assemble, it as base, CHALLENGED, INTROSPECTION, makeKey, outcome, REFUSED } from "./support.js";
 
 const it = base.extend({ options: { introspection: INTROSPECTION } });
 
@@ -19,7 +19,7 @@ describe("the challenge (V13)", () => {
   it("names the configured resource, whatever a request says of hosts", async ({ server }) => {
     const handler = server.protect(() => new Response("in"));
     const response = await handler(new Request("https://evil.example/mcp", { headers: SPOOFED }));
-    expect(outcome(response)).toEqual([401, ASKED]);
+    expect(outcome(response)).toEqual([401, CHALLENGED]);
     const document = await handler(new Request(`https://evil.example${server.metadataPath}`, { headers: SPOOFED }));
     expect(await document.text()).not.toContain("evil");
   });
@@ -36,7 +36,7 @@ describe("the challenge (V13)", () => {
       });
       sent.on("error", reject).end();
     });
-    expect(seen).toEqual(["401", ASKED]);
+    expect(seen).toEqual(["401", CHALLENGED]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { SECRET_MASK } from "../../src/redact.js";
-import { ASKED, it as base, type HeadersLike, INTROSPECTION, outcome, REFUSED } from "./support.js";
+import { it as base, CHALLENGED, type HeadersLike, INTROSPECTION, outcome, REFUSED } from "./support.js";
 
 const it = base.extend<{ good: string }>({
   good: async ({ signer }, use) => use(await signer.sign()),
@@ -17,9 +17,9 @@ describe("requests without a token (V1)", () => {
     ["the scheme of bound tokens alone", { authorization: "DPoP" }],
     ["a scheme that only begins like it", { authorization: "BearerX abc" }],
     ["a scheme that only ends like it", { authorization: "XBearer abc" }],
-  ])("are asked for one and get no error: %s", async ([_what, headers], { server }) => {
+  ])("get a challenge without an error: %s", async ([_what, headers], { server }) => {
     const response = await server.ask(headers);
-    expect(outcome(response)).toEqual([401, ASKED]);
+    expect(outcome(response)).toEqual([401, CHALLENGED]);
     expect(response.headers.get("cache-control")).toBe("no-store");
     expect(response.headers.get("content-type")).toBe("application/json");
     expect(await response.json()).toEqual({ error: "unauthorized" });
@@ -32,14 +32,14 @@ describe("requests without a token (V1)", () => {
       [`Basic ${good}`, "another scheme than Bearer and DPoP"],
     ] as const) {
       server.log.length = 0;
-      expect(outcome(await server.ask({ authorization }))).toEqual([401, ASKED]);
+      expect(outcome(await server.ask({ authorization }))).toEqual([401, CHALLENGED]);
       expect(server.log).toMatchObject([{ reason: "missing", detail }]);
     }
   });
 
   it("get the scopes that every request needs", async ({ signer }) => {
     const response = await signer.server({ requiredScopes: ["mcp", "files"] }).ask();
-    const requested = ASKED.replaceAll(/Bearer |DPoP /g, '$&scope="mcp files", ');
+    const requested = CHALLENGED.replaceAll(/Bearer |DPoP /g, '$&scope="mcp files", ');
     expect(outcome(response)).toEqual([401, requested]);
   });
 
@@ -50,7 +50,7 @@ describe("requests without a token (V1)", () => {
       new Request(`https://mcp.example/mcp?access_token=${good}`),
       new Request("https://mcp.example/mcp", { method: "POST", body }),
     ]) {
-      expect(outcome(await handler(request))).toEqual([401, ASKED]);
+      expect(outcome(await handler(request))).toEqual([401, CHALLENGED]);
     }
     expect(signer.issuer.requests).toEqual([]);
   });

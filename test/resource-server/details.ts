@@ -28,7 +28,7 @@ const DETAILS: Readonly<Record<string, readonly string[]>> = {
     'client_id "["agent"]" must be a text',
   ],
   critical: ['crit "…" is not understood'],
-  dns_failed: ["as.example: the host name could not be resolved (ENOTFOUND: nobody)"],
+  dns_failed: ["as.example: the host name could not be resolved (ENOTFOUND: unknown host)"],
   encrypted: ["the token is encrypted (JWE), which is not supported"],
   expired: ["exp … has passed, now is …"],
   inactive: ['active is "…"'],

@@ -5,7 +5,7 @@ import { hashOf } from "../helpers/proofs.js";
 import { rejection } from "../helpers/service.js";
 import { createService } from "./introspection-service.js";
 import { type Holder, makeHolder } from "./proofs.js";
-import { ALGS, ASKED, it as base, INTROSPECTION, METADATA_URL, outcome, REFUSED, RESOURCE } from "./support.js";
+import { ALGS, it as base, CHALLENGED, INTROSPECTION, METADATA_URL, outcome, REFUSED, RESOURCE } from "./support.js";
 import { countVerifications } from "./verifications.js";
 
 const it = base.extend("holder", ({ signer }) => makeHolder(signer));
@@ -76,7 +76,7 @@ describe("where bound tokens are supported", () => {
   });
 
   it("offers both ways, and says of scopes in the one that was used", async ({ server, holder }) => {
-    expect(outcome(await server.ask())).toEqual([401, ASKED]);
+    expect(outcome(await server.ask())).toEqual([401, CHALLENGED]);
     const few = await server.ask(await holder.headers(), { scopes: ["admin"] });
     expect(outcome(few)).toEqual([403, `DPoP error="insufficient_scope", scope="admin", ${OF_DPOP}`]);
     expect(server.metadata()).toMatchObject({ dpop_signing_alg_values_supported: ALGS.split(" ") });
@@ -189,7 +189,7 @@ describe("verify", () => {
   });
 });
 
-describe("a token that the issuer is asked about", () => {
+describe("a token that the issuer introspects", () => {
   it("is held against the key that the issuer names", async ({ holder, signer }) => {
     const present = async (token: string) => ({
       authorization: `DPoP ${token}`,

@@ -25,7 +25,7 @@ it("a thousand distinct bad tokens leave what is known of good ones as it is (V1
   expect(requested.toSorted()).toEqual(["good", ...bad].toSorted());
 }, 120_000);
 
-it("a thousand JWTs with made-up keys, issuers and signatures send nobody anywhere (V15)", async () => {
+it("a thousand JWTs with made-up keys, issuers and signatures cause no request (V15)", async () => {
   const signer = await startSigner();
   const server = signer.server();
   const [head, body] = (await signer.sign()).split(".");

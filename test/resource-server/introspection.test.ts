@@ -131,7 +131,7 @@ describe("what an issuer says (V7, V8)", () => {
     expect((await server.ask("plain")).status).toBe(200);
   });
 
-  it("needs no iss: no other server was asked", async ({ signer, server }) => {
+  it("needs no iss: no other server was requested", async ({ signer, server }) => {
     createService(signer, { plain: signer.claims({ iss: undefined }) });
     expect((await server.verify("plain")).issuer).toBe(signer.issuer.issuer);
   });
@@ -189,7 +189,7 @@ describe("what an issuer says (V7, V8)", () => {
 });
 
 describe("what is remembered", () => {
-  it("is asked for once by all who come at the same time, and again after half a minute", async ({
+  it("is requested once for all simultaneous requests, and again after half a minute", async ({
     server,
     requested,
     signer,

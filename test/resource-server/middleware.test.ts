@@ -6,7 +6,7 @@ import { describe, expect } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import type { AuthInfo, VerifiedToken } from "../../src/resource-server/index.js";
 import { listening } from "./listening.js";
-import { ASKED, it, METADATA_URL, outcome, REFUSED, RESOURCE, type Signer } from "./support.js";
+import { CHALLENGED, it, METADATA_URL, outcome, REFUSED, RESOURCE, type Signer } from "./support.js";
 
 type Authenticated = IncomingMessage & { auth?: AuthInfo; body?: { admin?: boolean } };
 
@@ -51,7 +51,7 @@ describe("the middleware on Node's http", () => {
 
   it("answers by itself where there is none, and where it is not good", async ({ signer }) => {
     const origin = await start(signer);
-    expect(outcome(await fetch(`${origin}/mcp`))).toEqual([401, ASKED]);
+    expect(outcome(await fetch(`${origin}/mcp`))).toEqual([401, CHALLENGED]);
     const bad = await fetch(`${origin}/mcp`, { headers: { authorization: "Bearer bad" } });
     expect(outcome(bad)).toEqual([401, REFUSED]);
     expect(await bad.json()).toEqual({

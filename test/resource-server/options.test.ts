@@ -53,7 +53,7 @@ describe("options", () => {
       /^introspection\.issuer must say which of the authorizationServers is asked$/,
     ],
     [
-      "introspection at somebody else",
+      "introspection at another issuer",
       { introspection: { ...INTROSPECTION, issuer: "https://x.example" } },
       /^introspection\.issuer "https:\/\/x\.example" must be one of the authorizationServers$/,
     ],
@@ -69,7 +69,7 @@ describe("options", () => {
     ["stale keys for two days", { staleKeysSeconds: 172_800 }, /^staleKeysSeconds must be seconds from 0 to 86400, /],
     ["keys on plain http", { jwksUris: { [ISSUER]: "http://as.example/jwks" } }, /^jwksUris/],
     [
-      "keys of somebody else",
+      "keys of another issuer",
       { jwksUris: { "https://x.example": ISSUER } },
       /^jwksUris "https:\/\/x\.example" must be/,
     ],
@@ -100,7 +100,7 @@ describe("options", () => {
     ["JWTs alone, with introspection", { tokens: "jwt", introspection: INTROSPECTION }],
     ["another authentication", { introspection: { authenticate: () => undefined } }],
     [
-      "one of two that is asked",
+      "one of two that introspects",
       { authorizationServers: [ISSUER, "https://x.example"], introspection: { ...INTROSPECTION, issuer: ISSUER } },
     ],
     ["no proofs", { dpop: "off" }],

@@ -69,13 +69,13 @@ describe("an issuer that is down (V12)", () => {
     },
   );
 
-  it("is asked twice at most for each document", async ({ breakOff, server, signer }) => {
+  it("is requested twice at most for each document", async ({ breakOff, server, signer }) => {
     breakOff("/jwks");
     await expectUnavailable(server, await signer.sign());
     expect([METADATA, "/jwks"].map((path) => countOf(signer, path))).toEqual([1, 2]);
   });
 
-  it("is told who asks, and for what", async ({ server, signer }) => {
+  it("gets the resource server and the purpose", async ({ server, signer }) => {
     await server.verify(await signer.sign());
     expect(signer.issuer.requests.map(({ headers }) => headers)).toMatchObject(
       [METADATA, "/jwks"].map(() => ({
@@ -86,7 +86,7 @@ describe("an issuer that is down (V12)", () => {
     );
   });
 
-  it("is asked for its metadata again when its keys are, as often as keyTtlSeconds says", async ({ signer }) => {
+  it("gets a request for its metadata with each for its keys, as often as keyTtlSeconds says", async ({ signer }) => {
     const server = signer.server({ keyTtlSeconds: 20, tokenCacheSeconds: 0 });
     const token = await signer.sign({ exp: signer.clock.epoch() / 1000 + 7200 });
     await server.verify(token);
@@ -119,7 +119,7 @@ describe("an issuer that is down (V12)", () => {
     expect(countOf(signer, "/introspect")).toBe(0);
   });
 
-  it("is not asked again by each request that comes while it is down", async ({ breakOff, signer, server }) => {
+  it("is not requested again by each request that comes while it is down", async ({ breakOff, signer, server }) => {
     breakOff(METADATA);
     const token = await signer.sign();
     await Promise.all(Array.from({ length: 20 }, () => expectUnavailable(server, token)));
@@ -378,9 +378,7 @@ describe("the documents of an issuer", () => {
     expect((await signer.server({ ...options, policy: { allowPrivateNetwork: true } }).ask(token)).status).toBe(200);
   });
 
-  it("are asked for by way of the network that the options bring, and judged by where names lead", async ({
-    signer,
-  }) => {
+  it("are requested over the network that the options bring, and judged by where names lead", async ({ signer }) => {
     const ways: string[] = [];
     const network = {
       connectTo: (server: URL) => {
@@ -403,7 +401,7 @@ describe("the documents of an issuer", () => {
     const network = {
       connectTo: () => ({
         fetch: async () => Response.json({ issuer: "https://as.example/pool", jwks_uri: "https://as.example/jwks" }),
-        addressClass: () => Promise.reject(Object.assign(new Error("nobody"), { code: "ENOTFOUND" })),
+        addressClass: () => Promise.reject(Object.assign(new Error("unknown host"), { code: "ENOTFOUND" })),
       }),
     };
     const issuer = "https://as.example/pool";
@@ -412,7 +410,7 @@ describe("the documents of an issuer", () => {
     expect(lost.reasons()).toEqual(["dns_failed"]);
   });
 
-  it("are asked for once where no server answers", async ({ signer }) => {
+  it("are requested once where no server answers", async ({ signer }) => {
     const fetch: typeof globalThis.fetch = async (input) => {
       sent.push((input as Request).url);
       throw new TypeError("fetch failed");

@@ -42,7 +42,7 @@ describe("scopes (V11)", () => {
     }
   });
 
-  it("can depend on the request, and are asked for after its token was found good", async ({ signer }) => {
+  it("can depend on the request, and are checked after its token", async ({ signer }) => {
     const server = signer.server();
     const seen: string[] = [];
     const scopes = async (request: Request) => {

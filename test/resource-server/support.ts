@@ -19,7 +19,7 @@ export const METADATA_URL = "https://mcp.example/.well-known/oauth-protected-res
 /** The algorithms that proofs of a key are taken with. */
 export const ALGS = "ES256 Ed25519 EdDSA PS256 RS256";
 /** The response to a request without a token. */
-export const ASKED = `Bearer resource_metadata="${METADATA_URL}", DPoP algs="${ALGS}", resource_metadata="${METADATA_URL}"`;
+export const CHALLENGED = `Bearer resource_metadata="${METADATA_URL}", DPoP algs="${ALGS}", resource_metadata="${METADATA_URL}"`;
 /** The response to every bearer token that is not accepted. */
 export const REFUSED = `Bearer error="invalid_token", error_description="the access token was not accepted", resource_metadata="${METADATA_URL}", DPoP algs="${ALGS}", resource_metadata="${METADATA_URL}"`;
 

@@ -211,18 +211,18 @@ const idJagAnswer = (
 });
 const TYP = { typ: "oauth-id-jag+jwt" };
 
-/** What was asked for. */
-const asked = ({ as, mcp }: Kit) => ({
+/** The claims of the requested ID-JAG. */
+const requestedClaims = ({ as, mcp }: Kit) => ({
   ...{ aud: as.issuer, iss: "idp", sub: "alice", exp: 4e9 },
   ...{ client_id: "machine", resource: mcp.url },
 });
-const issued = (kit: Kit) => idJagAnswer(asked(kit), TYP);
+const issued = (kit: Kit) => idJagAnswer(requestedClaims(kit), TYP);
 
 const otherThanAsked = (id: string, claim: string, value: unknown): HostileCase =>
   idJag(
     id,
-    `an ID-JAG with another ${claim} than was asked for`,
-    (kit) => idJagAnswer({ ...asked(kit), [claim]: value }, TYP),
+    `an ID-JAG with another ${claim} than the requested one`,
+    (kit) => idJagAnswer({ ...requestedClaims(kit), [claim]: value }, TYP),
     {
       outcome: "refused",
       code: "bad_token_answer",
@@ -289,7 +289,7 @@ const userLogins: HostileCase[] = [
   }),
 ];
 
-/** An ID token of the issuer of the case in its form, which nobody signed. */
+/** An ID token of the issuer of the case in its form, without a signature. */
 function idToken({ as }: Kit, over: Record<string, unknown>): string {
   const nonce = "another nonce";
   return jwt({ iss: as.issuer, sub: "alice", aud: "agent", iat: 1e9, exp: 4e9, nonce, ...over }, { kid: "unknown" });

@@ -101,7 +101,7 @@ const issuers: HostileCase[] = [
     ...common,
     id: "W15j",
     input: "a login that is handed over: a server that takes only tokens that are bound to a key",
-    result: "refused before the user is asked",
+    result: "refused before a prompt",
     outcome: "refused",
     arrange({ as, mcp }) {
       as.metadata["dpop_signing_alg_values_supported"] = ["ES256"];

@@ -159,8 +159,7 @@ async function bindFirst(kit: Kit, machine: Machine): Promise<void> {
 
 function otherSawNothing({ log, as }: Kit): string[] {
   const sent = log.filter(({ peer, path }) => peer === "other" && path.startsWith(TOKEN));
-  const first =
-    as.to(TOKEN).length === 1 ? [] : [`the first issuer was asked ${as.to(TOKEN).length} times for a token`];
+  const first = as.to(TOKEN).length === 1 ? [] : [`the first issuer got ${as.to(TOKEN).length} requests for a token`];
   return [...first, ...sent.map(({ path }) => `sent to the other issuer: ${path}`)];
 }
 
@@ -348,7 +347,7 @@ const claimers: HostileCase[] = [
     says: ({ as }) => [`must be at ${as.origin}, the origin of the issuer`],
   }),
   claimed("Z8e", "the named issuer claims to be that one, which publishes its own metadata", namesOther, {
-    result: "the login is at the issuer that the user names; the other one is not asked for anything",
+    result: "the login is at the issuer that the user names; the other one gets no request",
     outcome: "ok",
     code: undefined,
     user: logsIn,
@@ -362,7 +361,7 @@ const claimers: HostileCase[] = [
       kit.as.routes[OWN] = { status: 503, text: "" };
     },
     {
-      result: "no other metadata is asked for",
+      result: "no other metadata is requested",
       outcome: "unavailable",
       code: "server_error",
       retries: false,

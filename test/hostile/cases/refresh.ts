@@ -473,7 +473,7 @@ const verdicts: HostileCase[] = [
       ],
       [
         "V7b",
-        "a refusal of a refresh that names no scopes, at a host that nobody knows",
+        "a refusal of a refresh that names no scopes, at an unknown host",
         {
           error: "invalid_request",
           error_description: "AADSTS90009: Application 'x' is requesting a token for itself.",

@@ -10,53 +10,9 @@ import {
   WHOLE_LOGIN,
 } from "../case.js";
 import type { Kit } from "../kit/kit.js";
+import { metadataRows, set } from "../metadata-rows.js";
 
-type Change = (metadata: Record<string, unknown>, kit: Kit) => void;
-
-/** Invalid resource metadata, which ends the login. */
-function refused(
-  id: string,
-  input: string,
-  change: Change,
-  says: HostileCase["says"],
-  over: Partial<HostileCase> = {},
-): HostileCase {
-  return {
-    id,
-    input,
-    result: "refused, no further request",
-    outcome: "refused",
-    arrange: (kit) => change(kit.mcp.metadata, kit),
-    ...(says && { says }),
-    requests: UP_TO_RESOURCE,
-    ...over,
-  };
-}
-
-/** The same with a harmless change. */
-function accepted(
-  id: string,
-  input: string,
-  result: string,
-  change: Change,
-  over: Partial<HostileCase> = {},
-): HostileCase {
-  return {
-    id,
-    input,
-    result,
-    outcome: "ok",
-    arrange: (kit) => change(kit.mcp.metadata, kit),
-    requests: WHOLE_LOGIN,
-    ...over,
-  };
-}
-
-const set =
-  (name: string, value: unknown): Change =>
-  (metadata) => {
-    metadata[name] = value;
-  };
+const { refused, accepted } = metadataRows("mcp", UP_TO_RESOURCE);
 const bad = (id: string, input: string, name: string, value: unknown, ...says: string[]) =>
   refused(id, input, set(name, value), [name, "/.well-known/oauth-protected-resource/mcp", ...says]);
 

@@ -138,7 +138,7 @@ const balancers: HostileCase[] = [
       unless({
         ...wasToldTools(run),
         "a cookie that has ended is not sent": mcp.to(MCP).every(({ headers }) => !headers.cookie?.includes("seen")),
-        "nobody is told of it": !run?.stderr.includes("AWSALB"),
+        "it is not reported": !run?.stderr.includes("AWSALB"),
       }),
     flags: ["--debug"],
   },

@@ -10,6 +10,7 @@ import {
   WHOLE_LOGIN,
 } from "../case.js";
 import type { Kit } from "../kit/kit.js";
+import { type Change, metadataRows, set } from "../metadata-rows.js";
 
 const OWN = "/pool/.well-known/oauth-authorization-server";
 const ROOT = "/.well-known/oauth-authorization-server";
@@ -17,50 +18,7 @@ const ROOT_OPENID = "/.well-known/openid-configuration";
 const INSERTED = "/.well-known/oauth-authorization-server/pool";
 const OPENID = "/pool/.well-known/openid-configuration";
 
-type Change = (metadata: Record<string, unknown>, kit: Kit) => void;
-
-function refused(
-  id: string,
-  input: string,
-  change: Change,
-  says: HostileCase["says"],
-  over: Partial<HostileCase> = {},
-): HostileCase {
-  return {
-    id,
-    input,
-    result: "refused, no further request",
-    outcome: "refused",
-    arrange: (kit) => change(kit.as.metadata, kit),
-    ...(says && { says }),
-    requests: ALL_METADATA,
-    ...over,
-  };
-}
-
-function accepted(
-  id: string,
-  input: string,
-  result: string,
-  change: Change,
-  over: Partial<HostileCase> = {},
-): HostileCase {
-  return {
-    id,
-    input,
-    result,
-    outcome: "ok",
-    arrange: (kit) => change(kit.as.metadata, kit),
-    requests: WHOLE_LOGIN,
-    ...over,
-  };
-}
-
-const set =
-  (name: string, value: unknown): Change =>
-  (metadata) => {
-    metadata[name] = value;
-  };
+const { refused, accepted } = metadataRows("as", ALL_METADATA);
 const bad = (id: string, input: string, name: string, value: unknown, ...says: string[]) =>
   refused(id, input, set(name, value), [name, OWN, ...says]);
 

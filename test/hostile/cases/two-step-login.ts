@@ -470,7 +470,7 @@ const devices: readonly HostileCase[] = [
     { text: "<html>\u001b[2J</html>", headers: { "content-type": "text/html" } },
     {
       says: ["the code was not entered in time"],
-      result: "asked less and less often until the code expires; nothing is stored",
+      result: "polled less and less often until the code expires; nothing is stored",
       check: isRemoved,
     },
   ),

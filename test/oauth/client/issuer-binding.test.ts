@@ -57,7 +57,7 @@ const it = sceneTest
     scene.mcp.metadata["authorization_servers"] = [other.issuer];
     return other;
   })
-  /** What the user was asked. */
+  /** The questions to the user. */
   .extend("questions", (): IssuerQuestion[] => [])
   /** A user who answers so. */
   .extend("answering", ({ questions }) => (answer: boolean) => async (question: IssuerQuestion) => {
@@ -190,7 +190,7 @@ describe("an issuer that the user names", () => {
 });
 
 describe("a user whose client has a secret or a key", () => {
-  it("is asked once, and again after the logout of the last login", async ({
+  it("is prompted once, and again after the logout of the last login", async ({
     scene,
     agent,
     bindings,
@@ -228,7 +228,7 @@ describe("a user whose client has a secret or a key", () => {
     expect(await bindings()).toEqual([]);
   });
 
-  it("is not asked about a machine, nor in a flow on another device without an answer", async ({
+  it("is not prompted about a machine, nor in a flow on another device without an answer", async ({
     scene,
     agent,
     service,

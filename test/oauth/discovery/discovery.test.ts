@@ -164,7 +164,7 @@ describe("metadata on another origin that the user has allowed", () => {
     expect((await scene.agent().fetch(mcp.url)).status).toBe(200);
   });
 
-  it("are refused where they lead to another issuer, of which nothing is asked", async () => {
+  it("are refused where they lead to another issuer, which gets no request", async () => {
     const { scene, document } = await startAllowed();
     const thief = await scene.another("thief");
     document.authorization_servers = [thief.issuer];

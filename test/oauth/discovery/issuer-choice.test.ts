@@ -159,7 +159,7 @@ describe("an issuer that the user names in place of the server's", () => {
     );
   });
 
-  it("is asked before the one that the server names", async () => {
+  it("is requested before the one that the server names", async () => {
     const { requested } = await discoverAt(VENDORS.salesforce, { issuer: "https://login.salesforce.com" });
     expect(requested.filter((line) => line.includes("acme.my"))).toEqual([]);
   });

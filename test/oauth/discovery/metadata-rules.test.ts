@@ -210,7 +210,7 @@ describe("the issuer in the metadata", () => {
       "; they differ in how the same address is written",
     ],
     ["https://other.example", '"https://other.example"', ""],
-  ])("must be the one that was asked for, and is not as %j", (issuer, shown, difference) => {
+  ])("must be the requested one, and is not as %j", (issuer, shown, difference) => {
     const error = refusalOf(checkServerMetadata, { issuer });
     const rule = `must be exactly "${ISSUER}"${difference} (RFC 8414 section 3.3)`;
     expect(error).toMatchObject(about("issuer", shown, rule, "issuer_mismatch"));

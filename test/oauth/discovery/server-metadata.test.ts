@@ -88,20 +88,20 @@ describe("where an issuer's metadata is looked for", () => {
     const { agent, mcp, issuer } = await startScene();
     const { path } = issuer;
     const places = [`${path}/.well-known/oauth-authorization-server`, `/.well-known/oauth-authorization-server${path}`];
-    let asked = 0;
+    let requests = 0;
     let answer = (): void => {};
     const both = new Promise<void>((resolve) => {
       answer = resolve;
     });
     for (const place of places) {
       issuer.routes[place] = async () => {
-        if (++asked === places.length) answer();
+        if (++requests === places.length) answer();
         await both;
         return { json: issuer.metadata };
       };
     }
     await agent().login(mcp.url);
-    expect(asked).toBe(2);
+    expect(requests).toBe(2);
   });
 
   it.each([400, 401, 403, 404])("takes HTTP %d for a miss", async (status) => {

@@ -48,7 +48,7 @@ describe("a login whose file cannot be used", () => {
 
 describe("a call that can never be right", () => {
   it.each(['a"b', "a\nb", Array.from({ length: 257 }, (_, nth) => `s${nth}`).join(" ")])(
-    "is refused with the scopes %j before anything is asked",
+    "is refused with the scopes %j before any request",
     async (scope) => {
       const { agent, mcp, login, log } = await startScene();
       const works = [

@@ -32,7 +32,7 @@ describe("the policy of the company", () => {
     machine.idp.limitScopes(machine.issuer, ["read"]);
     const { scope, value } = await agent.token(server, { scope: "read write" });
     expect(scope).toBe("read");
-    // What the policy left out is not asked for again.
+    // What the policy left out is not requested again.
     const before = tokenRequests().length;
     expect((await agent.token(server, { scope: "write" })).value).toBe(value);
     expect(tokenRequests()).toHaveLength(before);

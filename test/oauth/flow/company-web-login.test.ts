@@ -86,8 +86,8 @@ describe("a login at the company's identity provider in a web app", () => {
   });
 
   it("needs a provider that is named or stored", async ({ agentOf }) => {
-    const nobody = agentOf("carol", { idp: "stored" });
-    expect(await pendingError(nobody.startIdpLogin({ redirectUri: REDIRECT_URI }))).toMatchObject({ code: "usage" });
-    expect(await pendingError(nobody.beginIdpLogin(REDIRECT_URI))).toMatchObject({ code: "usage" });
+    const carol = agentOf("carol", { idp: "stored" });
+    expect(await pendingError(carol.startIdpLogin({ redirectUri: REDIRECT_URI }))).toMatchObject({ code: "usage" });
+    expect(await pendingError(carol.beginIdpLogin(REDIRECT_URI))).toMatchObject({ code: "usage" });
   });
 });

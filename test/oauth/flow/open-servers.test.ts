@@ -49,7 +49,7 @@ describe("a client that found a server to require no login", () => {
   it.each([
     [true, "login_not_required", "the server answers without a token"],
     [false, "no_resource_metadata", "the server does not answer without a token"],
-  ])("asked in a session where it may want one, and ended that: open %s", async (isOpen, code, why) => {
+  ])("called in a session where it may require a token, and ended that: open %s", async (isOpen, code, why) => {
     const scene = await startScene();
     const { agent, mcp } = scene;
     openUp(scene);

@@ -108,7 +108,7 @@ describe("an issuer that lists HTTP Basic alone", () => {
   }
 
   it.each(CODES.flatMap((error) => [["client_secret_basic"], undefined].map((methods) => ({ error, methods }))))(
-    "and takes the form alone, with $error for $methods, is asked once more, and that is remembered",
+    "and takes the form alone, with $error for $methods, gets one more request, and that is remembered",
     async ({ error, methods }) => {
       const { agent, mcp, used, store, issuer } = await listingBasic("form", error, methods);
       await agent().login(mcp.url);
@@ -138,7 +138,7 @@ describe("an issuer that lists HTTP Basic alone", () => {
     }
   });
 
-  it("is asked once more in a device login, and for a machine, each time only once", async () => {
+  it("gets one more request in a device login, and for a machine, each time only once", async () => {
     const device = await listingBasic("form", "invalid_client", undefined);
     await device.agent({ flow: "device" }).login(device.mcp.url);
     expect(device.used("/pool/device")).toEqual(["basic", "form"]);
@@ -180,14 +180,14 @@ describe("an issuer that lists HTTP Basic alone", () => {
     ["a grant that is rejected", denied("invalid_grant", "no", 400), "invalid_grant"],
     ["a server that is down", { status: 503, text: "" }, "server_error"],
     ["a rejection without an OAuth error", { status: 401, text: "" }, "http_error"],
-  ])("is not asked once more after %s: the code may be used up", async (_what, reply, code) => {
+  ])("gets no second request after %s: the code may be used up", async (_what, reply, code) => {
     const { agent, mcp, issuer, used } = await listingBasic("form", "invalid_client", undefined);
     issuer.routes["/pool/token"] = () => reply as Reply;
     await expect(agent().login(mcp.url)).rejects.toMatchObject({ code });
     expect(used("/pool/token")).toEqual(["basic"]);
   });
 
-  it("is asked once more for each token at the revocation endpoint alone, and the first error is reported", async () => {
+  it("gets one more request for each token at the revocation endpoint alone, and the first error is reported", async () => {
     const { agent, mcp, issuer, used } = await listingBasic("basic", "invalid_client", undefined);
     await agent().login(mcp.url);
     issuer.routes["/pool/revoke"] = ({ headers }) =>

@@ -113,7 +113,7 @@ describe("a refresh under its lease", () => {
     const store = withLease(scene.store, () => ({ maySend: () => false }));
     expect(await pendingError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({ code: "lease_lost" });
     expect(scene.refreshes()).toBe(0);
-    let before: unknown = "not asked";
+    let before: unknown = "not called";
     const next = withLease(scene.store, (lease) => {
       before = lease.previous;
       return {};
@@ -250,7 +250,7 @@ describe("a refresh whose answer is lost", () => {
     });
   });
 
-  it("is reported where the user must not be asked, too", async () => {
+  it("is reported without a prompt for the user, too", async () => {
     const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = inTurn(reset, refusal);
     expect(await pendingError(scene.agent().token(scene.mcp.url, { login: false }))).toMatchObject({
@@ -357,7 +357,7 @@ describe("a refresh that comes late to its lease", () => {
     expect(scene.refreshes()).toBe(0);
   });
 
-  it("sends nothing for a grant that somebody put back, whose refresh token is used up", async () => {
+  it("sends nothing for a grant that was restored, whose refresh token is used up", async () => {
     const scene = await loggedIn();
     const store = withLease(scene.store, () => ({ rotatedGeneration: 1 }));
     expect(await pendingError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({
@@ -498,7 +498,7 @@ describe("a store that fails to save", () => {
     expect(inspect(agent, { depth: 9 })).not.toMatch(/access-as|refresh-as/);
   });
 
-  it("is not asked again after an error of another kind, and the tokens are not lost by it", async () => {
+  it("gets no second request after an error of another kind, and the tokens are not lost by it", async () => {
     const scene = await loggedIn();
     let broken = true;
     const store = withSave(scene.store, () => {

@@ -106,7 +106,7 @@ describe("the events of a store", () => {
     ]);
   });
 
-  it("are not made where nobody listens", async () => {
+  it("are not made without an observer", async () => {
     const inner = memoryStore();
     const store = checkedStore(inner, createEvents());
     expect(await store.save(madeGrant(), undefined)).toBe(true);

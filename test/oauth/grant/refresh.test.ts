@@ -227,7 +227,7 @@ describe.each(stores)("a refresh that has just failed, over one %s", (_name, ope
     expect(refreshes()).toBe(2);
   });
 
-  it("is asked again at once for a caller who insists, and once the token has ended", async () => {
+  it("is called again at once with forceRefresh, and once the token has expired", async () => {
     const { agents, mcp, clock, refreshes } = await failing({ status: 503, text: "" });
     for (const agent of agents) await agent.token(mcp.url);
     for (const agent of agents) {
@@ -240,7 +240,7 @@ describe.each(stores)("a refresh that has just failed, over one %s", (_name, ope
     expect(refreshes()).toBe(5);
   });
 
-  it("is asked again at once where the token ends soon after", async () => {
+  it("is called again at once where the token expires soon after", async () => {
     const { agents, mcp, clock, recover, refreshes } = await failing({ status: 503, text: "" }, 3000);
     for (const agent of agents) expect((await agent.token(mcp.url)).value).toBe("access-as-1");
     expect(refreshes()).toBe(1);
@@ -253,7 +253,7 @@ describe.each(stores)("a refresh that has just failed, over one %s", (_name, ope
     ["429 that says so", { status: 429, headers: { "retry-after": "90" }, json: { error: "slow_down" } }],
     ["503 with a page", { status: 503, headers: { "retry-after": "90", "content-type": "text/html" }, text: "<p>" }],
     ["401 of a busy gateway", { status: 503, headers: { "retry-after": "90", "www-authenticate": "Basic" }, text: "" }],
-  ])("is not asked sooner than the issuer said, in any case: %s", async (_what, reply) => {
+  ])("is not called sooner than the issuer said, in any case: %s", async (_what, reply) => {
     const { agents, mcp, clock, recover, refreshes } = await failing(reply);
     for (const agent of agents) await agent.token(mcp.url);
     recover();
@@ -398,7 +398,7 @@ describe("a refresh that the issuer refuses", () => {
     });
   });
 
-  it("asks the user to log in where one can be asked, and replaces the grant", async () => {
+  it("prompts for a login where that is possible, and replaces the grant", async () => {
     const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = (request, nth) =>
       request.body.includes("grant_type=refresh_token") ? refusal : { json: scene.issuer.tokens(nth) };

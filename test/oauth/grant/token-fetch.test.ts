@@ -344,7 +344,7 @@ describe("a token that the server refuses", () => {
     expect(login.opened).toHaveLength(2);
   });
 
-  it("is an error where its issuer does not answer, and the user is not asked to log in", async () => {
+  it("is an error where its issuer does not answer, and no login is required", async () => {
     const { agent, mcp, issuer, login } = await loggedIn();
     mcp.accepts = () => false;
     issuer.routes[TOKEN] = { status: 503, text: "" };
@@ -421,7 +421,7 @@ describe("scopes that are missing", () => {
     ]);
   });
 
-  it("[37] are asked for together with all that was asked for before (2026-07-28)", async () => {
+  it("[37] are requested together with all that were requested before (2026-07-28)", async () => {
     const scene = await startScene();
     scene.mcp.metadata["scopes_supported"] = ["read", "list"];
     scene.issuer.routes[TOKEN] = (_request, nth) => ({
@@ -433,7 +433,7 @@ describe("scopes that are missing", () => {
     expect(scene.login.requested(1).get("scope")?.split(" ").sort()).toEqual(["list", "read", "write"]);
   });
 
-  it("[38] are asked for once a request, however often they are refused (2025-11-25)", async () => {
+  it("[38] are requested once a request, however often they are refused (2025-11-25)", async () => {
     const scene = await loggedIn({ scope: "read" });
     wantScope(scene, "write");
     expect((await scene.agent().fetch(scene.mcp.url)).status).toBe(403);

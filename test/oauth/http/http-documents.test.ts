@@ -6,7 +6,7 @@ import { startScene } from "../../helpers/issuer.js";
 
 const URL_A = "https://as.example/.well-known/oauth-authorization-server";
 
-/** A client whose peer answers with the headers, and how often that was asked. */
+/** A client whose peer answers with the headers, and how often that was called. */
 function requested(headers: Record<string, string>, status = 200) {
   let now = 1_000_000;
   let times = 0;

@@ -263,12 +263,12 @@ describe("a server whose name leads nowhere", () => {
 });
 
 describe("the connections of a client", () => {
-  it("are one for each origin and each exception, in whatever order they are asked for", async () => {
+  it("are one for each origin and each exception, in whatever order they are requested", async () => {
     const pool = new ConnectionPool({ network: (await namedScene()).network });
     const [one, other] = ["https://one.test/mcp", "https://other.test/mcp"];
     const exempt = madeGrant({ server: one, overrides: ["allowPrivateNetwork"] });
-    const asked = [one, one, other, one, "https://one.test/b"].map((server) => pool.get(server));
-    const [first, again, another, ...back] = asked;
+    const sequence = [one, one, other, one, "https://one.test/b"].map((server) => pool.get(server));
+    const [first, again, another, ...back] = sequence;
     expect([again, ...back].every((connection) => connection === first)).toBe(true);
     expect(another).not.toBe(first);
     expect(pool.get(one, exempt)).not.toBe(first);

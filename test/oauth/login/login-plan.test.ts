@@ -14,7 +14,7 @@ const REFUSAL = {
   remedy: remedy({ action: "allow", option: "allowCrossOriginEndpoints" }),
 };
 
-/** A user who is asked about endpoints and gives the same answer each time. */
+/** A user who is prompted about endpoints and gives the same answer each time. */
 class AskedLogin extends TestLogin implements LoginMethod {
   readonly questions: EndpointsPrompt[] = [];
   readonly #answer: (prompt: EndpointsPrompt) => Promise<boolean>;
@@ -26,7 +26,7 @@ class AskedLogin extends TestLogin implements LoginMethod {
 
   confirmEndpoints(prompt: EndpointsPrompt): Promise<boolean> {
     this.questions.push(prompt);
-    this.log.push("person asked");
+    this.log.push("person prompted");
     return this.#answer(prompt);
   }
 }
@@ -70,8 +70,8 @@ describe("an issuer whose authorization and token endpoints have different origi
   });
 });
 
-describe("a user who is asked about such an issuer", () => {
-  it("hears of both endpoints first, and is not asked again after a yes", async () => {
+describe("a user who is prompted about such an issuer", () => {
+  it("sees both endpoints first, and is not prompted again after a yes", async () => {
     const { agent, mcp, issuer, store, other, log } = await startSplit();
     const login = new AskedLogin(log, true);
     for (const token of ["access-other-1", "access-other-2"]) {
@@ -86,11 +86,11 @@ describe("a user who is asked about such an issuer", () => {
         signal: expect.any(AbortSignal),
       },
     ]);
-    expect(sent({ log })[0]).toBe("person asked");
+    expect(sent({ log })[0]).toBe("person prompted");
     expect((await store.list()).map(({ overrides }) => overrides)).toEqual([["allowCrossOriginEndpoints"]]);
   });
 
-  it("is asked in the first of two steps, and not in the second", async () => {
+  it("is prompted in the first of two steps, and not in the second", async () => {
     const { agent, mcp, log } = await startSplit();
     const login = new AskedLogin(log, true);
     const begun = await agent({ login }).beginLogin(mcp.url, REDIRECT);
@@ -109,10 +109,10 @@ describe("a user who is asked about such an issuer", () => {
       expect(await pendingError(agent({ login, flow }).login(mcp.url))).toMatchObject(REFUSAL);
       expect(login.questions).toHaveLength(2);
     }
-    expect([await store.list(), sent({ log }).filter((line) => line !== "person asked")]).toEqual([[], []]);
+    expect([await store.list(), sent({ log }).filter((line) => line !== "person prompted")]).toEqual([[], []]);
   });
 
-  it("is not asked where nothing is split, or it was allowed, or the callback names the issuer", async () => {
+  it("is not prompted where nothing is split, or it was allowed, or the callback names the issuer", async () => {
     const { agent, mcp, issuer, log } = await startSplit();
     const login = new AskedLogin(log, false);
     await agent({ login, policy: { allowCrossOriginEndpoints: true } }).beginLogin(mcp.url, REDIRECT);

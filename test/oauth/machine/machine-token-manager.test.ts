@@ -27,7 +27,7 @@ const it = sceneTest
       (options: Partial<AgentClientOptions> = {}) =>
         scene.agent({ ...BY_SECRET, login: undefined, ...options }),
   )
-  /** How many tokens the issuer was asked for. */
+  /** How many tokens were requested of the issuer. */
   .extend(
     "tokenRequests",
     ({ scene }) =>
@@ -92,11 +92,7 @@ describe("client credentials", () => {
     expect(log.filter((line) => /person|authorize|register/.test(line))).toEqual([]);
   });
 
-  it("use the token again while it lives, also where no user may be asked", async ({
-    scene,
-    machine,
-    tokenRequests,
-  }) => {
+  it("use the token again while it lives, also without a prompt", async ({ scene, machine, tokenRequests }) => {
     await machine().token(scene.mcp.url);
     await machine().token(scene.mcp.url, { login: false });
     expect(tokenRequests()).toBe(1);
@@ -462,7 +458,7 @@ describe("the word of an identity provider", () => {
   });
 
   it.for<[string | undefined, string | undefined, string | null, string | null]>([
-    // What is requested, what the policy allows, and what the provider and the issuer are asked for.
+    // What is requested, what the policy allows, and what is requested of the provider and the issuer.
     ["a b", undefined, "a b", "a b"],
     ["a b", "b c", "a b", "b"],
     ["a b", "c", "a b", null],
@@ -510,7 +506,7 @@ describe("the word of an identity provider", () => {
 });
 
 describe("a server that does not take a machine's token", () => {
-  it("is asked once more with a new one", async ({ scene, machine }) => {
+  it("is called once more with a new one", async ({ scene, machine }) => {
     scene.mcp.accepts = (token) => token === "access-as-2";
     const response = await machine().fetch(scene.mcp.url);
     expect(response.status).toBe(200);

@@ -156,7 +156,7 @@ describe("an assertion of an identity provider", () => {
     return { ...scene, access_token, subject };
   }
 
-  const ASKED = { aud: "https://as.example", iss: "https://idp.example", sub: "ann", client_id: "client-1" };
+  const REQUESTED = { aud: "https://as.example", iss: "https://idp.example", sub: "ann", client_id: "client-1" };
 
   it.each<[string, unknown, string]>([
     ["iss", "https://other.example", "the identity provider that was asked"],
@@ -167,21 +167,21 @@ describe("an assertion of an identity provider", () => {
     ["resource", "https://other.example/mcp", "alone, the resource that it was asked for"],
     ["resource", ["https://r.example/mcp", "https://other.example/mcp"], "alone, the resource that it was asked for"],
     ["resource", undefined, "alone, the resource that it was asked for"],
-  ])("is refused with another %s than was asked for: %j", async (claim, value, rule) => {
+  ])("is refused with another %s than the requested one: %j", async (claim, value, rule) => {
     const resource = "https://r.example/mcp";
-    const { call, subject } = await provider({ ...ASKED, resource, [claim]: value });
+    const { call, subject } = await provider({ ...REQUESTED, resource, [claim]: value });
     expect(await rejection(idJagAssertion(call, { ...subject, resource }))).toMatchObject({
       code: "bad_token_answer",
       message: expect.stringMatching(new RegExp(`^${claim} of the ID-JAG.*${rule}$`)),
     });
-    const right = await provider({ ...ASKED, resource: [resource] });
+    const right = await provider({ ...REQUESTED, resource: [resource] });
     await idJagAssertion(right.call, { ...right.subject, resource });
     const { expected: _, ...unknown } = right.subject;
     await idJagAssertion(right.call, { ...unknown, expected: { iss: undefined, sub: undefined, clientId: "" } });
   });
 
   it.each([["https://as.example"], [["https://as.example"]]])("is taken for %j", async (aud) => {
-    const { issuer, call, subject, access_token } = await provider({ ...ASKED, aud });
+    const { issuer, call, subject, access_token } = await provider({ ...REQUESTED, aud });
     expect((await idJagAssertion(call, subject)).value).toBe(access_token);
     expect(Object.fromEntries(issuer.form("/pool/token"))).toMatchObject({
       subject_token: subject.idToken,

@@ -56,7 +56,7 @@ async function inTwoSteps({ agent, mcp, login }: Scene, store: GrantStore): Prom
 }
 
 describe("where there is no room for a grant", () => {
-  it("the user is not asked to log in", async () => {
+  it("no login is required", async () => {
     const { agent, mcp, login, issuer, store } = await startScene();
     await expect(agent({ store: full(store) }).login(mcp.url)).rejects.toBe(FULL);
     expect([login.opened, issuer.to("/pool/register"), issuer.to("/pool/token")]).toEqual([[], [], []]);

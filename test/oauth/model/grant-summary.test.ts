@@ -152,7 +152,7 @@ describe("a query for connections", () => {
     expect(unusable).toEqual(isLeftOut ? [error] : []);
   });
 
-  it("hides no bug, and needs nobody who hears of a record that cannot be read", async () => {
+  it("hides no bug, and needs no observer of a record that cannot be read", async () => {
     const bug = new Error("a bug");
     await expect(readUsable(() => Promise.reject(bug))).rejects.toBe(bug);
     const error = new AgentAuthError("x", "m", { class: "store" });

@@ -121,7 +121,7 @@ describe("isFresh", () => {
     [3600, 60, false],
     [100, 51, true],
     [100, 50, false],
-  ])("where nothing is asked for, a token that lives for %d s is fresh with %d s left: %s", (life, left, fresh) => {
+  ])("without a requested minimum, a token that lives for %d s is fresh with %d s left: %s", (life, left, fresh) => {
     expect(isFresh(grant({ obtainedAt: 0, expiresAt: life * 1000 }), (life - left) * 1000, undefined)).toBe(fresh);
   });
 
@@ -140,7 +140,7 @@ describe("isFresh", () => {
     [1, 0, true],
     [0, 0, false],
     [-1, 0, false],
-  ])("with %d ms left and %d s asked for: %s", (left, minTtl, fresh) => {
+  ])("with %d ms left and %d s requested: %s", (left, minTtl, fresh) => {
     expect(isFresh(grant({ obtainedAt: 0, expiresAt: 1_000_000 }), 1_000_000 - left, minTtl)).toBe(fresh);
   });
 

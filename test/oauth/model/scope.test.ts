@@ -134,7 +134,7 @@ describe("chooseScope", () => {
     expect(choose({ challenged: ["new", "b"], resource: ["a", "b"] })).toEqual(["new", "b"]);
   });
 
-  it("[37] adds what was asked for before, each scope once (2026-07-28)", () => {
+  it("[37] adds the scopes that were requested before, each scope once (2026-07-28)", () => {
     expect(choose({ previous: ["a", "b"], challenged: ["b", "c"] })).toEqual(["a", "b", "c"]);
     expect(choose({ previous: ["a"], explicit: ["c", "a"] })).toEqual(["a", "c"]);
   });

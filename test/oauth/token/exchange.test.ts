@@ -106,7 +106,7 @@ describe("a token exchange", () => {
       expect(shown).not.toContain("exchanged");
   });
 
-  it("takes a token that is not for access for what it was asked for", async ({ answer, exchange }) => {
+  it("takes a token that is not for access as the requested type", async ({ answer, exchange }) => {
     answer.json = { access_token: "PHNhbWw-", issued_token_type: `${TYPE}saml2`, token_type: "N_A" };
     const token = await exchange({ requestedTokenType: `${TYPE}saml2` });
     expect(token).toMatchObject({ tokenType: "N_A", issuedTokenType: `${TYPE}saml2`, expiresAt: undefined });

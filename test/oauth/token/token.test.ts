@@ -144,7 +144,7 @@ describe("client authentication", () => {
 /** An id token for the client that is registered first; a signature is not looked at. */
 function idTokenOf({ issuer }: Pick<Scene, "issuer">, alg: string | undefined, claims: object): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-  const said = { iss: issuer.issuer, sub: "somebody", aud: "client-as-1", iat: 1, exp: 4_000_000_000, ...claims };
+  const said = { iss: issuer.issuer, sub: "user-1", aud: "client-as-1", iat: 1, exp: 4_000_000_000, ...claims };
   return `${part({ alg })}.${part(said)}.${part({ a: "signature" })}`;
 }
 
