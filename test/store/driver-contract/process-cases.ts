@@ -23,6 +23,7 @@ export const processCases: Cases = {
       if (name === "delete" || name === "recreate")
         for (let turn = 0; turn < TIMES; turn += 1)
           await create(storeUnderTest.driver, jobKey(partition, `record-${turn}`), "before", options);
+      if (name === "recreate") await storeUnderTest.wait(5);
       const results = await runInProcesses(storeUnderTest, name, partition);
       const winners = Array.from({ length: TIMES }, (_, turn) => results.filter((wins) => wins[turn] === true).length);
       const isOne = winners.every((count) => count === 1);
