@@ -48,7 +48,7 @@ function overview(tree, shared, pages) {
     "## Environment",
     table(
       ["variable", ""],
-      tree.environment.map(({ name, about }) => [code(name), about]),
+      tree.environment.map(({ name, description }) => [code(name), description]),
     ),
     "A flag comes before the environment, the environment before the profile. An empty variable counts as unset.",
   ];

@@ -9,7 +9,7 @@ export function withEvents(page, events) {
   const end = page.indexOf(END);
   if (start < 0 || end < start) throw new Error(`docs/events.md has no "${START}" before "${END}"`);
   const seen = new Map();
-  const texts = Object.entries(events).map(([type, { about, fields }]) => {
+  const texts = Object.entries(events).map(([type, { description, fields }]) => {
     const own = Object.entries(fields).filter(([, field]) => !seen.has(field));
     const shared = Object.entries(fields).filter(([, field]) => seen.has(field));
     for (const [, field] of own) seen.set(field, type);
@@ -19,14 +19,14 @@ export function withEvents(page, events) {
       const names = shared.filter(([, field]) => seen.get(field) === before).map(([name]) => `\`${name}\``);
       lines.push(`\nAs of \`${before}\`: ${names.join(", ")}.\n`);
     }
-    return `### \`${type}\`\n\n${sentence(about)}\n\n${lines.join("")}`;
+    return `### \`${type}\`\n\n${sentence(description)}\n\n${lines.join("")}`;
   });
   return `${page.slice(0, start + START.length)}\n\n${texts.join("\n")}\n${page.slice(end)}`;
 }
 
-function meaning({ about, values, optional }) {
+function meaning({ description, values, optional }) {
   const listed = values === undefined ? [] : Object.entries(values).map(([value, text]) => `\`${value}\`: ${text}`);
-  const what = optional ? `${about} (optional)` : about;
+  const what = optional ? `${description} (optional)` : description;
   return listed.length === 0 ? what : `${what}. ${listed.join("; ")}`;
 }
 

@@ -8,6 +8,8 @@ export function withFormats(page, formats) {
   const start = page.indexOf(START);
   const end = page.indexOf(END);
   if (start < 0 || end < start) throw new Error(`docs/lists.md has no "${START}" before "${END}"`);
-  const rows = formats.map(({ name, about }) => `| \`${name}\` | ${about.replace(/--[\w-]+/g, "`$&`")} |\n`);
+  const rows = formats.map(
+    ({ name, description }) => `| \`${name}\` | ${description.replace(/--[\w-]+/g, "`$&`")} |\n`,
+  );
   return `${page.slice(0, start + START.length)}\n\n| \`-o\` | |\n|---|---|\n${rows.join("")}\n${page.slice(end)}`;
 }

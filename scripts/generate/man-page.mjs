@@ -31,7 +31,7 @@ export function manPage(tree) {
     ".SH EXIT STATUS",
     ...tree.exit_codes.flatMap(({ code, meaning }) => [".TP", `.B ${code}`, roff(meaning)]),
     ".SH ENVIRONMENT",
-    ...tree.environment.flatMap(({ name, about }) => [".TP", `.B ${roff(name)}`, roff(about)]),
+    ...tree.environment.flatMap(({ name, description }) => [".TP", `.B ${roff(name)}`, roff(description)]),
     ".SH SEE ALSO",
     ".BR curl (1),",
     ".BR git\\-credential (1),",

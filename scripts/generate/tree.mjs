@@ -13,7 +13,7 @@ import { EVENTS } from "./src/telemetry/events.ts";
 import { describeProgram } from "./src/cli/commands/commands/run.ts";
 const { root } = buildProgram({ argv: [], io: { stdout: { columns: 80 } } }, { text: "", error: "" }, { commands: COMMANDS });
 export const tree = describeProgram(root);
-export const formats = Object.entries(OUTPUT_FORMATS).map(([name, { about }]) => ({ name, about }));
+export const formats = Object.entries(OUTPUT_FORMATS).map(([name, { description }]) => ({ name, description }));
 export const events = EVENTS;
 `;
 

@@ -280,13 +280,15 @@ export class ManagementClient {
       forgetBody(reply);
       return new ReceivedPage(envelope, reply, offset ?? 0);
     };
-    const about = `${kind}s of ${name} ${quote(id)}`;
+    const subject = `${kind}s of ${name} ${quote(id)}`;
     const onSortingIgnored = (ignored: IgnoredSorting) => {
       options.onSortingIgnored?.(ignored);
       const { requested, applied } = ignored;
-      this.#logger?.warn(`${about}: ${orderText(requested)} was requested, and the answer names ${orderText(applied)}`);
+      this.#logger?.warn(
+        `${subject}: ${orderText(requested)} was requested, and the answer names ${orderText(applied)}`,
+      );
     };
-    return new Listing<T>(fetchPage, { ...options, sort, onSortingIgnored, checks, about }, this.#pace);
+    return new Listing<T>(fetchPage, { ...options, sort, onSortingIgnored, checks, subject }, this.#pace);
   }
 }
 

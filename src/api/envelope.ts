@@ -40,27 +40,28 @@ export function readEnvelope<Item extends object>(
   if (reply.json === undefined) reply.json = envelopeIn(reply.text);
   const error = serviceError(reply, mask);
   if (error) throw error;
-  const about = { response: reply.response, url: reply.url };
+  const details = { response: reply.response, url: reply.url };
   if (reply.json === undefined) throw notJson(reply, mask);
   const body = reply.json;
-  if (!isJsonObject(body)) throw badResponse("bad_envelope", `the body is ${describeKind(body)}, not an object`, about);
+  if (!isJsonObject(body))
+    throw badResponse("bad_envelope", `the body is ${describeKind(body)}, not an object`, details);
   if (body["status"] !== "success" && body["status"] != null) {
     const message = `status is ${quote(typeof body["status"] === "string" ? mask(body["status"]) : body["status"])}, neither "success" nor "error"`;
-    throw badResponse("bad_envelope", message, about);
+    throw badResponse("bad_envelope", message, details);
   }
   const { summaries, pagination, sorting } = body;
   if (!Array.isArray(summaries)) {
-    throw badResponse("bad_envelope", `summaries is ${describeKind(summaries)}, not an array`, about);
+    throw badResponse("bad_envelope", `summaries is ${describeKind(summaries)}, not an array`, details);
   }
   const invalidIndex = summaries.findIndex((item) => !isJsonObject(item));
   if (invalidIndex >= 0) {
     const message = `summaries[${invalidIndex}] is ${describeKind(summaries[invalidIndex])}, not an object`;
-    throw badResponse("bad_envelope", message, about);
+    throw badResponse("bad_envelope", message, details);
   }
   // Without it the first page would pass for the whole list, and a listing must end complete or with an error.
   if (!isJsonObject(pagination)) {
     const what = `pagination is ${describeKind(pagination)}, not an object: the end of the list is unknown`;
-    throw badResponse("bad_pagination", what, about);
+    throw badResponse("bad_pagination", what, details);
   }
   return {
     // The contract's type, read loosely: `strict` checks the members (see requireDocumented).
@@ -165,12 +166,12 @@ function errorBody(reply: BufferedResponse): { code: string | undefined; message
 }
 
 function notJson(reply: BufferedResponse, mask: (text: string) => string): AgentAuthError {
-  const about = { response: reply.response, url: reply.url };
-  if (reply.text === "") return badResponse("bad_json", "the body is empty, where JSON was expected", about);
+  const details = { response: reply.response, url: reply.url };
+  if (reply.text === "") return badResponse("bad_json", "the body is empty, where JSON was expected", details);
   const type = reply.response.headers.get("content-type");
   const message = `the answer is ${type === null ? "of no stated type" : quote(type, 80)}, not application/json; it begins with ${quote(mask(reply.text.slice(0, 4000)), 80)}`;
   const hint = "a proxy or a login page may have answered in place of the service; check the base URL";
-  return badResponse("bad_content_type", message, { ...about, hint });
+  return badResponse("bad_content_type", message, { ...details, hint });
 }
 
 function describeKind(value: unknown): string {

@@ -83,7 +83,7 @@ export class Listing<T extends object> implements AsyncIterable<T> {
 
   /** What `console.log` of Node prints: a listing holds no items. */
   [Symbol.for("nodejs.util.inspect.custom")](): string {
-    return `Listing of ${this.#options.about} { read it with for await, pages(), firstPage(), first() or toArray() }`;
+    return `Listing of ${this.#options.subject} { read it with for await, pages(), firstPage(), first() or toArray() }`;
   }
 
   #with(options: Pick<ListOptions, "limit" | "concurrency">): Listing<T> {

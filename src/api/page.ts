@@ -90,7 +90,7 @@ export interface ReadOptions extends Omit<ListOptions<OpenSorting>, "strict" | "
   /** What is an error. */
   checks: ReadonlySet<Check>;
   /** What is listed, for messages. */
-  about: string;
+  subject: string;
   /** Whether the list is read once more: then not a third time. */
   isSecond?: true;
 }

@@ -254,7 +254,7 @@ export async function* readPages<T extends object>(
     reader.stop();
   }
   const { unusable: count, positions } = progress;
-  if (count > 0) throw unusableItems(options.about, url, { count, positions }, summary.next);
+  if (count > 0) throw unusableItems(options.subject, url, { count, positions }, summary.next);
   options.onEnd?.(summary);
 }
 
@@ -346,11 +346,11 @@ class SecondReading<T extends object> {
 /**
  * The error after all items that have an id.
  *
- * @param about what is listed
+ * @param subject what is listed
  * @param next where a listing continues that ended at a limit
  */
 export function unusableItems(
-  about: string,
+  subject: string,
   url: string,
   unusable: UnusableItems,
   next: number | undefined,
@@ -358,7 +358,7 @@ export function unusableItems(
   const { count, positions } = unusable;
   const named = `${positions.slice(0, 10).join(", ")}${count > 10 ? ", …" : ""}`;
   const have = count === 1 ? "has no id, at offset" : "have no id, at offsets";
-  return new AgentAuthError("unusable_items", `${count} of the ${about} ${have} ${named}; all others were listed`, {
+  return new AgentAuthError("unusable_items", `${count} of the ${subject} ${have} ${named}; all others were listed`, {
     class: "partial",
     url,
     resume: next,

@@ -67,7 +67,7 @@ export function buildProgram(
       server: parseServer(operands["url"], parsedFlags),
       operands,
     };
-    const withHint = (error: AgentAuthError, about?: HintContext) => cliHint(error, { ...hintContext, ...about });
+    const withHint = (error: AgentAuthError, details?: HintContext) => cliHint(error, { ...hintContext, ...details });
     const own = createCommandContext({ ...context, withHint, hintContext }, options);
     try {
       exitCode = (await run({ ...options, ...operands } as Options, own)) ?? 0;
@@ -133,14 +133,14 @@ function nameCommandInErrors(command: Command, name: string): void {
       ...(command.parent?.parent?.options ?? []),
     ];
     const flags = options.flatMap(({ short, long }) => [short, long]);
-    const about = {
+    const details = {
       command: name,
       args,
       unexpected,
       idFlag: findIdFlag(command),
       flags,
     } satisfies Partial<ParserError>;
-    throw Object.assign(error, about);
+    throw Object.assign(error, details);
   });
   for (const child of command.commands) nameCommandInErrors(child, `${name} ${child.name()}`);
 }

@@ -191,8 +191,15 @@ interface RefusalContext extends Advice {
 export function badResponse(code: string, message: string, context: RefusalContext): AgentAuthError {
   const { response, cause, retryable, hint, remedy } = context;
   const url = shownUrl(context.url);
-  const about = { status: response.status, requestId: readRequestId(response.headers), url, response };
-  return new AgentAuthError(code, `${url}: ${message}`, { class: "refused", ...about, cause, retryable, hint, remedy });
+  const details = { status: response.status, requestId: readRequestId(response.headers), url, response };
+  return new AgentAuthError(code, `${url}: ${message}`, {
+    class: "refused",
+    ...details,
+    cause,
+    retryable,
+    hint,
+    remedy,
+  });
 }
 
 /**

@@ -120,9 +120,9 @@ export function maskError(error: AgentAuthError, mask: Mask): AgentAuthError {
   const { code, message, hint, remedy, status, requestId, url, response, retryable, retryAfter } = error;
   const texts = [code, message, hint ?? "", url ?? "", requestId ?? "", ...Object.values(remedy ?? {}).map(String)];
   if (cause === error.cause && texts.every((text) => isClean(text, mask))) return error;
-  const about = { class: error.class, status, response, retryable, retryAfter, cause };
+  const details = { class: error.class, status, response, retryable, retryAfter, cause };
   return new AgentAuthError(mask(code), mask(message), {
-    ...about,
+    ...details,
     hint: hint && mask(hint),
     remedy: remedy && maskRemedy(remedy, mask),
     url: url && mask(url),

@@ -132,7 +132,7 @@ function fetchOnce(options: AttemptOptions, clock: Clock): Send {
     const startedAt = clock.now();
     const { timeoutMs: timeout = options.timeoutMs, mask = options.mask } = call;
     const attempt = followSignal(call.limit, timeout, () => timeoutError(url, `in ${timeout / 1000} s`));
-    const about = onEvent && { method, url: shownUrl(url) };
+    const details = onEvent && { method, url: shownUrl(url) };
     const roundTrip = async (): Promise<BufferedResponse> => {
       if (attempt.aborted) throw abortedError(attempt);
       const response = await doFetch(request, {
@@ -145,15 +145,15 @@ function fetchOnce(options: AttemptOptions, clock: Clock): Send {
       return readResponse(response, url, { cap: maxBodyBytes, mask });
     };
     try {
-      if (about) onEvent({ type: "request", ...about, query: decodeQuery(url) });
+      if (details) onEvent({ type: "request", ...details, query: decodeQuery(url) });
       const reply = await untilAborted(roundTrip(), attempt).catch((thrown: unknown) => {
         const error = maskError(networkError(thrown, url), mask);
         const { code, message } = error;
-        if (about) onEvent({ type: "failure", ...about, code, message, ms: clock.now() - startedAt });
+        if (details) onEvent({ type: "failure", ...details, code, message, ms: clock.now() - startedAt });
         throw error;
       });
       const { status, requestId } = reply;
-      if (about) onEvent({ type: "response", ...about, status, ms: clock.now() - startedAt, requestId });
+      if (details) onEvent({ type: "response", ...details, status, ms: clock.now() - startedAt, requestId });
       return reply;
     } finally {
       attempt.release();

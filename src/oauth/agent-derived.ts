@@ -72,7 +72,7 @@ export class IdpTokens {
       const error = noKnownClientError(key.server, found?.issuer.issuer);
       const { login: method, onProgress } = this.#agent.options;
       if (mayLogIn === false || method === undefined) throw error;
-      onProgress?.({ about: "login", text: `${error.message}: ${error.hint}` });
+      onProgress?.({ subject: "login", text: `${error.message}: ${error.hint}` });
       return undefined;
     }
     if (login === undefined) {

@@ -161,8 +161,8 @@ export class IssuerPauses {
     const seconds = Math.ceil((pausedUntil - this.#clock.epoch()) / 1000);
     if (seconds <= 0) return undefined;
     const message = `${quote(issuer)} asked another worker to wait; ${seconds} s are left`;
-    const about = { class: "unavailable", retryAfter: seconds } as const;
-    return { pausedUntil, why: new AgentAuthError("temporarily_unavailable", message, about) };
+    const details = { class: "unavailable", retryAfter: seconds } as const;
+    return { pausedUntil, why: new AgentAuthError("temporarily_unavailable", message, details) };
   }
 
   /** Notes what an issuer answered, in place of what it answered before. */

@@ -256,14 +256,14 @@ function parseHeaders(lines: readonly string[], { env, from }: SourceHost): Reco
   const entries = lines.map((line): [string, string] => {
     const [, name = "", scheme = "", value = ""] =
       /^([!#$%&'*+.^_`|~\w-]+):\s*(?:([\w-]+)\s+)?(\S.*)$/.exec(line) ?? [];
-    const about = `the header ${quote(name)} of ${from}`;
+    const details = `the header ${quote(name)} of ${from}`;
     if (name === "") throw usageError(`a header of ${from} must be "Name: value"`);
     const isNamed = /^(env|file|exec):/.test(value);
     if (!isNamed && /auth|cookie|token|secret|key/i.test(name))
-      throw usageError(`${about} may hold a secret: name it with env:NAME, file:PATH or exec:COMMAND`);
-    const secret = isNamed ? namedSecret(value, about, env) : value;
+      throw usageError(`${details} may hold a secret: name it with env:NAME, file:PATH or exec:COMMAND`);
+    const secret = isNamed ? namedSecret(value, details, env) : value;
     if (!/^[\x20-\x7e]+$/.test(secret))
-      throw usageError(`${about} has a character that is not allowed in a header value`);
+      throw usageError(`${details} has a character that is not allowed in a header value`);
     return [name.toLowerCase(), scheme === "" ? secret : `${scheme} ${secret}`];
   });
   return Object.fromEntries(entries);

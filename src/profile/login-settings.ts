@@ -70,7 +70,7 @@ export type LoginCommand = "login" | "token" | "discover" | "exchange" | "docume
 /** What a setting of a profile is for, and how it is checked. */
 export interface SettingInfo {
   /** What it is for. */
-  about: string;
+  description: string;
   /** The values that are possible, or what checks one. */
   values: readonly string[] | ((value: string) => unknown);
 }
@@ -82,7 +82,7 @@ export interface LoginSetting {
   /** The value in the help, such as `<port>`; absent for a switch. */
   readonly value?: string;
   /** Its line in the help. */
-  readonly about: string;
+  readonly description: string;
   readonly group: LoginSettingGroup;
   /** Where it is a flag. */
   readonly on: readonly LoginCommand[];
@@ -118,7 +118,7 @@ export const LOGIN_SETTINGS = [
   {
     name: "clientId",
     value: "<id>",
-    about: "OAuth client ID (secret: AGENTAUTH_CLIENT_SECRET or --client-secret-file)",
+    description: "OAuth client ID (secret: AGENTAUTH_CLIENT_SECRET or --client-secret-file)",
     group: "The client:",
     on: EACH_CLIENT,
     isOfServer: true,
@@ -127,7 +127,7 @@ export const LOGIN_SETTINGS = [
   {
     name: "clientSecretFile",
     value: "<file>",
-    about: "Read the client secret from a file (- for stdin)",
+    description: "Read the client secret from a file (- for stdin)",
     group: "The client:",
     on: EACH_CLIENT,
     isOfServer: true,
@@ -135,7 +135,7 @@ export const LOGIN_SETTINGS = [
   {
     name: "privateKey",
     value: "<file>",
-    about: "Private key for private_key_jwt, PEM, or JWK with the kid that the issuer knows (- for stdin)",
+    description: "Private key for private_key_jwt, PEM, or JWK with the kid that the issuer knows (- for stdin)",
     group: "The client:",
     on: EACH_CLIENT,
     isOfServer: true,
@@ -143,7 +143,7 @@ export const LOGIN_SETTINGS = [
   {
     name: "issuer",
     value: "<url>",
-    about:
+    description:
       "Expected issuer; a login uses it also if the server names another one. Credentials are bound to it (or AGENTAUTH_ISSUER)",
     group: "The client:",
     on: [...EACH_CLIENT, "discover"],
@@ -151,13 +151,13 @@ export const LOGIN_SETTINGS = [
     variable: "AGENTAUTH_ISSUER",
     profile: {
       key: "issuer",
-      about: "the only issuer that clients, secrets and assertions are used with",
+      description: "the only issuer that clients, secrets and assertions are used with",
       values: issuerAddress,
     },
   },
   {
     name: "trustNamedIssuer",
-    about: "Bind --client-id to the issuer that the server names, if it is not bound yet",
+    description: "Bind --client-id to the issuer that the server names, if it is not bound yet",
     group: "The client:",
     on: ["login"],
     client: "trustNamedIssuer",
@@ -166,20 +166,20 @@ export const LOGIN_SETTINGS = [
   {
     name: "clientMetadataUrl",
     value: "<url>",
-    about: 'URL of this client\'s metadata document, or "none"',
+    description: 'URL of this client\'s metadata document, or "none"',
     group: "The client:",
     on: ["login", "token", "document"],
     isInteractive: true,
     profile: {
       key: "client_metadata_url",
-      about: "the address of the client's metadata document, used where the issuer supports those",
+      description: "the address of the client's metadata document, used where the issuer supports those",
       values: (value: string) => requireRule(!findDocumentUrlProblem(value), findDocumentUrlProblem(value) ?? ""),
     },
   },
   {
     name: "clientName",
     value: "<name>",
-    about: 'Name to register the client with (default: "agentauth")',
+    description: 'Name to register the client with (default: "agentauth")',
     group: "The client:",
     on: ["login", "document"],
     values: shortText(100),
@@ -188,7 +188,7 @@ export const LOGIN_SETTINGS = [
   {
     name: "scope",
     value: "<scopes>",
-    about: "Scopes to request (default: the server's)",
+    description: "Scopes to request (default: the server's)",
     group: "Login:",
     on: ["login", "token"],
     isOfServer: true,
@@ -198,7 +198,7 @@ export const LOGIN_SETTINGS = [
   {
     name: "resource",
     value: "<uri>",
-    about: 'Resource to request, or "none" (default: the server\'s)',
+    description: 'Resource to request, or "none" (default: the server\'s)',
     group: "Login:",
     on: ["login", "discover"],
     client: "resource",
@@ -208,7 +208,7 @@ export const LOGIN_SETTINGS = [
   {
     name: "resourceMetadata",
     value: "<url>",
-    about: "URL of the server's resource metadata, as a hint names it",
+    description: "URL of the server's resource metadata, as a hint names it",
     group: "Login:",
     on: ["login"],
     client: "resourceMetadata",
@@ -217,7 +217,7 @@ export const LOGIN_SETTINGS = [
   {
     name: "flow",
     value: "<flow>",
-    about: "Login flow",
+    description: "Login flow",
     group: "Login:",
     on: ["login", "token"],
     values: ["browser", "device", "paste"],
@@ -226,14 +226,14 @@ export const LOGIN_SETTINGS = [
   {
     name: "browser",
     value: "<command>",
-    about: 'Command that opens the browser, or "none"',
+    description: 'Command that opens the browser, or "none"',
     group: "Login:",
     on: ["login", "token", "stored"],
   },
   {
     name: "redirectUri",
     value: "<uri>",
-    about:
+    description:
       "Redirect URI of your own, such as https behind a proxy; the three parts are then those of the address to listen at",
     group: "Login:",
     on: ["login"],
@@ -245,7 +245,7 @@ export const LOGIN_SETTINGS = [
   {
     name: "redirectHost",
     value: "<host>",
-    about: "Host name in the redirect URI",
+    description: "Host name in the redirect URI",
     group: "Login:",
     on: ["login"],
     values: ["127.0.0.1", "localhost"],
@@ -256,7 +256,7 @@ export const LOGIN_SETTINGS = [
   {
     name: "redirectPort",
     value: "<port>",
-    about: "Port in the redirect URI (default: a free one)",
+    description: "Port in the redirect URI (default: a free one)",
     group: "Login:",
     on: ["login"],
     values: wholeNumber(1, 65_535),
@@ -267,7 +267,7 @@ export const LOGIN_SETTINGS = [
   {
     name: "redirectPath",
     value: "<path>",
-    about: "Path in the redirect URI (default: /callback)",
+    description: "Path in the redirect URI (default: /callback)",
     group: "Login:",
     on: ["login"],
     values: readRedirectPath,
@@ -278,7 +278,7 @@ export const LOGIN_SETTINGS = [
   {
     name: "loginTimeout",
     value: "<seconds>",
-    about: "Time limit for the user to log in, in seconds (default: 300)",
+    description: "Time limit for the user to log in, in seconds (default: 300)",
     group: "Login:",
     on: ["login", "token"],
     values: parseSeconds,
@@ -288,7 +288,7 @@ export const LOGIN_SETTINGS = [
   {
     name: "accountHint",
     value: "<account>",
-    about: "Account to log in with",
+    description: "Account to log in with",
     group: "Login:",
     on: ["login", "token"],
     client: "loginHint",
@@ -299,20 +299,20 @@ export const LOGIN_SETTINGS = [
   {
     name: "authorizeParam",
     value: "<name=value>",
-    about: "Parameter that the issuer wants in the login URL; repeatable, and an empty value leaves one out",
+    description: "Parameter that the issuer wants in the login URL; repeatable, and an empty value leaves one out",
     group: "Login:",
     on: ["login"],
     values: readAuthorizeParam,
     profile: {
       key: "authorize_params",
-      about: 'parameters that every login sends, such as "access_type=offline&prompt=consent"',
+      description: 'parameters that every login sends, such as "access_type=offline&prompt=consent"',
       values: readAuthorizationParams,
     },
   },
   {
     name: "dpop",
     value: "<policy>",
-    about: "Bind tokens to a key of this machine (default: auto, where the server requires it)",
+    description: "Bind tokens to a key of this machine (default: auto, where the server requires it)",
     group: "Login:",
     on: ["login"],
     values: ["off", "auto", "required"],
@@ -331,12 +331,13 @@ export const LOGIN_SETTINGS = [
       ["sameOriginEndpoints", "Require all endpoints of the issuer to share its origin"],
     ] as const
   ).map(
-    ([name, about]) => ({ name, about, group: "Security policy:", on: ["login", "discover"], policy: name }) as const,
+    ([name, description]) =>
+      ({ name, description, group: "Security policy:", on: ["login", "discover"], policy: name }) as const,
   ),
   {
     name: "acceptTokenType",
     value: "<type>",
-    about: "Use tokens of this type as bearer tokens",
+    description: "Use tokens of this type as bearer tokens",
     group: "Security policy:",
     on: ["login", "discover"],
     values: readTokenType,

@@ -102,55 +102,56 @@ const BASE_URL_FIELD = "base_url";
 
 /** Each setting of a profile: what it is for, and what a value must be. */
 export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
-  base_url: { about: "the service's base address", values: (value) => void parseBaseUrl(value, BASE_URL_FIELD) },
+  base_url: { description: "the service's base address", values: (value) => void parseBaseUrl(value, BASE_URL_FIELD) },
   api_token: {
-    about: `where the API token is: ${REFERENCES}`,
+    description: `where the API token is: ${REFERENCES}`,
     values: (value) => requireRule(isReference(value), `must be ${REFERENCES}, never the token itself`),
   },
   auth_header: {
-    about: 'the header that carries the token: "X-Api-Key", or "Authorization: Token" with a scheme',
+    description: 'the header that carries the token: "X-Api-Key", or "Authorization: Token" with a scheme',
     values: (value) =>
       requireRule(/^[!#$%&'*+.^_`|~\w-]+(:\s*[\w-]+)?$/.test(value), 'must be a header name, or "Name: Scheme"'),
   },
   sorting: {
-    about: `how the order of a list (--sort) is sent: ${SORTING_ENCODINGS.join(", ")}`,
+    description: `how the order of a list (--sort) is sent: ${SORTING_ENCODINGS.join(", ")}`,
     values: SORTING_ENCODINGS,
   },
   ...LOGIN_PROFILE_KEYS,
-  account: { about: "the default account", values: nonEmpty },
-  domain: { about: "the default domain", values: nonEmpty },
-  pool: { about: "the default pool", values: nonEmpty },
+  account: { description: "the default account", values: nonEmpty },
+  domain: { description: "the default domain", values: nonEmpty },
+  pool: { description: "the default pool", values: nonEmpty },
   output: {
-    about: `the output format: ${FORMATS.join(", ")}`,
+    description: `the output format: ${FORMATS.join(", ")}`,
     values: FORMATS,
   },
-  store: { about: `where logins are stored: ${STORES.join(", ")}`, values: STORES },
+  store: { description: `where logins are stored: ${STORES.join(", ")}`, values: STORES },
   store_fallback: {
-    about: "where the keychain cannot be used: none (an error), file (stored unsealed)",
+    description: "where the keychain cannot be used: none (an error), file (stored unsealed)",
     values: STORE_FALLBACKS,
   },
   store_url: {
-    about: `for redis and postgres, where the address of the engine is: ${REFERENCES}`,
+    description: `for redis and postgres, where the address of the engine is: ${REFERENCES}`,
     values: (value) => requireRule(isReference(value), `must be ${REFERENCES}, never the address itself`),
   },
   store_keys: {
-    about: `for redis, postgres and exports, where the key ring is: ${REFERENCES}, or none to seal nothing`,
+    description: `for redis, postgres and exports, where the key ring is: ${REFERENCES}, or none to seal nothing`,
     values: (value) =>
       requireRule(value === NO_KEYS || isReference(value), `must be ${REFERENCES}, or none, never the keys themselves`),
   },
   store_takeover: {
-    about: "for redis and postgres, when others take over an interrupted refresh: patient, fast, or one by issuer",
+    description:
+      "for redis and postgres, when others take over an interrupted refresh: patient, fast, or one by issuer",
     values: readTakeover,
   },
-  store_tenant: { about: "for redis and postgres, the tenant whose logins are used", values: nonEmpty },
-  client_cert: { about: "a client certificate (PEM file), for servers that ask for one", values: nonEmpty },
-  client_key: { about: "the file of its private key, where it is another one", values: nonEmpty },
+  store_tenant: { description: "for redis and postgres, the tenant whose logins are used", values: nonEmpty },
+  client_cert: { description: "a client certificate (PEM file), for servers that ask for one", values: nonEmpty },
+  client_key: { description: "the file of its private key, where it is another one", values: nonEmpty },
   use_system_ca: {
-    about: "whether the certificate authorities of the system are trusted too: yes, no",
+    description: "whether the certificate authorities of the system are trusted too: yes, no",
     values: YES_NO,
   },
   audit: {
-    about: "the file that events are written into: file:PATH",
+    description: "the file that events are written into: file:PATH",
     values: (value) => requireRule(/^file:./.test(value), "must be file:PATH"),
   },
 };

@@ -135,24 +135,24 @@ export function readKeys(
 }
 
 function parse(text: string, source: string): KeyRingOptions {
-  const about = (problem: string) =>
+  const details = (problem: string) =>
     usageError(`store_keys (${source}) ${problem}`, "agentauth store keys <path> makes a key ring");
   let value: unknown;
   try {
     value = parseStrictJson(text);
   } catch {
     // The parser's message may quote a key.
-    throw about("is not valid JSON");
+    throw details("is not valid JSON");
   }
-  if (!isJsonObject(value)) throw about("must be a JSON object");
+  if (!isJsonObject(value)) throw details("must be a JSON object");
   const { current, keys, name_key: nameKey } = value;
   const unknownKey = Object.keys(value).find((name) => !MEMBERS.some((known) => known === name));
   if (unknownKey !== undefined)
-    throw about(`has an unknown member ${quote(unknownKey)}; known are ${MEMBERS.join(", ")}`);
-  if (typeof current !== "string") throw about("has no current: the id of the key that seals");
-  if (!isJsonObject(keys)) throw about("has no keys: an object with each key by its id");
+    throw details(`has an unknown member ${quote(unknownKey)}; known are ${MEMBERS.join(", ")}`);
+  if (typeof current !== "string") throw details("has no current: the id of the key that seals");
+  if (!isJsonObject(keys)) throw details("has no keys: an object with each key by its id");
   const wrongKey = Object.entries({ ...keys }).find(([, key]) => typeof key !== "string");
-  if (wrongKey) throw about(`has a key ${quote(wrongKey[0])} that is not a string`);
-  if (typeof nameKey !== "string") throw about("has no name_key");
+  if (wrongKey) throw details(`has a key ${quote(wrongKey[0])} that is not a string`);
+  if (typeof nameKey !== "string") throw details("has no name_key");
   return { current, keys: keys as Record<string, string>, nameKey };
 }

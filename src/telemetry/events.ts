@@ -1,7 +1,7 @@
 /** What a field of an event holds. */
 export interface EventField {
   /** What it says. */
-  readonly about: string;
+  readonly description: string;
   /** Its values, each with its meaning, where they are few: such a field is a label of metrics. */
   readonly values?: Readonly<Record<string, string>>;
   /** What a number counts. */
@@ -10,17 +10,17 @@ export interface EventField {
   readonly optional?: true;
 }
 
-const SERVER = { about: "the origin of the MCP server" } as const;
-const ISSUER = { about: "the issuer of the tokens" } as const;
-const MAYBE_ISSUER = { about: "the issuer of the tokens, as far as it is known", optional: true } as const;
+const SERVER = { description: "the origin of the MCP server" } as const;
+const ISSUER = { description: "the issuer of the tokens" } as const;
+const MAYBE_ISSUER = { description: "the issuer of the tokens, as far as it is known", optional: true } as const;
 const CODE = {
-  about: "the code of the error; `other` for one that this version does not know",
+  description: "the code of the error; `other` for one that this version does not know",
   optional: true,
 } as const;
-const DURATION = { about: "milliseconds that it took", unit: "ms" } as const;
+const DURATION = { description: "milliseconds that it took", unit: "ms" } as const;
 
 const REASON = {
-  about: "what made it fail",
+  description: "what made it fail",
   optional: true,
   values: {
     issuer: "the issuer answered with an error",
@@ -42,10 +42,10 @@ const REASON = {
  */
 export const EVENTS = {
   refresh: {
-    about: "an access token was requested without the user, with a refresh token or a machine grant",
+    description: "an access token was requested without the user, with a refresh token or a machine grant",
     fields: {
       outcome: {
-        about: "how it ended",
+        description: "how it ended",
         values: {
           refreshed: "new tokens were issued",
           rejected: "the issuer rejected the login or the proof: repeating it does not help",
@@ -55,7 +55,7 @@ export const EVENTS = {
       },
       reason: REASON,
       trigger: {
-        about: "why a token was requested",
+        description: "why a token was requested",
         values: {
           expired: "the token had expired, or was about to",
           requested: "the caller accepted no stored token, or there was none",
@@ -64,7 +64,7 @@ export const EVENTS = {
         },
       },
       grant: {
-        about: "the grant type",
+        description: "the grant type",
         values: {
           refresh_token: "a refresh token",
           client_credentials: "the client itself",
@@ -79,28 +79,28 @@ export const EVENTS = {
     },
   },
   login: {
-    about: "a user was asked to log in",
+    description: "a user was asked to log in",
     fields: {
       outcome: {
-        about: "how it ended",
+        description: "how it ended",
         values: { completed: "the login is stored", failed: "it failed", aborted: "the caller or the user ended it" },
       },
       flow: {
-        about: "how the user logs in",
+        description: "how the user logs in",
         values: { browser: "a browser on this machine", device: "a code on another device", web: "a web app" },
       },
       reason: REASON,
       code: CODE,
       issuer: MAYBE_ISSUER,
       server: SERVER,
-      durationMs: { about: "milliseconds that it took; of a web app, from its callback", unit: "ms" },
+      durationMs: { description: "milliseconds that it took; of a web app, from its callback", unit: "ms" },
     },
   },
   lease: {
-    about: "a process asked for the exclusive right to do something",
+    description: "a process asked for the exclusive right to do something",
     fields: {
       operation: {
-        about: "what for",
+        description: "what for",
         values: {
           refresh: "a refresh",
           login: "a login",
@@ -109,7 +109,7 @@ export const EVENTS = {
         },
       },
       wait: {
-        about: "whether it waited for another holder",
+        description: "whether it waited for another holder",
         values: {
           none: "it did not",
           held: "it did, and then did the work itself",
@@ -118,17 +118,17 @@ export const EVENTS = {
         },
       },
       takeover: {
-        about: "whether it took over from a holder that had not finished",
+        description: "whether it took over from a holder that had not finished",
         values: { none: "it did not", died: "the process of the holder had ended", expired: "the time had passed" },
       },
-      durationMs: { about: "milliseconds until it had the lease, or the result", unit: "ms" },
+      durationMs: { description: "milliseconds until it had the lease, or the result", unit: "ms" },
     },
   },
   token: {
-    about: "a token was requested from an agent client, by `token`, `fetch` or a provider",
+    description: "a token was requested from an agent client, by `token`, `fetch` or a provider",
     fields: {
       source: {
-        about: "where it came from",
+        description: "where it came from",
         values: {
           stored: "it was stored, and valid",
           refreshed: "this call refreshed it",
@@ -145,10 +145,10 @@ export const EVENTS = {
     },
   },
   revoke: {
-    about: "the tokens of a removed login were to be revoked at its issuer",
+    description: "the tokens of a removed login were to be revoked at its issuer",
     fields: {
       outcome: {
-        about: "how it ended",
+        description: "how it ended",
         values: {
           revoked: "the issuer revoked them",
           session_ended: "the issuer revokes none, and ended the session of the user",
@@ -163,10 +163,10 @@ export const EVENTS = {
     },
   },
   store: {
-    about: "a stored login was changed, logins were listed, or one could not be read",
+    description: "a stored login was changed, logins were listed, or one could not be read",
     fields: {
       operation: {
-        about: "what was done",
+        description: "what was done",
         values: {
           read: "one login was read, and that failed",
           save: "one was saved",
@@ -176,7 +176,7 @@ export const EVENTS = {
         },
       },
       outcome: {
-        about: "how it ended",
+        description: "how it ended",
         values: { ok: "it was done", conflict: "another process had changed the login", failed: "the store failed" },
       },
       code: CODE,
@@ -184,19 +184,19 @@ export const EVENTS = {
     },
   },
   overdue: {
-    about: "keepAlive counted the overdue logins of an issuer",
-    fields: { issuer: ISSUER, logins: { about: "their number", unit: "logins" } },
+    description: "keepAlive counted the overdue logins of an issuer",
+    fields: { issuer: ISSUER, logins: { description: "their number", unit: "logins" } },
   },
   broker: {
-    about: "a broker answered a request",
+    description: "a broker answered a request",
     fields: {
-      client: { about: "the client, as the policy names it" },
-      name: { about: "the name that it used, if it may use that", optional: true },
-      method: { about: "the HTTP method" },
-      tool: { about: "the tool that a call names", optional: true },
-      status: { about: "the status of the answer", unit: "status" },
+      client: { description: "the client, as the policy names it" },
+      name: { description: "the name that it used, if it may use that", optional: true },
+      method: { description: "the HTTP method" },
+      tool: { description: "the tool that a call names", optional: true },
+      status: { description: "the status of the answer", unit: "status" },
       refused: {
-        about: "why the broker answered by itself",
+        description: "why the broker answered by itself",
         optional: true,
         values: {
           unknown: "no such name, or it belongs to another client",
@@ -211,11 +211,11 @@ export const EVENTS = {
           cancelled: "the client left before the answer began; the status is 499",
         },
       },
-      durationMs: { about: "milliseconds until the answer began", unit: "ms" },
+      durationMs: { description: "milliseconds until the answer began", unit: "ms" },
     },
   },
 } as const satisfies Readonly<
-  Record<string, { readonly about: string; readonly fields: Readonly<Record<string, EventField>> }>
+  Record<string, { readonly description: string; readonly fields: Readonly<Record<string, EventField>> }>
 >;
 
 /** The type of an event. */

@@ -43,7 +43,7 @@ export function instrument(options: InstrumentOptions = {}): () => void {
   const meter = meterProvider.getMeter("agentauth");
   const tracer = tracerProvider.getTracer("agentauth");
   const ends = (Object.keys(EVENTS) as EventName[]).map((type) => {
-    const description = EVENTS[type].about;
+    const description = EVENTS[type].description;
     const isTimed = "durationMs" in EVENTS[type].fields;
     const name = `agentauth.${type}.${isTimed ? "duration" : "requests"}`;
     const gauge =

@@ -42,7 +42,7 @@ const login = (more: Partial<LoginRemedy> = {}, hint?: string): About => ({
 /** The hint of an error that ends a command line. */
 function hintAfter(
   words: readonly string[],
-  about: About = login(),
+  details: About = login(),
   { as = "login", ...context }: HintContext & { as?: "login" | "exchange" } = {},
 ) {
   const root = addGlobalFlags(new Command("agentauth")).exitOverride();
@@ -52,7 +52,7 @@ function hintAfter(
     .action(() => {});
   if (as === "exchange") command.option("--scope <scopes>").option("--resource <uri>");
   root.parse(["token", SERVER, ...words], { from: "user" });
-  const error = new AgentAuthError("login_required", "a login is required", { class: "auth", ...about });
+  const error = new AgentAuthError("login_required", "a login is required", { class: "auth", ...details });
   return cliHint(error, { flags: givenLoginFlags(command), ...context }).hint;
 }
 

@@ -16,9 +16,13 @@ describe("agentauth schema", () => {
   it("has a schema of draft 2020-12 with an id and a version for every type that it lists", async () => {
     const rows = linesOf((await runCli(["schema"])).stdout).map((line) => line.split("\t"));
     expect(rows.length).toBeGreaterThan(15);
-    for (const [name = "", version, id, about] of rows) {
+    for (const [name = "", version, id, details] of rows) {
       const schema = JSON.parse((await runCli(["schema", name])).stdout);
-      expect(schema).toMatchObject({ $schema: "https://json-schema.org/draft/2020-12/schema", $id: id, title: about });
+      expect(schema).toMatchObject({
+        $schema: "https://json-schema.org/draft/2020-12/schema",
+        $id: id,
+        title: details,
+      });
       expect(id).toBe(`urn:agentauth:schema:${name}:${version}`);
     }
   });

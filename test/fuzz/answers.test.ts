@@ -46,7 +46,7 @@ const POLICY = {
   missingPkceMetadata: false,
   sameOriginEndpoints: false,
 };
-const about = { policy: POLICY, trace: () => undefined, signal: undefined };
+const details = { policy: POLICY, trace: () => undefined, signal: undefined };
 const MCP = "https://mcp.example/mcp";
 const ISSUER = "https://as.example/pool";
 
@@ -68,7 +68,7 @@ describe("a metadata document", () => {
     await fc.assert(
       fc.asyncProperty(answers(valid), async (answer) => {
         const http = answering(answer);
-        const outcome = await triedLater(() => findResourceMetadata({ ...about, http, mcpUrl: MCP, named: [] }));
+        const outcome = await triedLater(() => findResourceMetadata({ ...details, http, mcpUrl: MCP, named: [] }));
         const found = "value" in outcome ? outcome.value : undefined;
         if (found === undefined) return;
         expect(coversServer(new URL(found.resource), new URL(MCP), false)).toBe(true);
@@ -94,7 +94,7 @@ describe("a metadata document", () => {
     await fc.assert(
       fc.asyncProperty(answers(valid), async (answer) => {
         const http = answering(answer);
-        const outcome = await triedLater(() => findServerMetadata({ ...about, http, issuer: ISSUER }));
+        const outcome = await triedLater(() => findServerMetadata({ ...details, http, issuer: ISSUER }));
         if (!("value" in outcome)) return;
         const { value } = outcome;
         expect(value.issuer).toBe(ISSUER);

@@ -109,13 +109,13 @@ describe("the events of a transport", () => {
     const { server, send } = await setUp({ onEvent: (event) => events.push(event), logger });
     await send();
     expect(levels).toEqual(["debug", "warn", "warn", "debug", "debug"]);
-    const about = { method: "GET", url: `${server.origin}/a` };
+    const details = { method: "GET", url: `${server.origin}/a` };
     expect(events).toMatchObject([
-      { type: "request", ...about, query: "?pagination[offset]=5" },
-      { type: "failure", ...about, code: "connection_reset", ms: 0 },
-      { type: "retry", url: about.url, attempt: 2 },
-      { type: "request", ...about },
-      { type: "response", ...about, status: 200, ms: 0, requestId: "req_1" },
+      { type: "request", ...details, query: "?pagination[offset]=5" },
+      { type: "failure", ...details, code: "connection_reset", ms: 0 },
+      { type: "retry", url: details.url, attempt: 2 },
+      { type: "request", ...details },
+      { type: "response", ...details, status: 200, ms: 0, requestId: "req_1" },
     ]);
     expect(JSON.stringify(events)).not.toContain("canary");
   });

@@ -489,8 +489,8 @@ describe("the plan of a redirect address", () => {
   });
 
   test.each(["https://dev.example/cb", "https://localhost:8443/cb"])("misses the port to listen at for %s", (uri) => {
-    const about = { code: "usage", remedy: expect.objectContaining({ option: "redirectPort" }) };
-    expect(() => planRedirect({ uri })).toThrow(expect.objectContaining(about));
+    const details = { code: "usage", remedy: expect.objectContaining({ option: "redirectPort" }) };
+    expect(() => planRedirect({ uri })).toThrow(expect.objectContaining(details));
   });
 
   test.each([

@@ -19,7 +19,7 @@ import { temporaryFolder } from "../helpers/cli.js";
 const SAMPLE: LoginSetting = {
   name: "sampleHost",
   value: "<host>",
-  about: "Sample of a setting",
+  description: "Sample of a setting",
   group: "Login:",
   on: ["login"],
   values: (value) => {
@@ -32,7 +32,7 @@ const SAMPLE: LoginSetting = {
   isInteractive: true,
   isOfServer: true,
   variable: "AGENTAUTH_SAMPLE_HOST",
-  profile: { key: "sample_host", about: "a sample", values: () => {} },
+  profile: { key: "sample_host", description: "a sample", values: () => {} },
 };
 
 const table = LOGIN_SETTINGS as unknown as LoginSetting[];

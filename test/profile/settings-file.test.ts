@@ -56,7 +56,7 @@ describe("config get", () => {
 
 describe("a setting", () => {
   it("says what it is about", () => {
-    expect(Object.entries(PROFILE_KEYS).map(([key, { about }]) => `${key}: ${about}`)).toMatchSnapshot();
+    expect(Object.entries(PROFILE_KEYS).map(([key, { description }]) => `${key}: ${description}`)).toMatchSnapshot();
   });
 
   it("says which values it can have, where they are few", () => {

@@ -27,8 +27,8 @@ const BROKEN: [string, () => JWK | Promise<JWK>][] = [
 ];
 
 async function smallKey(): Promise<JWK> {
-  const about = { name: "RSASSA-PKCS1-v1_5", modulusLength: 1024, publicExponent: new Uint8Array([1, 0, 1]) };
-  const { publicKey } = await crypto.subtle.generateKey({ ...about, hash: "SHA-256" }, true, ["sign", "verify"]);
+  const details = { name: "RSASSA-PKCS1-v1_5", modulusLength: 1024, publicExponent: new Uint8Array([1, 0, 1]) };
+  const { publicKey } = await crypto.subtle.generateKey({ ...details, hash: "SHA-256" }, true, ["sign", "verify"]);
   return exportJWK(publicKey);
 }
 

@@ -129,7 +129,7 @@ describe("the fields of an event", () => {
     (type, event) => {
       const sections = readFileSync("docs/events.md", "utf8").split("\n### ");
       const section = sections.find((text) => text.startsWith(`\`${type}\``)) ?? "";
-      expect(section.split("\n")[2]?.slice(1)).toBe(`${event.about.slice(1)}.`);
+      expect(section.split("\n")[2]?.slice(1)).toBe(`${event.description.slice(1)}.`);
       for (const [name, field] of Object.entries<EventField>(event.fields)) {
         const row = section.split("\n").find((line) => line.startsWith(`| \`${name}\` |`)) ?? "";
         const shared = section.split("\n").find((line) => line.startsWith("As of ") && line.includes(`\`${name}\``));
@@ -139,7 +139,7 @@ describe("the fields of an event", () => {
           continue;
         }
         const values = Object.entries(field.values ?? {}).map(([value, meaning]) => `\`${value}\`: ${meaning}`);
-        const what = `${field.about}${field.optional ? " (optional)" : ""}`;
+        const what = `${field.description}${field.optional ? " (optional)" : ""}`;
         expect(row).toBe(`| \`${name}\` | ${[what, ...(values.length > 0 ? [values.join("; ")] : [])].join(". ")} |`);
       }
     },

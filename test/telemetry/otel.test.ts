@@ -87,8 +87,8 @@ describe("an event", () => {
   });
 
   it("that failed has the code as the type of its error", async () => {
-    const about = { outcome: "failed", code: "timeout", issuer: undefined } as const;
-    const fields = { ...about, trigger: "expired", grant: "refresh_token", server: "http://[::1]:4000" } as const;
+    const details = { outcome: "failed", code: "timeout", issuer: undefined } as const;
+    const fields = { ...details, trigger: "expired", grant: "refresh_token", server: "http://[::1]:4000" } as const;
     const { metrics, spans } = await record("refresh", { ...fields, durationMs: 1 });
     const attributes = {
       "agentauth.outcome": "failed",
@@ -105,8 +105,8 @@ describe("an event", () => {
     ["GET", "GET"],
     ["PROPFIND", "_OTHER"],
   ])("of a broker has the method %s as %s, and its tool in the span alone", async (method, shown) => {
-    const about = { client: "job", name: "crm", method, status: 403, refused: "tool" } as const;
-    const { metrics, spans } = await record("broker", { ...about, tool: "drop", durationMs: 1 });
+    const details = { client: "job", name: "crm", method, status: 403, refused: "tool" } as const;
+    const { metrics, spans } = await record("broker", { ...details, tool: "drop", durationMs: 1 });
     const attributes = {
       "agentauth.client": "job",
       "agentauth.name": "crm",
@@ -117,7 +117,7 @@ describe("an event", () => {
     };
     expect(metrics.map((metric) => metric.attributes)).toEqual([attributes]);
     expect(spans).toMatchObject([{ kind: SpanKind.SERVER, attributes: { ...attributes, "agentauth.tool": "drop" } }]);
-    const without = await record("broker", { ...about, tool: undefined, durationMs: 1 });
+    const without = await record("broker", { ...details, tool: undefined, durationMs: 1 });
     expect(without.spans.map((span) => span.attributes)).toEqual([attributes]);
   });
 

@@ -53,7 +53,7 @@ export async function buildAgentClient(
     maxRetries: flags.retries,
     onTrace: trace,
     onEvent: bothReceivers(eventLogger(http), context.audit()),
-    onProgress: ({ about, text }) => (about === "login" ? io.say(text) : io.verbose(text)),
+    onProgress: ({ subject, text }) => (subject === "login" ? io.say(text) : io.verbose(text)),
   };
   return new AgentClient(adapt(described));
 }

@@ -39,10 +39,10 @@ export function isLoginOption(option: Option): boolean {
 }
 
 export function addLoginSettings(command: Command, as: LoginCommand): Command {
-  for (const { name, value, about, group, on, values } of loginSettings()) {
+  for (const { name, value, description, group, on, values } of loginSettings()) {
     if (!on.includes(as)) continue;
     const flags = value === undefined ? flagFor(name) : `${flagFor(name)} ${value}`;
-    addFlags(command, group, [[flags, about, values] as FlagRow]);
+    addFlags(command, group, [[flags, description, values] as FlagRow]);
     loginOptions.add(command.options.at(-1) as Option);
   }
   return command;

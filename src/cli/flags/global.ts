@@ -19,8 +19,8 @@ const AS_JSON: FlagRow = ["--json", "Same as -o json"];
 const JQ: FlagRow = ["--jq <expression>", "Filter JSON with a jq expression"];
 
 /** The flags of a command that prints a text to read, or JSON; a few that are no list. */
-export function textOrJson(about = "Output format"): readonly FlagRow[] {
-  return [["-o, --output <format>", about, ["text", "json"]], AS_JSON];
+export function textOrJson(description = "Output format"): readonly FlagRow[] {
+  return [["-o, --output <format>", description, ["text", "json"]], AS_JSON];
 }
 
 /** The flags of a command that prints a text to read, or data. It has no `--show-secrets`: its output is made to be shared. */

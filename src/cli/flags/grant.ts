@@ -16,7 +16,7 @@ export interface MachineGrantFlags extends Pick<LoginFlags, "clientId" | "client
   idp?: string | true;
 }
 
-type GrantFlagRow = readonly [flags: string, about: string, required?: "required"];
+type GrantFlagRow = readonly [flags: string, description: string, required?: "required"];
 
 /** The flags that belong to one grant: how each is typed, its help, and whether the grant requires it. */
 const FLAGS_OF_GRANT: Readonly<Record<GrantFlag, readonly GrantFlagRow[]>> = {
@@ -48,7 +48,8 @@ export function addMachineGrantFlags(command: Command): Command {
     ["--grant <grant>", "Get the token without a login (jwt-bearer needs no --client-id)", GRANT_FLAGS],
     ...Object.values(FLAGS_OF_GRANT).flatMap((rows) =>
       rows.map(
-        ([flags, about]): FlagRow => (flags.includes("-header ") ? [flags, about, collectRepeated] : [flags, about]),
+        ([flags, description]): FlagRow =>
+          flags.includes("-header ") ? [flags, description, collectRepeated] : [flags, description],
       ),
     ),
   ]);

@@ -27,14 +27,14 @@ export function flagWords(given: string, value?: string): string[] {
 /** A flag: as it is typed, its line in the help, and its choices or the parser of its value. */
 export type FlagRow = readonly [
   flags: string,
-  about: string,
+  description: string,
   values?: readonly string[] | ((value: string, previous: never) => unknown),
 ];
 
 /** Declares flags, under a heading of the help unless they are the command's own. */
 export function addFlags(command: Command, heading: string | undefined, rows: readonly FlagRow[]): Command {
-  for (const [flags, about, values] of rows) {
-    const option = new Option(flags, about);
+  for (const [flags, description, values] of rows) {
+    const option = new Option(flags, description);
     if (heading !== undefined) option.helpGroup(heading);
     if (typeof values === "function") option.argParser(toParser(values));
     else if (values !== undefined) option.choices(values);

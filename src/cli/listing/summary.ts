@@ -129,9 +129,9 @@ export function readList(
   });
   async function* read(): AsyncGenerator<Selection, void> {
     const progress = io.progress();
-    const about = `${kind.noun} of ${kind.scope} ${quote(scopeId)}`;
+    const subject = `${kind.noun} of ${kind.scope} ${quote(scopeId)}`;
     try {
-      for await (const selection of selectMatching(listing.pages(), about, filter, options.limit)) {
+      for await (const selection of selectMatching(listing.pages(), subject, filter, options.limit)) {
         const { page, items, next } = selection;
         end.yielded += page.items.length;
         end.matched += items.length;
@@ -149,12 +149,12 @@ export function readList(
 /**
  * Takes what matches from each page of a list, `limit` items at most.
  *
- * @param about what is listed
+ * @param subject what is listed
  * @throws `AgentAuthError` what the listing throws, also `unusable_items` where it is left at the limit
  */
 export async function* selectMatching(
   pages: AsyncIterable<Page<ListItem>>,
-  about: string,
+  subject: string,
   filter: Filter | undefined,
   limit = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<Selection, void> {
@@ -167,7 +167,7 @@ export async function* selectMatching(
     yield selection;
     if (selection.next === undefined) continue;
     if (unusable.length === 0) return;
-    throw unusableItems(about, page.url, { count: unusable.length, positions: unusable }, selection.next.offset);
+    throw unusableItems(subject, page.url, { count: unusable.length, positions: unusable }, selection.next.offset);
   }
 }
 

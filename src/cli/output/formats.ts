@@ -5,7 +5,7 @@ import type { FormatWriter, ObjectPrinter, WriterContext } from "./writer-types.
 
 export interface OutputFormat {
   /** What it looks like, for the help and the README. */
-  about: string;
+  description: string;
   /** The columns that it prints where `--columns` names none: the most important ones, or all that have a heading. */
   columns: "main" | "all";
   /** What an expression of `--jq` sees: the whole list or each item; with "rows" it selects items of the list. */
@@ -22,42 +22,42 @@ const csv = () => import("./csv.js");
 
 export const OUTPUT_FORMATS = {
   table: {
-    about: "aligned columns that fit the terminal, relative times; the default on a terminal",
+    description: "aligned columns that fit the terminal, relative times; the default on a terminal",
     columns: "main",
     jq: "rows",
     list: async (context) => (await table()).tableWriter(context, { fit: true }),
     object: async () => (await table()).recordObject,
   },
   wide: {
-    about: "more columns, none left out",
+    description: "more columns, none left out",
     columns: "all",
     jq: "rows",
     list: async (context) => (await table()).tableWriter(context, { fit: false }),
     object: async () => (await table()).recordObject,
   },
   plain: {
-    about: "tab-separated, nothing cut, RFC 3339 times; the default in a pipe",
+    description: "tab-separated, nothing cut, RFC 3339 times; the default in a pipe",
     columns: "main",
     jq: "rows",
     list: async (context) => (await lines()).plainWriter(context),
     object: async () => (await lines()).plainObject,
   },
   json: {
-    about: "one array (--json is the same); an interrupted list has no closing bracket",
+    description: "one array (--json is the same); an interrupted list has no closing bracket",
     columns: "main",
     jq: "list",
     list: async (context) => (await lines()).jsonWriter(context),
     object: async () => (await lines()).jsonObject,
   },
   ndjson: {
-    about: "one object a line, as they come",
+    description: "one object a line, as they come",
     columns: "main",
     jq: "item",
     list: async (context) => (await lines()).ndjsonWriter(context),
     object: async () => (await lines()).ndjsonObject,
   },
   csv: {
-    about:
+    description:
       "RFC 4180; cells that a spreadsheet would run as a formula get a ' before them (--csv-raw leaves them); --csv-bom for Excel",
     columns: "all",
     jq: "rows",
@@ -65,7 +65,7 @@ export const OUTPUT_FORMATS = {
     object: async () => (await csv()).csvObject,
   },
   id: {
-    about: "one identifier a line",
+    description: "one identifier a line",
     columns: "main",
     jq: "rows",
     list: async (context) => (await lines()).idWriter(context),

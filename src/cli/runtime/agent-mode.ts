@@ -9,7 +9,7 @@ import { checkTrustedFolder, readPrivateFile, writePrivateFile } from "../../sto
 import type { Io } from "../io/io.js";
 
 /** The environment variables that are read, each with what it does: for help, documentation and `agentauth commands`. */
-export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = [
+export const ENVIRONMENT: readonly (readonly [name: string, description: string])[] = [
   ["AGENTAUTH_BASE_URL", "the service's base address"],
   [
     "AGENTAUTH_API_TOKEN",

@@ -161,7 +161,7 @@ export interface RunContext {
   /** Default: the platform and the working folder of the process. */
   readonly machine?: Machine | undefined;
   /** The error with a hint for the command line, with the flags that were given in a command that logs in. */
-  readonly withHint?: (error: AgentAuthError, about?: HintContext) => AgentAuthError;
+  readonly withHint?: (error: AgentAuthError, details?: HintContext) => AgentAuthError;
   /** What the hints of this command depend on. */
   readonly hintContext?: HintContext;
   /** Leaves signals to the caller: until the release they neither fire {@link RunContext.signal} nor end the run. */

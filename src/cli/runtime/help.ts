@@ -3,7 +3,7 @@ import { type AddHelpTextContext, type AddHelpTextPosition, Command, type Option
 /** Lines of help, at most as wide as the terminal. The text is ours and ASCII but for single characters. */
 
 /** A term and what it means, such as a flag. */
-export type HelpRow = readonly [term: string, about: string];
+export type HelpRow = readonly [term: string, description: string];
 
 /** The indentation of a line of a list. */
 const INDENT = "  ";
@@ -35,11 +35,11 @@ export function fill(text: string, width: number, hang = 0): string[] {
 export function formatRows(list: readonly HelpRow[], width: number, aligned: readonly HelpRow[] = list): string[] {
   const widest = Math.max(0, ...aligned.map(([term]) => term.length).filter((length) => length <= WIDEST_TERM));
   const column = INDENT.length + widest + 2;
-  return list.flatMap(([term, about]) => {
+  return list.flatMap(([term, description]) => {
     const head = `${INDENT}${term}`;
-    if (width - column < LEAST_ABOUT) return [...fill(head, width, 4), ...fill(`      ${about}`, width, 6)];
-    if (term.length > widest) return [head, ...fill(" ".repeat(column) + about, width, column)];
-    return fill(`${head.padEnd(column)}${about}`, width, column);
+    if (width - column < LEAST_ABOUT) return [...fill(head, width, 4), ...fill(`      ${description}`, width, 6)];
+    if (term.length > widest) return [head, ...fill(" ".repeat(column) + description, width, column)];
+    return fill(`${head.padEnd(column)}${description}`, width, column);
   });
 }
 
@@ -63,11 +63,11 @@ export function wrapProse(text: string, width: number): string[] {
 
 /** A line such as `  name   meaning` or `  - point`, its continuation below the last column. */
 function ownLine(line: string, width: number): string[] {
-  const [, head = "", about = ""] = /^( *(?:- |\S.*? {2,}))(.*)$/.exec(line) ?? [];
-  if (about === "") return fill(line, width, 4);
+  const [, head = "", description = ""] = /^( *(?:- |\S.*? {2,}))(.*)$/.exec(line) ?? [];
+  if (description === "") return fill(line, width, 4);
   const isNarrow = !head.endsWith("- ") && width - head.length < LEAST_ABOUT;
   if (!isNarrow || line.length <= width) return fill(line, width, head.length);
-  return [...fill(head.trimEnd(), width, 4), ...fill(`      ${about}`, width, 6)];
+  return [...fill(head.trimEnd(), width, 4), ...fill(`      ${description}`, width, 6)];
 }
 
 /** A command line to paste, continued with a backslash between two words of the shell. */

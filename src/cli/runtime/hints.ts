@@ -267,7 +267,7 @@ export function listTools(server: string): string {
   return `agentauth mcp tools ${shellWord(server)}`;
 }
 
-type HintBuilder<R> = (error: AgentAuthError, about: R, context: HintContext) => string | undefined;
+type HintBuilder<R> = (error: AgentAuthError, details: R, context: HintContext) => string | undefined;
 
 const INSPECT: Readonly<Record<Extract<Remedy, { action: "inspect" }>["subject"], HintBuilder<HintContext>>> = {
   clock: () => "agentauth doctor <mcp_url> shows whether the clock of this machine is right",

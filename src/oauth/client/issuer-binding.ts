@@ -169,7 +169,7 @@ async function reportStoreFailure(
   } catch (error) {
     if (!isAgentAuthError(error) || error.class !== "store") throw error;
     const text = `the issuer of the client ${quote(clientId)} cannot be stored in ${store.location}: ${error.message}`;
-    onProgress?.({ about: "login", text });
+    onProgress?.({ subject: "login", text });
   }
 }
 

@@ -196,12 +196,12 @@ export function observeRefresh<T extends ObservedRefresh>(
   work: () => Promise<T>,
 ): Promise<T> {
   const trigger = dueAt !== undefined ? "keep_alive" : isRefused ? "unauthorized" : isForced ? "requested" : "expired";
-  const about = { trigger, grant: "refresh_token", issuer, server: readOrigin(server) } as const;
+  const details = { trigger, grant: "refresh_token", issuer, server: readOrigin(server) } as const;
   return observe(events, "refresh", work, (end): RefreshFields | undefined => {
-    if ("error" in end) return { ...describeFailure(end.error), ...about };
+    if ("error" in end) return { ...describeFailure(end.error), ...details };
     const { outcome } = end.result;
     if (outcome === undefined) return undefined;
-    return { ...(outcome === "refreshed" ? { outcome: outcome } : describeRejection(outcome)), ...about };
+    return { ...(outcome === "refreshed" ? { outcome: outcome } : describeRejection(outcome)), ...details };
   });
 }
 
@@ -342,7 +342,7 @@ async function sendOnce(context: SendContext, current: Grant, lease: Lease, time
 }
 
 export function reportRefresh({ onProgress }: SendContext, text: string): void {
-  onProgress?.({ about: "refresh", text });
+  onProgress?.({ subject: "refresh", text });
 }
 
 type Timed = Pick<Lease, "left" | "maySend" | "lost">;

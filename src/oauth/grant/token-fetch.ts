@@ -116,8 +116,8 @@ async function tokenTooLarge(response: Response, { server, tokens }: Grant): Pro
 /** The error for a server that redirects requests with a token to a login page. */
 function redirectedToLogin(grant: Grant, refused: AgentAuthError | undefined): AgentAuthError {
   const message = `${quote(grant.server)} rejected the token: ${refused?.message ?? "it redirects to a login page"}`;
-  const about = { status: refused?.status, cause: refused, hint: LOGIN_HINT, remedy: loginRemedy(grant) };
-  return new AgentAuthError("login_required", message, { class: "auth", ...about });
+  const details = { status: refused?.status, cause: refused, hint: LOGIN_HINT, remedy: loginRemedy(grant) };
+  return new AgentAuthError("login_required", message, { class: "auth", ...details });
 }
 
 type Recovery = "refresh" | "login" | "stepUp";

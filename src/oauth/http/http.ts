@@ -41,7 +41,7 @@ export interface TraceEntry {
 /** Progress beyond single requests, as text for the user. */
 export interface Progress {
   /** The operation. */
-  about: "refresh" | "login";
+  subject: "refresh" | "login";
   /** The text for the user. */
   text: string;
 }

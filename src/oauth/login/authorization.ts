@@ -325,7 +325,7 @@ export function reportReducedScope(
   { issuer, addedScope }: Pick<PreparedLogin, "issuer" | "addedScope">,
 ): void {
   const text = `${quote(issuer.issuer)} lists ${quote(addedScope.join(" "))} but does not grant it with the other scopes; requesting without it`;
-  onProgress?.({ about: "login", text });
+  onProgress?.({ subject: "login", text });
 }
 
 /**

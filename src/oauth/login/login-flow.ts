@@ -62,8 +62,8 @@ export function finishInSession(
     // The login determines the account, not the options of this client.
     const context = { ...(await contextOf()), loginHint: login.account };
     const key = grantKeyFor(context, login.server);
-    const about = { server: login.server, flow: "browser", issuer: login.issuer.issuer } as const;
-    return observeLogin(context.events, about, () =>
+    const details = { server: login.server, flow: "browser", issuer: login.issuer.issuer } as const;
+    return observeLogin(context.events, details, () =>
       withReservation(context.store, key, (reservation) =>
         completeLogin(context, login, { session, reservation, signal }),
       ),
@@ -80,8 +80,8 @@ export async function beginDevice(context: LoginContext, login: Preparation): Pr
 /** Polls until the user has entered the code, and stores the grant for the account that the login began with. */
 export function finishDevice(requested: LoginContext, login: PreparedDeviceLogin, signal: AbortSignal): Promise<Grant> {
   const context = { ...requested, loginHint: login.account };
-  const about = { server: login.server, flow: "device", issuer: login.issuer.issuer } as const;
-  return observeLogin(context.events, about, () =>
+  const details = { server: login.server, flow: "device", issuer: login.issuer.issuer } as const;
+  return observeLogin(context.events, details, () =>
     withReservation(context.store, grantKeyFor(context, login.server), (reservation) =>
       completeDevice(context, login, { reservation, signal }),
     ),
@@ -164,16 +164,16 @@ export function observeLogin<T extends Grant | { again: unknown }>(
   work: () => Promise<T>,
 ): Promise<T> {
   return observe(events, "login", work, (ended): LoginFields | undefined => {
-    const about = { flow, issuer, server: readOrigin(server) };
+    const details = { flow, issuer, server: readOrigin(server) };
     if ("result" in ended)
-      return "again" in ended.result ? undefined : { outcome: "completed", ...about, issuer: ended.result.issuer };
+      return "again" in ended.result ? undefined : { outcome: "completed", ...details, issuer: ended.result.issuer };
     const { error } = ended;
     const isAborted = isAgentAuthError(error) && error.class === "aborted";
     return {
       outcome: isAborted ? "aborted" : "failed",
       reason: readReason(error),
       code: readKnownCode(error),
-      ...about,
+      ...details,
     };
   });
 }
@@ -236,7 +236,7 @@ async function saveGrant(context: LoginContext, reservation: Reservation, grant:
     if (saved && saved.generation >= next.generation) {
       await bindUsedClient(context, next);
       const extra = scopesBeyond(grant.requestedScope, grant.tokens.scope);
-      if (extra.length > 0) onProgress?.({ about: "login", text: widerScopeWarning(grant, extra) });
+      if (extra.length > 0) onProgress?.({ subject: "login", text: widerScopeWarning(grant, extra) });
       return saved;
     }
     break;

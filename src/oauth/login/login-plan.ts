@@ -76,13 +76,13 @@ function reportChanges(
 ): void {
   if (isUnprotected) {
     const text = `${quote(server)} answers without a token now; this login replaces the stored one, and a logout removes it`;
-    onProgress?.({ about: "login", text });
+    onProgress?.({ subject: "login", text });
   }
   const was = remembered?.namedIssuer ?? remembered?.issuer;
   const is = issuer.namedIssuer ?? issuer.issuer;
   if (was === undefined || isSameIssuer(was, is)) return;
   const names = `${quote(server)} names another authorization server than before: ${quote(is)}, not ${quote(was)}`;
-  onProgress?.({ about: "login", text: `${names}; clients and tokens of the old one are not sent to the new one` });
+  onProgress?.({ subject: "login", text: `${names}; clients and tokens of the old one are not sent to the new one` });
 }
 
 /**
@@ -184,7 +184,7 @@ export async function prepareLogin(
   const why = `the issuer no longer knows this client; ${what}`;
   const { issuer, authorizationEndpoint: url } = found.issuer;
   context.trace({ step: "authorization", method: "GET", url, used: false, why });
-  if (isSame) context.onProgress?.({ about: "login", text: `${quote(issuer)}: ${why}` });
+  if (isSame) context.onProgress?.({ subject: "login", text: `${quote(issuer)}: ${why}` });
   return again;
 }
 
@@ -235,6 +235,6 @@ async function withAcceptedClient(
   if (registered === undefined) return login;
   await refuseDocument(context.store, client, context.clock.epoch());
   const text = `${quote(issuer.issuer)} refuses the client metadata document ${quote(client.clientId)}; a registered client is used instead`;
-  context.onProgress?.({ about: "login", text });
+  context.onProgress?.({ subject: "login", text });
   return registered;
 }

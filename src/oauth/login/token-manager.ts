@@ -186,8 +186,8 @@ function shareLogin(
     throw usageError("this client has no way to log a user in", "set its option login, or call startLogin()");
   }
   const previous = seen ?? refused;
-  const about = withParams(context.loginContext(key, previous), request);
-  const login = refused ? { ...about, refusals: noteRefusal(refused, about.clock.epoch()).refusals } : about;
+  const details = withParams(context.loginContext(key, previous), request);
+  const login = refused ? { ...details, refusals: noteRefusal(refused, details.clock.epoch()).refusals } : details;
   const { store, clock, http } = login;
   const requestedScopes = splitScope(scope);
   // A grant that another process has stored since the one to replace was read.
@@ -224,7 +224,7 @@ function shareLogin(
       until: newer,
       onWait: (holder) => {
         const text = `${holderText(holder)} is logging in at ${server}; waiting for it`;
-        context.onProgress?.({ about: "login", text });
+        context.onProgress?.({ subject: "login", text });
       },
     },
   );

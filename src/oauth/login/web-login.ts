@@ -110,8 +110,8 @@ export async function finishWithCallback(
   callback: URLSearchParams,
   signal: AbortSignal,
 ): Promise<Grant | { again: PreparedLogin }> {
-  const about = { server: login.server, flow: "web", issuer: login.issuer.issuer } as const;
-  return observeLogin(context.events, about, () =>
+  const details = { server: login.server, flow: "web", issuer: login.issuer.issuer } as const;
+  return observeLogin(context.events, details, () =>
     withReservation(context.store, grantKeyFor(context, login.server), async (reservation) => {
       const judged = await judgeCallback(context, login, callback).catch(rethrowWithResourceHint(login.resource));
       return "again" in judged ? judged : exchangeLogin(context, judged, { reservation, signal });

@@ -21,7 +21,7 @@ export interface TokenSteps {
    */
   jwtBearer(
     assertion: string,
-    about?: { audience?: string | undefined; scope?: string | undefined },
+    description?: { audience?: string | undefined; scope?: string | undefined },
   ): Promise<GrantTokens>;
   /** Gets the assertion of a workload for this request. */
   assertionOf(workload: Workload): Promise<string>;
@@ -50,7 +50,7 @@ export interface GrantStrategy<Type extends MachineGrantType = MachineGrantType>
   /** Its name on the command line and in `status`. */
   readonly flag: string;
   /** One line for the help and the schemas. */
-  readonly about: string;
+  readonly description: string;
   /** The extension of MCP that defines it, if one does. */
   readonly extension?: string;
   /** Reads whom the grant is for; absent for a grant that only the client's own authentication proves. */
@@ -65,14 +65,14 @@ export const GRANT_STRATEGIES = {
   client_credentials: {
     type: "client_credentials",
     flag: "client-credentials",
-    about: "the client on its own behalf (RFC 6749 section 4.4)",
+    description: "the client on its own behalf (RFC 6749 section 4.4)",
     extension: "io.modelcontextprotocol/oauth-client-credentials",
     tokens: (steps) => steps.clientCredentials(),
   },
   jwt_bearer: {
     type: "jwt_bearer",
     flag: "jwt-bearer",
-    about: "an assertion that the issuer trusts (RFC 7523)",
+    description: "an assertion that the issuer trusts (RFC 7523)",
     proof: async ({ workload }) => ({ source: [typeof workload === "string" ? workload : workload()] }),
     tokens: async (steps, _proof, grant) =>
       steps.jwtBearer(await steps.assertionOf(grant), { audience: grant.audience }),
@@ -87,7 +87,7 @@ export const GRANT_STRATEGIES = {
   id_jag: {
     type: "id_jag",
     flag: "id-jag",
-    about: "an id token of the company's identity provider (enterprise-managed authorization)",
+    description: "an id token of the company's identity provider (enterprise-managed authorization)",
     extension: "io.modelcontextprotocol/enterprise-managed-authorization",
     proof: async ({ idToken, idp }) => ({ text: await idToken(), source: [idp.tokenEndpoint, idp.clientId] }),
     async tokens(steps, idToken, grant) {

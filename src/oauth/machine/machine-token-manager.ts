@@ -150,7 +150,7 @@ export class MachineTokenManager {
         until: newer,
         onWait: (holder) => {
           const text = `${holderText(holder)} is requesting a token for ${key.server}; waiting for it`;
-          onProgress?.({ about: "refresh", text });
+          onProgress?.({ subject: "refresh", text });
         },
       },
     );
@@ -162,17 +162,17 @@ export class MachineTokenManager {
     const previousScope = unionScopes(previous?.requestedScope, request.previousScope);
     const { grant: machineGrant, events } = this.#context;
     const trigger = isRefused ? "unauthorized" : isUnusable ? "requested" : "expired";
-    const about = { trigger, grant: machineGrant.type, server: readOrigin(request.key.server) } as const;
+    const details = { trigger, grant: machineGrant.type, server: readOrigin(request.key.server) } as const;
     const grant = await observe(
       events,
       "refresh",
       () => requestMachineGrant(this.#context, { ...request, previousScope, previous }),
       (ended): Omit<EventFields<"refresh">, "durationMs"> => {
-        if ("result" in ended) return { outcome: "refreshed", ...about, issuer: ended.result.issuer };
+        if ("result" in ended) return { outcome: "refreshed", ...details, issuer: ended.result.issuer };
         const { error } = ended;
         const isRejected = isAgentAuthError(error) && error.class === "auth";
         const failure = { reason: readReason(error), code: readKnownCode(error), issuer: previous?.issuer };
-        return { outcome: isRejected ? "rejected" : "failed", ...about, ...failure };
+        return { outcome: isRejected ? "rejected" : "failed", ...details, ...failure };
       },
     );
     const refusals = previous?.refusals ?? [];
@@ -192,7 +192,7 @@ export class MachineTokenManager {
     } catch (error) {
       if (!isStoreFailure(error)) throw error;
       const text = `the token for ${grant.server} cannot be saved in ${store.location}: ${error.message}`;
-      onProgress?.({ about: "login", text });
+      onProgress?.({ subject: "login", text });
     }
     return next;
   }

@@ -43,13 +43,13 @@ export class ExchangedToken {
   /** Who issued it. */
   readonly issuer: string;
 
-  constructor(value: string, about: Omit<ExchangedToken, "value" | "toString">) {
+  constructor(value: string, details: Omit<ExchangedToken, "value" | "toString">) {
     this.#value = value;
-    this.issuedTokenType = about.issuedTokenType;
-    this.tokenType = about.tokenType;
-    this.expiresAt = about.expiresAt;
-    this.scope = about.scope;
-    this.issuer = about.issuer;
+    this.issuedTokenType = details.issuedTokenType;
+    this.tokenType = details.tokenType;
+    this.expiresAt = details.expiresAt;
+    this.scope = details.scope;
+    this.issuer = details.issuer;
   }
 
   /** The token itself. */

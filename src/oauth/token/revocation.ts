@@ -53,11 +53,11 @@ export function revokeRemotely(grant: Grant, context: RevocationContext): Promis
 }
 
 function describeEnd({ issuer, server }: Grant, ended: Ended<RemoteLogout>): Omit<EventFields<"revoke">, "durationMs"> {
-  const about = { issuer, server: readOrigin(server) };
+  const details = { issuer, server: readOrigin(server) };
   const { revoked, sessionEnded, error } =
     "result" in ended ? ended.result : { ...ended, revoked: false, sessionEnded: false };
-  if (error !== undefined) return { outcome: "failed", code: readKnownCode(error), ...about };
-  return { outcome: revoked ? "revoked" : sessionEnded ? "session_ended" : "unsupported", ...about };
+  if (error !== undefined) return { outcome: "failed", code: readKnownCode(error), ...details };
+  return { outcome: revoked ? "revoked" : sessionEnded ? "session_ended" : "unsupported", ...details };
 }
 
 async function revokeAtIssuer(

@@ -44,8 +44,8 @@ const STICKY = 0o1000;
 export function checkOwner(what: string, path: string, stat: Stats, mode: "600" | "700" | "go-w"): void {
   if (process.getuid === undefined) return;
   if (!isTrusted(stat)) {
-    const about = { owner: stat.uid, isTree: mode === "700" };
-    throw storeError(`${what} belongs to another user (uid ${stat.uid})`, undefined, takingOwnership(path, about));
+    const details = { owner: stat.uid, isTree: mode === "700" };
+    throw storeError(`${what} belongs to another user (uid ${stat.uid})`, undefined, takingOwnership(path, details));
   }
   if ((stat.mode & (mode === "go-w" ? 0o022 : 0o077)) === 0) return;
   const can = mode === "go-w" ? "written" : "read";

@@ -160,10 +160,10 @@ describe("what is logged of a request", () => {
     const { trace, redactor, said } = traced({ verbose: true });
     redactor.add("a-secret-token");
     const log = eventLogger(trace);
-    const about = { method: "GET", url: "https://x.example/" };
-    log?.({ type: "request", ...about, query: "" });
-    log?.({ type: "failure", ...about, code: "timeout", message: "no a-secret-token came", ms: 1 });
-    log?.({ type: "retry", url: about.url, attempt: 2, waitMs: 250, reason: "timeout" });
+    const details = { method: "GET", url: "https://x.example/" };
+    log?.({ type: "request", ...details, query: "" });
+    log?.({ type: "failure", ...details, code: "timeout", message: "no a-secret-token came", ms: 1 });
+    log?.({ type: "retry", url: details.url, attempt: 2, waitMs: 250, reason: "timeout" });
     expect(said()).toBe("< timeout: no ******** came\n  timeout: attempt 2 in 250 ms\n");
   });
 });

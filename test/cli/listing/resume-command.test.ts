@@ -76,7 +76,7 @@ describe("the command that continues", () => {
 it("another hint leaves everything else of an error as it was", () => {
   const response = new Response("x");
   const cause = new Error("why");
-  const about = {
+  const details = {
     class: "partial",
     status: 503,
     requestId: "r",
@@ -88,7 +88,7 @@ it("another hint leaves everything else of an error as it was", () => {
     cause,
     hint: "old",
   } as const;
-  const error = new AgentAuthError("unexpected", "message", about);
+  const error = new AgentAuthError("unexpected", "message", details);
   const copy = withHint(error, "new");
   expect(copy.toJSON()).toEqual({ ...error.toJSON(), hint: "new" });
   expect([copy.response, copy.cause, copy.stack]).toEqual([response, cause, error.stack]);

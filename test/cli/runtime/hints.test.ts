@@ -44,7 +44,7 @@ const ALLOW: Readonly<Record<PolicyOption, string>> = {
 };
 
 type Case = Given & {
-  about?: {
+  details?: {
     value?: string;
     clientId?: string;
     clientIssuer?: string;
@@ -72,22 +72,22 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
   ca: [{}],
   client: [
     { code: "no_registration" },
-    { code: "no_registration", about: { clientIssuer: "https://as.example" } },
-    { code: "invalid_client", about: { also: "clientMetadataUrl" } },
-    { code: "http_error", about: { also: "clientName" } },
+    { code: "no_registration", details: { clientIssuer: "https://as.example" } },
+    { code: "invalid_client", details: { also: "clientMetadataUrl" } },
+    { code: "http_error", details: { also: "clientName" } },
   ],
   clientCertificate: [{}],
   clientId: [
     { code: "invalid_client" },
     { code: "issuer_changed" },
-    { code: "invalid_client", about: { clientId: "c 1" } },
+    { code: "invalid_client", details: { clientId: "c 1" } },
     { code: "unauthorized_client", hint: "it must be allowed" },
   ],
   clientName: [{}],
   clientSecret: [
-    { code: "invalid_client", about: { clientId: "c1" } },
-    { code: "invalid_client", about: { clientId: "c1", also: "idp" } },
-    { code: "usage", about: { also: "privateKey" } },
+    { code: "invalid_client", details: { clientId: "c1" } },
+    { code: "invalid_client", details: { clientId: "c1", also: "idp" } },
+    { code: "usage", details: { also: "privateKey" } },
     { code: "usage" },
   ],
   flow: [{ code: "login_required" }, { code: "no_device_flow" }, { code: "usage" }],
@@ -97,20 +97,20 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
     { code: "wrong_audience" },
     { code: "issuer_mismatch" },
     { code: "issuer_changed" },
-    { code: "issuer_changed", about: { value: "https://as.example/{tenant}" } },
+    { code: "issuer_changed", details: { value: "https://as.example/{tenant}" } },
     { code: "issuer_unbound" },
-    { code: "issuer_unbound", about: { value: "https://as.example/a%20b", profile: "default" } },
-    { code: "issuer_unbound", about: { value: "https://as.example/a-b", profile: "default" } },
-    { code: "issuer_unbound", about: { value: `https://as.example/${"a".repeat(500)}`, profile: "my work" } },
+    { code: "issuer_unbound", details: { value: "https://as.example/a%20b", profile: "default" } },
+    { code: "issuer_unbound", details: { value: "https://as.example/a-b", profile: "default" } },
+    { code: "issuer_unbound", details: { value: `https://as.example/${"a".repeat(500)}`, profile: "my work" } },
   ],
   maxPages: [{}],
   pageSize: [{ hint: "ask for smaller pages" }],
-  privateKey: [{ code: "invalid_client", about: { clientId: "c1" } }, { code: "usage" }],
-  redirectHost: [{ about: { value: "localhost" } }],
+  privateKey: [{ code: "invalid_client", details: { clientId: "c1" } }, { code: "usage" }],
+  redirectHost: [{ details: { value: "localhost" } }],
   redirectPort: [{ hint: "end the program, or choose another" }],
   resource: [
-    { hint: "in words of the SDK", about: { value: "https://mcp.example" } },
-    { code: "invalid_target", about: { value: "none" } },
+    { hint: "in words of the SDK", details: { value: "https://mcp.example" } },
+    { code: "invalid_target", details: { value: "none" } },
   ],
   sorting: [{}],
   scope: [{ hint: "ask for scopes that the issuer gives this client" }],
@@ -123,9 +123,9 @@ describe("the hint for a remedy", () => {
 
   it("that is to configure an option", () => {
     const hints = Object.entries(CONFIGURE).flatMap(([option, cases]) =>
-      cases.map(({ about, ...given }) => {
-        const remedy: Remedy = { action: "configure", option: option as ConfigureOption, ...about };
-        return `${[option, given.code, ...Object.values(about ?? {})].filter(Boolean).join(" ")}: ${hintOf(remedy, given)}`;
+      cases.map(({ details, ...given }) => {
+        const remedy: Remedy = { action: "configure", option: option as ConfigureOption, ...details };
+        return `${[option, given.code, ...Object.values(details ?? {})].filter(Boolean).join(" ")}: ${hintOf(remedy, given)}`;
       }),
     );
     expect(hints).toMatchSnapshot();

@@ -92,8 +92,8 @@ describe("a machine without a named issuer", () => {
     const error = await service({ profile: "work" })
       .token(scene.mcp.url)
       .catch((thrown: unknown) => thrown as Error);
-    const about = { action: "configure", option: "issuer", value: evil.issuer, profile: "work" } as const;
-    expect(error).toMatchObject({ ...UNBOUND, remedy: remedy(about) });
+    const details = { action: "configure", option: "issuer", value: evil.issuer, profile: "work" } as const;
+    expect(error).toMatchObject({ ...UNBOUND, remedy: remedy(details) });
     const { hint } = cliHint(error as AgentAuthError);
     expect(hint).toContain("--profile work");
     expect(hint).toContain("--issuer <url>");

@@ -38,7 +38,7 @@ function refusalOf(check: Check, members: object, discovery = discoveryOf()): Ag
 }
 
 /** The error for a member. */
-const about = (field: string, shown: string, rule: string, code = "bad_server_metadata") => ({
+const details = (field: string, shown: string, rule: string, code = "bad_server_metadata") => ({
   code,
   class: "refused",
   message: `${field}${shown && ` ${shown}`} (from "${URL_OF}") ${shown ? rule : `is missing, and ${rule}`}`,
@@ -119,7 +119,7 @@ describe("the metadata of an issuer", () => {
   ])("are refused where %s is %j", (field, value, rule) => {
     const shown = typeof value === "string" ? `"${value}"` : `"${JSON.stringify(value)}"`;
     for (const check of [checkServerMetadata, checkIssuerMetadata])
-      expect(refusalOf(check, { [field]: value })).toMatchObject(about(field, shown, rule));
+      expect(refusalOf(check, { [field]: value })).toMatchObject(details(field, shown, rule));
   });
 
   it.each<[string, object, string, string, string, string?]>([
@@ -168,7 +168,7 @@ describe("the metadata of an issuer", () => {
       "pkce_unsupported",
     ],
   ])("are refused for a login with %s", (_what, members, field, shown, rule, code) => {
-    expect(refusalOf(checkServerMetadata, members)).toMatchObject(about(field, shown, rule, code));
+    expect(refusalOf(checkServerMetadata, members)).toMatchObject(details(field, shown, rule, code));
   });
 
   it.each<[object]>([
@@ -213,7 +213,7 @@ describe("the issuer in the metadata", () => {
   ])("must be the requested one, and is not as %j", (issuer, shown, difference) => {
     const error = refusalOf(checkServerMetadata, { issuer });
     const rule = `must be exactly "${ISSUER}"${difference} (RFC 8414 section 3.3)`;
-    expect(error).toMatchObject(about("issuer", shown, rule, "issuer_mismatch"));
+    expect(error).toMatchObject(details("issuer", shown, rule, "issuer_mismatch"));
     const isAddress = typeof issuer === "string";
     expect(error.remedy).toEqual(isAddress ? { action: "configure", option: "issuer", value: issuer } : undefined);
   });
@@ -264,7 +264,7 @@ describe("endpoints for clients with a certificate", () => {
   it("must be an object of addresses", () => {
     const mutualTls = discoveryOf({ mutualTls: true });
     expect(refusalOf(checkIssuerMetadata, { mtls_endpoint_aliases: "x" }, mutualTls)).toMatchObject(
-      about("mtls_endpoint_aliases", '"x"', "must be an object (RFC 8705 section 5)"),
+      details("mtls_endpoint_aliases", '"x"', "must be an object (RFC 8705 section 5)"),
     );
     const wrong = { mtls_endpoint_aliases: { token_endpoint: "x" } };
     expect(refusalOf(checkIssuerMetadata, wrong, mutualTls).message).toMatch(
@@ -293,7 +293,7 @@ describe("the origin of each endpoint", () => {
       field === "authorization_endpoint" ? [checkServerMetadata] : [checkServerMetadata, checkIssuerMetadata];
     for (const check of checks)
       expect(refusalOf(check, { [field]: ELSEWHERE }, strict)).toMatchObject(
-        about(field, `"${ELSEWHERE}"`, rule("the origin of its issuer, where sameOriginEndpoints is set")),
+        details(field, `"${ELSEWHERE}"`, rule("the origin of its issuer, where sameOriginEndpoints is set")),
       );
     expect(() => checkServerMetadata({ ...GOOD, [field]: ELSEWHERE }, URL_OF, discoveryOf())).not.toThrow();
   });
@@ -304,11 +304,11 @@ describe("the origin of each endpoint", () => {
       const foreign = discoveryOf({ foreign: { at: "https://named.example", origin: undefined } });
       const whose = `since these are not the metadata that "${ISSUER}" publishes itself`;
       expect(refusalOf(checkServerMetadata, { [field]: ELSEWHERE }, foreign)).toMatchObject(
-        about(field, `"${ELSEWHERE}"`, rule(`the origin of its token_endpoint, ${whose}`)),
+        details(field, `"${ELSEWHERE}"`, rule(`the origin of its token_endpoint, ${whose}`)),
       );
       const ofIssuer = discoveryOf({ foreign: { at: "https://named.example", origin: "https://as.example" } });
       expect(refusalOf(checkServerMetadata, { [field]: ELSEWHERE }, ofIssuer)).toMatchObject(
-        about(field, `"${ELSEWHERE}"`, rule(`the origin of the issuer, ${whose}`)),
+        details(field, `"${ELSEWHERE}"`, rule(`the origin of the issuer, ${whose}`)),
       );
     },
   );

@@ -288,8 +288,8 @@ describe("what a login cannot find out by itself", () => {
     [error(undefined), challengeOf([OTHER])],
     [error({ action: "login", server: SERVER }), challengeOf([OTHER])],
     [new RangeError("oops"), challengeOf([OTHER])],
-  ])("is not added otherwise: %#", (given, about) => {
-    expect(withUnseen(given, about, SERVER)).toBe(given);
+  ])("is not added otherwise: %#", (given, details) => {
+    expect(withUnseen(given, details, SERVER)).toBe(given);
   });
 
   it("is the challenge of the next login", () => {

@@ -23,8 +23,8 @@ async function withLoose(accounts: readonly string[]) {
 describe("a login whose file cannot be used", () => {
   it("keeps the other account from being taken for the one that is meant", async () => {
     const { agent, mcp } = await withLoose(["bob", "alice"]);
-    const about = { action: "configure", option: "account" } as const;
-    const ambiguous = { code: "account_ambiguous", class: "store", remedy: remedy(about) };
+    const details = { action: "configure", option: "account" } as const;
+    const ambiguous = { code: "account_ambiguous", class: "store", remedy: remedy(details) };
     expect(await pendingError(agent().token(mcp.url))).toMatchObject({
       ...ambiguous,
       message: expect.stringContaining('"alice" is logged in'),

@@ -24,7 +24,7 @@ async function loggedIn(over: Partial<AgentClientOptions> = {}) {
   const agentWith = (more: Partial<AgentClientOptions> = {}) => scene.agent({ store, onEvent, ...over, ...more });
   await agentWith().login(scene.mcp.url);
   const issuer = scene.issuer.issuer;
-  const about = { issuer, server: scene.mcp.origin };
+  const details = { issuer, server: scene.mcp.origin };
   /** The events of some types since the last call, without how long each took. */
   const take = (...types: EventName[]) =>
     events
@@ -34,7 +34,7 @@ async function loggedIn(over: Partial<AgentClientOptions> = {}) {
   return {
     ...scene,
     store,
-    about,
+    details,
     take,
     agentWith,
     agent: agentWith({ login: undefined }),
@@ -44,31 +44,31 @@ async function loggedIn(over: Partial<AgentClientOptions> = {}) {
 
 describe("the events of an agent client", () => {
   it("say that a user logged in, and that later tokens are the stored one", async () => {
-    const { agent, mcp, about, take } = await loggedIn();
-    expect(take("login", "token")).toEqual([{ type: "login", outcome: "completed", flow: "browser", ...about }]);
+    const { agent, mcp, details, take } = await loggedIn();
+    expect(take("login", "token")).toEqual([{ type: "login", outcome: "completed", flow: "browser", ...details }]);
     await agent.token(mcp.url);
     await agent.fetch(mcp.url);
-    const stored = { type: "token", source: "stored", ...about };
+    const stored = { type: "token", source: "stored", ...details };
     expect(take("login", "token", "refresh")).toEqual([stored, stored]);
   });
 
   it("say of a login that failed why, as far as the issuer is known", async () => {
-    const { agentWith, mcp, issuer, about, take } = await loggedIn();
+    const { agentWith, mcp, issuer, details, take } = await loggedIn();
     take();
     issuer.callback = { error: "access_denied", code: null };
     await agentWith()
       .login(mcp.url)
       .catch(() => undefined);
     const failure = { outcome: "failed", reason: "issuer", code: "access_denied", flow: "browser" };
-    expect(take("login")).toEqual([{ type: "login", ...failure, server: about.server, issuer: undefined }]);
+    expect(take("login")).toEqual([{ type: "login", ...failure, server: details.server, issuer: undefined }]);
   });
 
   it("say that one of many calls refreshed a token, and that the others waited for it", async () => {
-    const { agent, mcp, about, take, expire } = await loggedIn();
+    const { agent, mcp, details, take, expire } = await loggedIn();
     take();
     await expire();
     await Promise.all(Array.from({ length: 5 }, () => agent.token(mcp.url)));
-    const refresh = { type: "refresh", outcome: "refreshed", trigger: "expired", grant: "refresh_token", ...about };
+    const refresh = { type: "refresh", outcome: "refreshed", trigger: "expired", grant: "refresh_token", ...details };
     const sources = take("refresh", "token");
     expect(sources.filter(({ type }) => type === "refresh")).toEqual([refresh]);
     expect(sources.map(({ source }) => source).sort()).toEqual([
@@ -127,13 +127,13 @@ describe("the events of an agent client", () => {
     ],
   ];
   it.each(failures)("say once why a refresh failed: %s", async (_what, reply, ended, isExpired) => {
-    const { agent, mcp, issuer, about, take, clock } = await loggedIn();
+    const { agent, mcp, issuer, details, take, clock } = await loggedIn();
     issuer.routes[TOKEN] = reply;
     await clock.sleep(isExpired ? HOUR : HOUR - 30_000, SIGNAL);
     take();
     await agent.token(mcp.url).catch(() => undefined);
     const found = take("refresh", "token");
-    expect(found[0]).toEqual({ type: "refresh", trigger: "expired", grant: "refresh_token", ...ended, ...about });
+    expect(found[0]).toEqual({ type: "refresh", trigger: "expired", grant: "refresh_token", ...ended, ...details });
     expect(found.slice(1)).toMatchObject([{ type: "token", source: isExpired ? "none" : "cached" }]);
   });
 
@@ -158,14 +158,14 @@ describe("the events of an agent client", () => {
   });
 
   it("say what an issuer did with the tokens of a removed login", async () => {
-    const { agent, agentWith, mcp, issuer, about, take } = await loggedIn();
+    const { agent, agentWith, mcp, issuer, details, take } = await loggedIn();
     take();
     await agent.disconnect(mcp.url);
-    expect(take("revoke")).toEqual([{ type: "revoke", outcome: "revoked", ...about }]);
+    expect(take("revoke")).toEqual([{ type: "revoke", outcome: "revoked", ...details }]);
     await agentWith().login(mcp.url);
     issuer.routes["/pool/revoke"] = { status: 503 };
     await agent.disconnect(mcp.url);
-    expect(take("revoke")).toEqual([{ type: "revoke", outcome: "failed", code: "server_error", ...about }]);
+    expect(take("revoke")).toEqual([{ type: "revoke", outcome: "failed", code: "server_error", ...details }]);
   });
 
   it("say who waited for a lease, and what was done in the store", async () => {
@@ -184,14 +184,14 @@ describe("the events of an agent client", () => {
   });
 
   it("say that a machine requested a token, or why it got none", async () => {
-    const { agentWith, mcp, issuer, about, take } = await loggedIn();
+    const { agentWith, mcp, issuer, details, take } = await loggedIn();
     const client = { clientId: "machine", clientSecret: "s".repeat(40), issuer: issuer.issuer };
     const machine = agentWith({ login: undefined, client, grant: { type: "client_credentials" } });
     take();
     await machine.token(mcp.url);
     await machine.token(mcp.url);
-    const refresh = { type: "refresh", trigger: "requested", grant: "client_credentials", ...about };
-    const source = (from: string) => ({ type: "token", source: from, ...about });
+    const refresh = { type: "refresh", trigger: "requested", grant: "client_credentials", ...details };
+    const source = (from: string) => ({ type: "token", source: from, ...details });
     expect(take("refresh", "token")).toEqual([
       { ...refresh, outcome: "refreshed" },
       source("requested"),
@@ -202,7 +202,7 @@ describe("the events of an agent client", () => {
     const failure = { outcome: "rejected", reason: "issuer", code: "invalid_client" };
     expect(take("refresh", "token")).toEqual([
       { ...refresh, ...failure },
-      { type: "token", source: "none", code: "invalid_client", server: about.server },
+      { type: "token", source: "none", code: "invalid_client", server: details.server },
     ]);
   });
 });

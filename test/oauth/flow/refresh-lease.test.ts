@@ -163,7 +163,8 @@ describe("a refresh whose answer is lost", () => {
     async (what, reply) => {
       const scene = await loggedIn();
       const said: string[] = [];
-      const onProgress = ({ about, text }: { about: string; text: string }) => void said.push(`${about}: ${text}`);
+      const onProgress = ({ subject, text }: { subject: string; text: string }) =>
+        void said.push(`${subject}: ${text}`);
       scene.issuer.routes[TOKEN] = inTurn(reply, (_request, nth) => ({ json: scene.issuer.tokens(nth) }));
       const agent = scene.agent({ timeoutMs: what === "silence" ? 500 : 60_000, onProgress });
       expect((await agent.token(scene.mcp.url)).value).toBe("access-as-3");

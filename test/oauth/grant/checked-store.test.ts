@@ -99,10 +99,10 @@ describe("the events of a store", () => {
     const lease = () => store.lease("login a", async () => 0, { durationMs: 1000 });
     expect(await lease()).toBe(7);
     await expect(lease()).rejects.toBe(FAILED);
-    const about = { type: "lease", operation: "login", takeover: "none" };
+    const details = { type: "lease", operation: "login", takeover: "none" };
     expect(seen).toEqual([
-      { ...about, wait: "result" },
-      { ...about, wait: "failed" },
+      { ...details, wait: "result" },
+      { ...details, wait: "failed" },
     ]);
   });
 

@@ -213,7 +213,7 @@ describe("a login", () => {
     const waiting = new Promise<string>((resolve) => {
       onWait = resolve;
     });
-    const second = seat({ store: fileStore(home), onProgress: ({ about, text }) => onWait(`${about}: ${text}`) });
+    const second = seat({ store: fileStore(home), onProgress: ({ subject, text }) => onWait(`${subject}: ${text}`) });
     const release = hold(first.login);
     const leading = first.agent.login(mcp.url);
     await until(() => first.login.urls.length === 1);

@@ -28,7 +28,7 @@ const FLAGS = Object.values(GRANT_STRATEGIES).map(({ flag }) => flag);
 
 it("the machine grants are named, described, and of an extension where there is one", () => {
   expect(FLAGS).toEqual(["client-credentials", "jwt-bearer", "id-jag"]);
-  expect(Object.values(GRANT_STRATEGIES).map(({ about }) => about)).toEqual([
+  expect(Object.values(GRANT_STRATEGIES).map(({ description }) => description)).toEqual([
     "the client on its own behalf (RFC 6749 section 4.4)",
     "an assertion that the issuer trusts (RFC 7523)",
     "an id token of the company's identity provider (enterprise-managed authorization)",

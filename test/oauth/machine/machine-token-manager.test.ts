@@ -181,7 +181,7 @@ describe("client credentials", () => {
     const said: string[] = [];
     const failure = new AgentAuthError("store_failed", "disk full", { class: "store" });
     const save = () => Promise.reject(failure);
-    const onProgress = ({ about, text }: { about: string; text: string }) => void said.push(`${about}: ${text}`);
+    const onProgress = ({ subject, text }: { subject: string; text: string }) => void said.push(`${subject}: ${text}`);
     const store = { ...scene.store, save };
     expect((await machine({ store }).token(scene.mcp.url)).value).toBe("access-as-1");
     expect((await machine({ store, onProgress }).token(scene.mcp.url)).value).toBe("access-as-2");
@@ -193,7 +193,7 @@ describe("client credentials", () => {
   it("wait for another process that asks, and say so", async ({ scene, machine, tokenRequests }) => {
     const said: string[] = [];
     const home = folder();
-    const onProgress = ({ about, text }: { about: string; text: string }) => void said.push(`${about}: ${text}`);
+    const onProgress = ({ subject, text }: { subject: string; text: string }) => void said.push(`${subject}: ${text}`);
     const work = async () => {
       const token = machine({ store: fileStore(home), onProgress }).token(scene.mcp.url);
       await until(() => said.length > 0);

@@ -104,7 +104,7 @@ describe("what was granted beyond what was requested", () => {
   it.each(["browser", "device"] as const)("is said once after a login (%s), and kept as granted", async (flow) => {
     const { agent, issuer, mcp, store } = await startScene();
     const said: string[] = [];
-    const client = agent({ flow, onProgress: ({ about, text }) => said.push(`${about}: ${text}`) });
+    const client = agent({ flow, onProgress: ({ subject, text }) => said.push(`${subject}: ${text}`) });
     issuer.tokenAnswer = { scope: "read" };
     await client.login(mcp.url, { scope: "read" });
     expect(said).toEqual([]);

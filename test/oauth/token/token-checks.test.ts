@@ -115,12 +115,12 @@ describe("an id token", () => {
   ])("is ignored with the reason, or refused where it is required: %#", (token, why) => {
     const entries: TraceEntry[] = [];
     const trace = (entry: TraceEntry) => entries.push(entry);
-    const about = { ...expected, nonce: "n", trace };
-    expect(usableIdToken(token, about)).toBeUndefined();
+    const details = { ...expected, nonce: "n", trace };
+    expect(usableIdToken(token, details)).toBeUndefined();
     expect(entries).toEqual([
       { step: "token", method: "POST", url: URL, used: true, why: `the id_token of the response is ignored: ${why}` },
     ]);
-    expect(() => usableIdToken(token, { ...about, requiresIdToken: true })).toThrow(
+    expect(() => usableIdToken(token, { ...details, requiresIdToken: true })).toThrow(
       expect.objectContaining({
         code: "bad_token_answer",
         message: `id_token "(not shown)" (from "${URL}") is required for a login at an identity provider, but ${why}`,

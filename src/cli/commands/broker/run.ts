@@ -105,8 +105,8 @@ function checkReady({ clients }: BrokerPolicy, { readyFile }: BrokerFlags): void
 function loginCommandRunner({ onLoginRequired: command }: BrokerFlags, { io }: CommandContext) {
   return (name: string, { server }: BrokerGrant, login: string) => {
     if (command === undefined) return;
-    const about = { AGENTAUTH_BROKER_NAME: name, AGENTAUTH_BROKER_SERVER: server, AGENTAUTH_BROKER_LOGIN: login };
-    const env = { ...process.env, ...about };
+    const details = { AGENTAUTH_BROKER_NAME: name, AGENTAUTH_BROKER_SERVER: server, AGENTAUTH_BROKER_LOGIN: login };
+    const env = { ...process.env, ...details };
     spawn(command, { shell: true, env, stdio: "ignore" }).on("error", (error) => {
       io.warn(`--on-login-required failed: ${error.message}`);
     });

@@ -74,7 +74,7 @@ export interface CommandTree {
     /** The variable. */
     name: string;
     /** What it does. */
-    about: string;
+    description: string;
   }[];
 }
 
@@ -92,7 +92,9 @@ export function describeProgram(root: Command): CommandTree {
       name: name as Outcome,
       meaning: EXIT_CODE_MEANINGS[name as Outcome],
     })),
-    environment: ENVIRONMENT.flatMap(([names, about]) => names.split(", ").map((name) => ({ name, about }))),
+    environment: ENVIRONMENT.flatMap(([names, description]) =>
+      names.split(", ").map((name) => ({ name, description })),
+    ),
   };
 }
 

@@ -8,7 +8,7 @@ const KEY = "Name of the setting (all names: agentauth config --help --all)";
 
 /** `config get|set|unset|list|path`. */
 function declareConfig(registry: Registry): void {
-  const keys = Object.entries(PROFILE_KEYS).map(([key, { about }]) => `  ${key.padEnd(15)} ${about}`);
+  const keys = Object.entries(PROFILE_KEYS).map(([key, { description }]) => `  ${key.padEnd(15)} ${description}`);
   const group = registry.root
     .command("config")
     .description("Read and change settings")

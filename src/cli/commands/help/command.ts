@@ -65,48 +65,48 @@ Every command with its flags as data: agentauth commands --json; the output type
 
 function formatTable(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([name]) => name.length));
-  return rows.map(([name, about]) => `  ${name.padEnd(width)}  ${about}`).join("\n");
+  return rows.map(([name, description]) => `  ${name.padEnd(width)}  ${description}`).join("\n");
 }
 
-const TOPICS: readonly { name: string; about: string; text: (root: Command) => string }[] = [
+const TOPICS: readonly { name: string; description: string; text: (root: Command) => string }[] = [
   {
     name: "flags",
-    about: "Flags of every command",
+    description: "Flags of every command",
     text: (root) => `Flags of every command:\n${formatTable(globalFlagRows(root))}`,
   },
   {
     name: "exit-codes",
-    about: "Meaning of each exit code",
+    description: "Meaning of each exit code",
     text: () =>
       `Exit codes:\n${formatTable(Object.entries(EXIT_CODES).map(([name, code]) => [String(code), EXIT_CODE_MEANINGS[name as Outcome]] as const))}`,
   },
   {
     name: "environment",
-    about: "Environment variables",
+    description: "Environment variables",
     text: () =>
       `Environment variables:\n${formatTable(ENVIRONMENT)}\n\nA flag takes precedence over the environment, the environment over the profile.\nAn empty variable counts as unset.`,
   },
   {
     name: "agents",
-    about: "Behaviour if an AI agent runs agentauth",
+    description: "Behaviour if an AI agent runs agentauth",
     text: () => AGENTS,
   },
   {
     name: "formats",
-    about: "Output formats",
+    description: "Output formats",
     text: () =>
-      `Output formats (-o):\n${formatTable(Object.entries(OUTPUT_FORMATS).map(([name, { about }]) => [name, about]))}`,
+      `Output formats (-o):\n${formatTable(Object.entries(OUTPUT_FORMATS).map(([name, { description }]) => [name, description]))}`,
   },
 ];
 
 /** The topics of `help`: hidden commands. */
 function declareHelpTopics({ root, context, action }: Registry): void {
   for (const topic of TOPICS) {
-    const command = root.command(topic.name, { hidden: true }).description(topic.about);
+    const command = root.command(topic.name, { hidden: true }).description(topic.description);
     const text = () => `${wrapProse(topic.text(root), Math.min(context.io.stdout.columns, WIDEST_HELP)).join("\n")}\n`;
     command.helpInformation = text;
     command.action(action(async () => void (await context.io.stdout.write(text()))));
   }
-  const names = TOPICS.map(({ name, about }) => `  ${`help ${name}`.padEnd(18)}  ${about}`);
+  const names = TOPICS.map(({ name, description }) => `  ${`help ${name}`.padEnd(18)}  ${description}`);
   root.addHelpText("after", `\nTopics:\n${names.join("\n")}`);
 }

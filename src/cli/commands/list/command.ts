@@ -11,11 +11,11 @@ export const command: CommandDeclaration = {
   declare: declareLists,
 };
 
-const KINDS: readonly (ListKind & { about: string; of: string; examples: string })[] = [
+const KINDS: readonly (ListKind & { description: string; of: string; examples: string })[] = [
   {
     noun: "devices",
     scope: "pool",
-    about: "List the devices of a pool",
+    description: "List the devices of a pool",
     of: "A device is an agent, a script or a browser that was seen in a pool.",
     examples: `
   $ agentauth devices list --pool <pool_id>
@@ -26,7 +26,7 @@ const KINDS: readonly (ListKind & { about: string; of: string; examples: string 
   {
     noun: "pools",
     scope: "domain",
-    about: "List the pools of a domain",
+    description: "List the pools of a domain",
     of: "Each pool has its own authorization server.",
     examples: `
   $ agentauth pools list --domain <domain_id>
@@ -35,7 +35,7 @@ const KINDS: readonly (ListKind & { about: string; of: string; examples: string 
   {
     noun: "domains",
     scope: "account",
-    about: "List the domains of an account",
+    description: "List the domains of an account",
     of: "A domain contains pools.",
     examples: `
   $ agentauth domains list --account <account_id>
@@ -46,8 +46,8 @@ const KINDS: readonly (ListKind & { about: string; of: string; examples: string 
 /** `list` and `get` of devices, pools and domains. */
 function declareLists(registry: Registry): void {
   for (const kind of KINDS) {
-    const group = registry.root.command(kind.noun).description(kind.about).addHelpText("after", `\n${kind.of}`);
-    const list = addListFlags(group.command("list").description(kind.about))
+    const group = registry.root.command(kind.noun).description(kind.description).addHelpText("after", `\n${kind.of}`);
+    const list = addListFlags(group.command("list").description(kind.description))
       .addOption(scopeOption(kind.scope))
       .addHelpText("after", `\nExamples:${kind.examples}`)
       .action(
@@ -64,8 +64,8 @@ function declareLists(registry: Registry): void {
 function declareGet(group: Command, kind: ListKind, registry: Registry): void {
   const { noun, scope } = kind;
   const singular = noun.slice(0, -1);
-  const about = `Show one ${singular} of ${scope === "account" ? "an" : "a"} ${scope} (found by listing the ${scope})`;
-  addOutputFlags(group.command("get").description(about))
+  const description = `Show one ${singular} of ${scope === "account" ? "an" : "a"} ${scope} (found by listing the ${scope})`;
+  addOutputFlags(group.command("get").description(description))
     .argument(`<${singular}_id>`, `ID of the ${singular}`)
     .addOption(scopeOption(scope))
     .addHelpText("after", `\nExample:\n  $ agentauth ${noun} get <${singular}_id> --${scope} <${scope}_id> -o json`)

@@ -207,9 +207,11 @@ export function createAggregate(now: number) {
       for (const { read, counter } of fields) counter.add(read(facts));
       findings.add(facts);
     },
-    /** @param about how the devices were read: what the report says beside the numbers */
-    report(about: Pick<Report, "pool_id" | "complete" | "notes"> & Pick<Report["devices"], "read" | "total">): Report {
-      const { read, total, ...others } = about;
+    /** @param subject how the devices were read: what the report says beside the numbers */
+    report(
+      subject: Pick<Report, "pool_id" | "complete" | "notes"> & Pick<Report["devices"], "read" | "total">,
+    ): Report {
+      const { read, total, ...others } = subject;
       const tallies = fields.map(({ name, counter }) => [name, counter.tally(MOST_VALUES)] as const);
       return {
         type: "device_report",

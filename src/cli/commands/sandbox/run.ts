@@ -173,7 +173,7 @@ export const SANDBOX_RUNS: Readonly<
     const faults = options.faults.map(parseFault);
     const state = readSandboxState(context.home());
     const kinds = () => {
-      const rows = Object.entries(FAULT_KINDS).map(([kind, about]) => `  ${kind.padEnd(18)} ${about}`);
+      const rows = Object.entries(FAULT_KINDS).map(([kind, description]) => `  ${kind.padEnd(18)} ${description}`);
       return context.io.stdout.write(`Kinds of faults:\n${rows.join("\n")}\n`);
     };
     if (!state) {

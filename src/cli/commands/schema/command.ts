@@ -5,7 +5,7 @@ export const command: CommandDeclaration = { group: "Help:", order: 3, names: ["
 
 /** `schema [type]`: the JSON Schema of what is printed as JSON. */
 function declareSchema(registry: Registry): void {
-  const rows = Object.entries(OUTPUT_TYPES).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
+  const rows = Object.entries(OUTPUT_TYPES).map(([name, { description }]) => `  ${name.padEnd(14)} ${description}`);
   registry.root
     .command("schema")
     .description("Print the JSON Schema of a command's JSON output")

@@ -18,10 +18,10 @@ const TYPE_COLUMNS = [
   { path: "name", header: "TYPE", kind: "name" },
   { path: "version", header: "VERSION", kind: "number" },
   { path: "$id", header: "ID" },
-  { path: "about", header: "ABOUT" },
+  { path: "description", header: "DESCRIPTION" },
 ] as const satisfies readonly Column[];
 
-/** `schema`: one schema, or the list of types: name, version, `$id`, about. */
+/** `schema`: one schema, or the list of types: name, version, `$id`, description. */
 export async function runSchema({ type }: SchemaOptions, { io, now }: CommandContext): Promise<undefined> {
   if (type === undefined) {
     // The id is for programs; a person types the name.
@@ -39,11 +39,11 @@ export async function runSchema({ type }: SchemaOptions, { io, now }: CommandCon
     const hint = suggestionHint(type, names, `types: ${names.join(", ")}`);
     throw usageError(`there is no output type ${quote(type, 80)}`, hint);
   }
-  const { about, version } = OUTPUT_TYPES[type];
+  const { description, version } = OUTPUT_TYPES[type];
   const schema = {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     $id: schemaId(type, version),
-    title: about,
+    title: description,
     ...SCHEMAS[type],
   };
   await io.stdout.write(`${JSON.stringify(schema, null, 2)}\n`);

@@ -69,7 +69,7 @@ describe("the command tree", () => {
     ];
     expect(namesOf(all.filter(({ repeatable }) => repeatable)).sort()).toMatchSnapshot();
     expect(namesOf(all.filter(({ env }) => env !== undefined)).sort()).toMatchSnapshot();
-    expect(tree.environment.every(({ name, about }) => /^[A-Z_]+$/.test(name) && about !== "")).toBe(true);
+    expect(tree.environment.every(({ name, description }) => /^[A-Z_]+$/.test(name) && description !== "")).toBe(true);
   });
 
   it("lists operands, with their choices", () => {

@@ -85,7 +85,7 @@ describe("topics", () => {
 
   it.each<[string, readonly { name: string; description: string }[]]>([
     ["flags", tree.flags],
-    ["environment", tree.environment.map(({ name, about }) => ({ name, description: about }))],
+    ["environment", tree.environment.map(({ name, description }) => ({ name, description: description }))],
   ])("%s has each name with its text, and is a command too", async (topic, entries) => {
     const { code, stdout, stderr } = await runCli(["help", topic]);
     expect([code, stderr]).toEqual([0, ""]);

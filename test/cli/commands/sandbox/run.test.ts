@@ -319,7 +319,7 @@ describe("the clock and the machine clients of a sandbox", () => {
   it("without a sandbox, fault prints the kinds, and machine is refused", async () => {
     const env = { AGENTAUTH_HOME: temporaryFolder() };
     const { stdout } = await runCli(["sandbox", "fault"], { env });
-    const kinds = Object.entries(FAULT_KINDS).map(([kind, about]) => `  ${kind.padEnd(18)} ${about}\n`);
+    const kinds = Object.entries(FAULT_KINDS).map(([kind, description]) => `  ${kind.padEnd(18)} ${description}\n`);
     expect(stdout).toBe(`Kinds of faults:\n${kinds.join("")}`);
     expect((await runCli(["sandbox", "machine"], { env })).code).toBe(2);
   });

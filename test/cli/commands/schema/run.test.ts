@@ -7,11 +7,11 @@ describe("schema", () => {
     const { code, stdout, stderr } = await runCli(["schema"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(linesOf(stdout).map((line) => line.split("\t"))).toEqual(
-      Object.entries(OUTPUT_TYPES).map(([name, { version, about }]) => [
+      Object.entries(OUTPUT_TYPES).map(([name, { version, description }]) => [
         name,
         String(version),
         `urn:agentauth:schema:${name}:${version}`,
-        about,
+        description,
       ]),
     );
   });

@@ -28,7 +28,7 @@ describe("text that is filled", () => {
 });
 
 describe("rows", () => {
-  const about = "what it does, in several words";
+  const description = "what it does, in several words";
 
   it.each<[string, [string, string][], number, string[]]>([
     ["none", [], 80, []],
@@ -36,17 +36,22 @@ describe("rows", () => {
       "side by side",
       [
         ["-a", "one"],
-        ["--long", about],
+        ["--long", description],
       ],
       60,
-      ["  -a      one", `  --long  ${about}`],
+      ["  -a      one", `  --long  ${description}`],
     ],
-    ["broken beside their terms", [["-a", `${about} ${about}`]], 40, [`  -a  ${about}`, `      ${about}`]],
-    ["below their terms in a narrow window", [["--abcdef", about]], 41, ["  --abcdef", `      ${about}`]],
-    ["side by side in a window just wide enough", [["--abcdef", about]], 42, [`  --abcdef  ${about}`]],
+    [
+      "broken beside their terms",
+      [["-a", `${description} ${description}`]],
+      40,
+      [`  -a  ${description}`, `      ${description}`],
+    ],
+    ["below their terms in a narrow window", [["--abcdef", description]], 41, ["  --abcdef", `      ${description}`]],
+    ["side by side in a window just wide enough", [["--abcdef", description]], 42, [`  --abcdef  ${description}`]],
     [
       "broken below their terms",
-      [["--abcdef <x> <y>", about]],
+      [["--abcdef <x> <y>", description]],
       20,
       ["  --abcdef <x> <y>", "      what it does,", "      in several", "      words"],
     ],
