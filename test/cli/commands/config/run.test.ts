@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect } from "vitest";
+import { PassThrough } from "node:stream";
+import { describe, expect, vi } from "vitest";
+import { readHiddenLine } from "../../../../src/cli/commands/config/run.js";
 import { tokenPath } from "../../../../src/cli/config/effective.js";
 import { readSecretFile } from "../../../../src/profile/secrets.js";
 import { writeSandboxState } from "../../../../src/profile/settings-file.js";
@@ -341,5 +343,31 @@ describe("the API token from a terminal", () => {
         "error: the API token must come from stdin, which is a terminal, and prompts are disabled\n" +
         "hint: agentauth config set api_token - < token.txt\n",
     });
+  });
+});
+
+const never = new AbortController().signal;
+
+describe("a hidden line", () => {
+  it("ends with Enter, though the input stays open", async () => {
+    const stream = new PassThrough();
+    stream.write("tok_0123456789\rnot read");
+    expect(await readHiddenLine({ stream }, () => {}, never)).toBe("tok_0123456789");
+    expect(stream.isPaused()).toBe(true);
+  });
+
+  it("ends with the input", async () => {
+    const stream = new PassThrough();
+    stream.end();
+    expect(await readHiddenLine({ stream }, () => {}, never)).toBe("");
+  });
+
+  it("reports Ctrl-C, and ends by the signal", async () => {
+    const stream = new PassThrough();
+    const controller = new AbortController();
+    const onInterrupt = vi.fn(() => controller.abort(new Error("interrupted")));
+    stream.write("tok\u0003");
+    await expect(readHiddenLine({ stream }, onInterrupt, controller.signal)).rejects.toThrow();
+    expect(onInterrupt).toHaveBeenCalledTimes(1);
   });
 });

@@ -1,12 +1,27 @@
-import { describe, expect } from "vitest";
-import { printResponse, terminalText } from "../../../../src/cli/commands/request/run.js";
-import { unsafeIn } from "../../../helpers/cli.js";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, vi } from "vitest";
+import {
+  type OutgoingRequest,
+  printResponse,
+  type RequestFlags,
+  readRequest,
+  sendRequest,
+  terminalText,
+} from "../../../../src/cli/commands/request/run.js";
+import { AgentAuthError } from "../../../../src/errors.js";
+import { isRequest, toNativeFetch } from "../../../../src/http/http-message.js";
+import { AccessToken } from "../../../../src/oauth/model/grant.js";
+import { temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
 import { fixedText } from "../../../helpers/fixed-text.js";
 import { madeGrant } from "../../../helpers/grant.js";
 import { createMemoryIo } from "../../../helpers/memory-io.js";
 import { CLOSED_PORT } from "../../../helpers/port.js";
 import { fc } from "../../../helpers/properties.js";
+import { loginAt } from "../../../helpers/remedy.js";
+import { type Answer, startServer, until } from "../../../helpers/server.js";
 import { harnessTest } from "../harness.js";
+import { failureOf, memoryContext } from "./support.js";
 
 const it = harnessTest().extend(
   "request",
@@ -197,4 +212,256 @@ describe("an answer", () => {
     waiting[0]?.(new Error("gone"));
     await expect(printing).rejects.toThrow("gone");
   });
+});
+
+const URL_ = "https://mcp.example/mcp";
+const read = (flags: Partial<RequestFlags>, stdin = "") =>
+  readRequest({ url: URL_, ...flags }, memoryContext({ stdin }));
+
+const bytesOf = (body = new Uint8Array()) => Buffer.from(body);
+
+describe("a request by its flags", () => {
+  it("is a GET, and with a body a POST, unless a method is given", async () => {
+    expect(await read({})).toMatchObject({ url: URL_, method: "GET" });
+    expect("body" in (await read({}))).toBe(false);
+    expect((await read({ data: "" })).method).toBe("POST");
+    expect((await read({ data: "x", method: "put" })).method).toBe("PUT");
+    expect((await read({ method: "patch" })).method).toBe("PATCH");
+  });
+
+  it.each([
+    ["JSON", '{"a":1}', "application/json"],
+    ["a number", "5", "application/json"],
+    ["another text", "a=b", "text/plain;charset=utf-8"],
+    ["nothing", "", "text/plain;charset=utf-8"],
+  ])("says of %s what it is", async (_what, data, type) => {
+    expect((await read({ data })).headers.get("content-type")).toBe(type);
+  });
+
+  it("takes the headers that are given before its own", async () => {
+    const { headers } = await read({
+      data: "{}",
+      header: ["Content-Type: a/b", "accept:text/plain", "X-A: 1", "x-a:  two: 3 ", "X-Empty:"],
+    });
+    expect([...headers].filter(([name]) => name !== "user-agent")).toEqual([
+      ["accept", "text/plain"],
+      ["content-type", "a/b"],
+      ["x-a", "1, two: 3"],
+      ["x-empty", ""],
+    ]);
+    expect((await read({})).headers.get("accept")).toBe("application/json, text/event-stream, */*;q=0.5");
+  });
+
+  it("takes a body from a file and from standard input, byte by byte", async () => {
+    const path = join(temporaryFolder(), "body");
+    writeFileSync(path, Uint8Array.of(0, 255, 10, 13));
+    const { body, headers } = await read({ data: `@${path}` });
+    expect([...bytesOf(body)]).toEqual([0, 255, 10, 13]);
+    expect(headers.get("content-type")).toBe("application/octet-stream");
+    for (const data of ["-", "@-"]) {
+      expect(bytesOf((await read({ data }, "grüße\n")).body).toString()).toBe("grüße\n");
+    }
+  });
+
+  it.each<[string, Partial<RequestFlags>, string]>([
+    ["an address with a fragment", { url: "https://mcp.example/mcp#x" }, "fragment"],
+    ["an address with an empty fragment", { url: "https://mcp.example/mcp#" }, "fragment"],
+    ["an address with a password", { url: "https://a:secret@mcp.example/mcp" }, "user name or password"],
+    ["an address off this machine without TLS", { url: "http://mcp.example/mcp" }, "https://"],
+    ["a method that is none", { method: "A B" }, "--method"],
+    ["a method that echoes the token", { method: "trace" }, "TRACE"],
+    ["a GET with a body", { method: "get", data: "x" }, "no body"],
+    ["a file that is not there", { data: "@/nowhere/at/all" }, "ENOENT"],
+    ["a folder for a file", { data: "@/" }, "EISDIR"],
+    ["a header without a colon", { header: ["Accept"] }, "name: value"],
+    ["a header without a name", { header: [": x"] }, "name: value"],
+    ["a blank before the colon", { header: ["Accept : x"] }, "name: value"],
+    ["a header of its own behind a line break", { header: ["X-A: b\r\nX-C: d"] }, "X-A"],
+    ["a line break in a name", { header: ["X\n-A: b"] }, "name: value"],
+    ["a NUL in a header", { header: ["X-A: \0"] }, "X-A"],
+    ["a character that is no byte", { header: ["X-A: €"] }, "X-A"],
+  ])("is refused for %s", async (_what, flags, part) => {
+    expect(await failureOf(read(flags))).toMatchObject({
+      code: "usage",
+      class: "usage",
+      message: expect.stringContaining(part),
+    });
+  });
+
+  it.each(["Authorization: Bearer s3cret-1", "AUTHORIZATION:Basic s3cret-1", "authorization Bearer s3cret-1"])(
+    "is refused for a token of one's own, which is not shown",
+    async (header) => {
+      const error = await failureOf(read({ header: [header] }));
+      expect(error).toMatchObject({ class: "usage", message: expect.stringMatching(/authorization/i) });
+      expect(JSON.stringify(error)).not.toContain("s3cret-1");
+    },
+  );
+});
+
+const globalFetch = toNativeFetch((input, init) => fetch(input, init));
+
+/** Puts a token on a request as the agent does, and knows no remedy. */
+const agent = {
+  token: async () => new AccessToken(madeGrant()),
+  fetch: (input: string | URL | Request, init: RequestInit = {}) => {
+    const headers = new Headers(isRequest(input) ? [...input.headers] : undefined);
+    headers.set("authorization", "Bearer access-token-1");
+    return globalFetch(input, { ...init, headers });
+  },
+  requiresLogin: async () => true,
+  status: async () => [],
+  discover: async () => ({ found: undefined, trace: [], error: undefined }),
+};
+
+function send(
+  url: string,
+  flags: Partial<RequestFlags> = {},
+  context = memoryContext({}, undefined, flags),
+  more: Partial<OutgoingRequest> = {},
+) {
+  const request = { url, method: "GET", headers: new Headers(), ...more };
+  return { context, done: sendRequest(agent, request, { url, ...flags }, context) };
+}
+
+async function answered(answer: Answer, flags: Partial<RequestFlags> = {}) {
+  const { origin } = await startServer(answer);
+  const { context, done } = send(`${origin}/mcp`, flags);
+  const error = await done.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  return { origin, error, out: context.io.out(), err: context.io.err() };
+}
+
+describe("an answer's status", () => {
+  it.each([200, 201, 304])("%i is no error", async (status) => {
+    const { error } = await answered((response) => response.writeHead(status).end());
+    expect(error).toBeUndefined();
+  });
+
+  it.each([
+    [400, "http_error", "remote"],
+    [401, "login_required", "auth"],
+    [403, "http_error", "remote"],
+    [404, "http_error", "remote"],
+    [429, "rate_limited", "unavailable"],
+    [500, "server_error", "unavailable"],
+    [503, "server_error", "unavailable"],
+  ])("%i is %s, class %s, and its body is printed all the same", async (status, code, kind) => {
+    const { error, out } = await answered((response) => response.writeHead(status).end(`no ${status}`));
+    expect(error).toMatchObject({ code, class: kind, status });
+    expect(out).toBe(`no ${status}`);
+  });
+
+  it("names the command that helps, the wait that is asked for, and the id of the request", async () => {
+    const refused = await answered((response) => response.writeHead(401).end());
+    expect(refused.error).toMatchObject({ remedy: loginAt(`${refused.origin}/mcp`) });
+    const headers = { "retry-after": "7", "x-request-id": "r1" };
+    const busy = await answered((response) => response.writeHead(503, headers).end());
+    expect(busy.error).toMatchObject({ hint: "call again in 7 s, as the server asks", requestId: "r1" });
+  });
+});
+
+describe("a redirect", () => {
+  it("inside the origin is followed with the token, and logged", async () => {
+    const server = await startServer((response, { url }) =>
+      url === "/mcp" ? response.writeHead(307, { location: "/mcp/" }).end() : response.end("there"),
+    );
+    const { context, done } = send(`${server.origin}/mcp`);
+    await done;
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(Array(2).fill("Bearer access-token-1"));
+    expect([context.io.out(), context.io.err()]).toEqual(["there", `redirected to ${server.origin}/mcp/\n`]);
+  });
+
+  it("to another origin takes no token along, and is logged", async () => {
+    const other = await startServer((response) => response.end("elsewhere"));
+    const { err, out } = await answered((response) => response.writeHead(302, { location: `${other.origin}/x` }).end());
+    expect(other.requests).toHaveLength(1);
+    expect(JSON.stringify(other.requests)).not.toContain("access-token-1");
+    expect([out, err]).toEqual(["elsewhere", expect.stringMatching(/^warning: redirected to .*\/x, another server: /)]);
+  });
+
+  it("to another origin that answers 401 says nothing about the login", async () => {
+    const other = await startServer((response) => response.writeHead(401).end());
+    const { error } = await answered((response) => response.writeHead(302, { location: other.origin }).end());
+    expect(error).toMatchObject({ class: "remote", status: 401, url: `${other.origin}/` });
+  });
+
+  it("without end is an error", async () => {
+    const { error, out } = await answered((response) => response.writeHead(302, { location: "/mcp" }).end());
+    expect([error, out]).toEqual([expect.objectContaining({ class: "unavailable" }), ""]);
+  });
+});
+
+describe("an answer that does not come as it should", () => {
+  it("is late when it has not begun in time", async () => {
+    const { error } = await answered(() => undefined, { timeout: 0.2 });
+    expect(error).toMatchObject({ code: "timeout", class: "unavailable", hint: expect.stringContaining("--timeout") });
+  });
+
+  it("may take its time once it has begun", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    let sendRest = () => {};
+    const { origin } = await startServer((response) => {
+      response.write("a");
+      sendRest = () => response.end("b");
+    });
+    const { context, done } = send(`${origin}/mcp`, { timeout: 1 });
+    while (context.io.out() !== "a") await new Promise((resolve) => setImmediate(resolve));
+    vi.advanceTimersByTime(1500);
+    sendRest();
+    await done;
+    expect(context.io.out()).toBe("ab");
+  });
+
+  it("sets no limit while a user may have to log in", async () => {
+    const { error } = await answered(
+      (response) => {
+        setTimeout(() => response.end(), 600);
+      },
+      { timeout: 0.3, login: true },
+    );
+    expect(error).toBeUndefined();
+  });
+
+  it("is an error where it breaks off, and what came before is printed", async () => {
+    const { error, out } = await answered((response) => {
+      response.writeHead(200, { "content-length": "10" });
+      response.write("abc", () => response.destroy());
+    });
+    expect([error, out]).toEqual([expect.objectContaining({ class: "unavailable" }), "abc"]);
+  });
+
+  it("is an error where no server answers", async () => {
+    expect(await failureOf(send(`http://127.0.0.1:${CLOSED_PORT}/mcp`).done)).toMatchObject({
+      code: "connection_refused",
+    });
+  });
+
+  it("is printed as it comes, and ended by a signal", async () => {
+    const server = await startServer((response) => response.write("event: one\n\n"));
+    const controller = new AbortController();
+    const { context, done } = send(`${server.origin}/mcp`, {}, memoryContext({}, controller.signal));
+    const failure = failureOf(done);
+    await until(() => context.io.out() !== "");
+    expect(context.io.out()).toBe("event: one\n\n");
+    const reason = new AgentAuthError("aborted", "ended by SIGINT", { class: "aborted" });
+    controller.abort(reason);
+    expect(await failure).toBe(reason);
+  });
+});
+
+it("asks for the token before it sends anything", async () => {
+  const server = await startServer((response) => response.end());
+  const requested: unknown[] = [];
+  const url = `${server.origin}/mcp`;
+  const token = (mcpUrl: string, options: { scope?: string | undefined } = {}) => {
+    requested.push([mcpUrl, options.scope, server.requests.length]);
+    return agent.token();
+  };
+  const request = { url, method: "POST", headers: new Headers({ "x-a": "1" }), body: new TextEncoder().encode("hi") };
+  await sendRequest({ ...agent, token }, request, { url }, memoryContext());
+  expect(requested).toEqual([[url, undefined, 0]]);
+  expect(server.requests).toMatchObject([{ method: "POST", body: "hi", headers: { "x-a": "1" } }]);
 });
