@@ -105,7 +105,15 @@ async function runStryker(mutants) {
       symlinkNodeModules: true,
       tempDirName: ".mutation",
       cleanTempDir: "always",
-      ignorePatterns: ["dist", "docs/.vitepress", "lab/*", "!lab/mutation", "coverage", ".vitest-cache"],
+      ignorePatterns: [
+        "dist",
+        "docs/.vitepress",
+        "lab/*",
+        "!lab/mutation",
+        "!lab/packages.mjs",
+        "coverage",
+        ".vitest-cache",
+      ],
       disableTypeChecks: false,
       // The machine may be busy: only what hangs is a time-out.
       timeoutMS: 120_000,
