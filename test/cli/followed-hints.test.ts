@@ -721,7 +721,7 @@ const NOT_FOLLOWED: Readonly<Record<string, readonly string[]>> = {
 
 /** What names commands and is no hint: declarations, scripts for shells, pages, and what `demo` prints as it goes. */
 const NO_HINTS =
-  /command\.ts$|^cli\/runtime\/help\/|^cli\/commands\/(?:completion\/scripts|demo\/\w+|report\/page|commands\/command-tree)\.ts$|^store\/postgres\/store-sql/;
+  /command\.ts$|^cli\/runtime\/help\.ts$|^cli\/commands\/(?:completion\/run|demo\/\w+|report\/page)\.ts$|^store\/postgres\/store-sql/;
 
 const NAMES = new RegExp(`\\bagentauth (?:(?:${COMMANDS.flatMap(({ names }) => names).join("|")})\\b|$)`);
 
