@@ -30,6 +30,12 @@ const COMMON = {
   external: ["#packages/*"],
 };
 
+/** What packages print may hold control sequences of a server; `completion` reads what one prints with `log`. */
+const SILENCE = join(root, "scripts/build/silence.mjs");
+const SILENT = Object.fromEntries(
+  ["debug", "dir", "error", "info", "trace", "warn"].map((method) => [`console.${method}`, "silence"]),
+);
+
 /** CommonJS of which a command reads all and runs little: as short as can be, but with the names in stack traces. */
 const PROGRAM = {
   ...COMMON,
@@ -40,7 +46,12 @@ const PROGRAM = {
   lineLimit: 500,
   // Makes import() a require() that is called late.
   supported: { "dynamic-import": false },
-  define: { "import.meta.url": "moduleUrl" },
+  define: { "import.meta.url": "moduleUrl", ...SILENT },
+  // The command line silences jq for the time of a run.
+  logOverride: { "assign-to-define": "silent" },
+  // Our classes of the Fetch Standard, for ours and for packages: to touch Node's own loads all of `fetch`, which takes a short
+  // command longer than the rest of its start. No global is replaced.
+  inject: [join(root, "src/cli/fetch-classes.ts"), SILENCE],
   banner: { js: 'const moduleUrl=require("node:url").pathToFileURL(__filename).href;' },
 };
 
@@ -93,7 +104,7 @@ async function buildPackages() {
   const entryPoints = Object.fromEntries(names.map((name) => [`packages/${name}`, `src/packages/${name}.ts`]));
   // The main module of jsonc-parser loads its parts with a require() that no bundler sees.
   const alias = { "jsonc-parser": "jsonc-parser/lib/esm/main.js" };
-  const { metafile } = await build({ ...PROGRAM, entryPoints, alias });
+  const { metafile } = await build({ ...PROGRAM, inject: [SILENCE], entryPoints, alias });
   return metafile;
 }
 

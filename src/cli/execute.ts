@@ -1,7 +1,6 @@
 import { CommanderError } from "commander";
 import { isAgentAuthError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
-import { HttpHeaders, HttpRequest, HttpResponse } from "../http/http-message.js";
 import { Redactor } from "../redact.js";
 import { createIo, type Io, PipeClosed } from "./io/io.js";
 import { reportError } from "./output/errors.js";
@@ -63,7 +62,6 @@ export async function run(
   });
   try {
     const program = buildProgram(context, printed, { commands, agent, word: argv[0] });
-    if (host === process) program.root.hook("preAction", (_root, command) => prepareProcess(command.name()));
     try {
       const exitCode = await program.run(argv);
       return signals.exitCode() ?? exitCode;
@@ -109,25 +107,6 @@ async function finish(thrown: unknown, { argv, io, redactor, signals, printed, a
   const exitCode = signals.exitCode();
   const shown = reportError(error, { io, json, exitCode, redactor, debug: argv.includes("--debug") });
   return exitCode ?? exitCodeFor(shown.class);
-}
-
-const RUN_SANDBOX: readonly string[] = ["demo", "start"];
-
-/**
- * Makes our classes of the Fetch Standard those of the process: to touch Node's own loads all of `fetch`, which takes a
- * short command longer than the rest of its start. Assigned plainly, since defining the property loads it, too.
- */
-function installFetchClasses(): void {
-  globalThis.Headers = HttpHeaders;
-  globalThis.Request = HttpRequest;
-  globalThis.Response = HttpResponse;
-}
-
-/** Sets up this process, which runs one command: a program that runs a command line in its own process keeps its globals. */
-function prepareProcess(name: string): void {
-  if (!RUN_SANDBOX.includes(name)) installFetchClasses();
-  // The text of a server may contain control sequences, and packages print it.
-  for (const method of ["debug", "dir", "error", "info", "log", "trace", "warn"] as const) console[method] = () => {};
 }
 
 /** A command line that cannot be parsed still decides the format of its errors. */

@@ -82,7 +82,7 @@ const DROPPED = new Set(["connection", "keep-alive", "transfer-encoding", "conte
 
 /** A web-standard `Request`; its URL has the sandbox's origin, whatever Host the client sent. */
 export function webRequest(origin: string, { method, path, request, response, body }: RoundTrip): Request {
-  const headers = new Headers();
+  const headers = new globalThis.Headers();
   for (const [name, values] of Object.entries(request.headersDistinct)) {
     if (!DROPPED.has(name)) for (const value of values ?? []) headers.append(name, value);
   }
@@ -90,7 +90,12 @@ export function webRequest(origin: string, { method, path, request, response, bo
   const leaving = new AbortController();
   response.once("close", () => leaving.abort());
   const { signal } = leaving;
-  return new Request(origin + path, { method, headers, signal, ...(hasBody && { body: new Uint8Array(body) }) });
+  return new globalThis.Request(origin + path, {
+    method,
+    headers,
+    signal,
+    ...(hasBody && { body: new Uint8Array(body) }),
+  });
 }
 
 /** Whether a response is a stream of events, which may never end. */
@@ -244,7 +249,7 @@ function sessionOwner({ clientId, extra }: AuthInfo): string {
 
 function sessionNotFound(): Response {
   const error = { code: -32001, message: "Session not found" };
-  return Response.json({ jsonrpc: "2.0", id: null, error }, { status: 404 });
+  return globalThis.Response.json({ jsonrpc: "2.0", id: null, error }, { status: 404 });
 }
 
 /** The last events of a session, for clients that resume a stream. */
