@@ -19,7 +19,7 @@ describe("schema", () => {
   it("lists them on a terminal without the id, below a header", async () => {
     const { stdout } = await runCli(["schema"], { env: { NO_COLOR: "1" }, tty: true, columns: 200 });
     const [header = "", ...rows] = linesOf(stdout);
-    expect(header).toMatch(/^TYPE +VERSION +ABOUT$/);
+    expect(header).toMatch(/^TYPE +VERSION +DESCRIPTION$/);
     expect(rows.map((row) => row.split(" ")[0])).toEqual(Object.keys(OUTPUT_TYPES));
     expect(stdout).not.toContain("urn:");
   });
