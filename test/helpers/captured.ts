@@ -33,10 +33,10 @@ export function captureTrace(trace: readonly TraceEntry[], error: unknown): void
 }
 
 /** All that an error tells a program, a line each, without what differs from run to run. */
-export const captured = (error: unknown) => stable(capturedWithPorts(error));
+const captured = (error: unknown) => stable(capturedWithPorts(error));
 
 /** A text without what differs from run to run, and between versions of Node. */
-export function stable(text: string): string {
+function stable(text: string): string {
   return text
     .replace(/(?<=(?:127\.0\.0\.1|localhost|\[::1\])(?::|%3A))\d+/g, "<port>")
     .replace(FOLDER, "<folder>")

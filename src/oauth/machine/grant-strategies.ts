@@ -21,7 +21,7 @@ export interface TokenSteps {
    */
   jwtBearer(
     assertion: string,
-    description?: { audience?: string | undefined; scope?: string | undefined },
+    target?: { audience?: string | undefined; scope?: string | undefined },
   ): Promise<GrantTokens>;
   /** Gets the assertion of a workload for this request. */
   assertionOf(workload: Workload): Promise<string>;
