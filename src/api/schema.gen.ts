@@ -93,7 +93,7 @@ export interface components {
          * @example <ruleset_nid>
          */
         Domain_Ruleset_Nid: string;
-        /** @description A pool. Our choice: it has its id, its type and the id that its list was asked by; every other field may be absent or null. */
+        /** @description A pool. Our choice: it has its id, its type and the id that its list was requested by; every other field may be absent or null. */
         Pool_Summary: {
             /** @description Owning account. */
             account_id?: components["schemas"]["Account_Id"] | null;
@@ -120,7 +120,7 @@ export interface components {
              */
             type: "pool";
         };
-        /** @description A domain. Our choice: it has its id, its type and the id that its list was asked by; every other field may be absent or null. */
+        /** @description A domain. Our choice: it has its id, its type and the id that its list was requested by; every other field may be absent or null. */
         Domain_Summary: {
             /** @description Owning account. */
             account_id: components["schemas"]["Account_Id"];
@@ -143,7 +143,7 @@ export interface components {
              */
             type: "domain";
         };
-        /** @description A device. Our choice: it has its id, its type and the id that its list was asked by; every other field may be absent or null. */
+        /** @description A device. Our choice: it has its id, its type and the id that its list was requested by; every other field may be absent or null. */
         Device_Summary: {
             /** @description Owning account. */
             account_id?: components["schemas"]["Account_Id"] | null;

@@ -29,7 +29,7 @@ export function enableCompileCache(
   try {
     const folder = cacheFolder(env);
     const home = findHome(env)?.value;
-    // A relative path leads into the working folder, whose files may be a stranger's.
+    // A relative path leads into the working folder, whose files may belong to another user.
     if (!folder || !isAbsolute(folder) || (home !== undefined && isWithin(home, folder))) return;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const stat = lstatSync(folder);

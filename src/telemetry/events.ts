@@ -79,7 +79,7 @@ export const EVENTS = {
     },
   },
   login: {
-    description: "a user was asked to log in",
+    description: "a user had to log in",
     fields: {
       outcome: {
         description: "how it ended",

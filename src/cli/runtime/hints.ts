@@ -47,7 +47,7 @@ function valueToPaste(option: string, value: string): string {
   return ["issuer", "resource"].includes(option) ? urlToPaste(value) : value;
 }
 
-/** What the command of a login depends on beside its remedy. */
+/** Context of the command of a login. */
 export interface LoginCommandContext {
   /** The flags of a login as they were typed, each with its value. */
   flags?: readonly (readonly string[])[];
@@ -253,7 +253,7 @@ function allowHint(remedy: AllowRemedy, context: HintContext): string {
       : trust;
   const advice = remedy.clientIssuer === undefined ? known : `${known}; ${registerByHand(context)}`;
   if (server !== undefined && isWhole(remedy)) return `${advice}: ${loginCommandWith(server, [remedy], context)}`;
-  return `${advice}${isLegacy && command !== "discover" ? "; agentauth discover <mcp_url> shows what was asked" : ""}`;
+  return `${advice}${isLegacy && command !== "discover" ? "; agentauth discover <mcp_url> shows what was requested" : ""}`;
 }
 
 /** How to register a client where the issuer registers none. */

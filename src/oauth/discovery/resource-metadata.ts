@@ -115,7 +115,7 @@ export function noResourceMetadata(mcpUrl: string, response: TokenlessResponse):
   const legacy = "a server of the MCP revision 2025-03-26 is reached with legacyDiscovery";
   const advice: Advice = requiresToken(response)
     ? {
-        hint: `${legacy}; discover() reports what was asked`,
+        hint: `${legacy}; discover() reports what was requested`,
         remedy: { action: "allow", option: "legacyDiscovery" },
       }
     : {

@@ -182,7 +182,7 @@ export function refreshLease(grant: Grant): string {
 
 function rolledBackError(grant: Grant): AgentAuthError {
   const { server, profile } = grant;
-  const message = `the stored login for ${quote(server)} (profile ${quote(profile)}) is older than one that was used: somebody put it back, and its refresh token is used up, so it was not sent`;
+  const message = `the stored login for ${quote(server)} (profile ${quote(profile)}) is older than one that was used: an old copy was restored, and its refresh token is used up, so it was not sent`;
   const hint = `put the newest record back, or log in again: ${LOGIN_HINT}`;
   return new AgentAuthError("record_rolled_back", message, { class: "store", hint, remedy: loginRemedy(grant) });
 }

@@ -137,11 +137,11 @@ export async function idJagAssertion(call: TokenCall, request: IdJagRequest): Pr
   // Any other issuer in the audience could use the assertion in our place.
   const alone = (value: unknown) => (Array.isArray(value) && value.length === 1 ? value[0] : value);
   const rules: [claim: string, wanted: unknown, whose: string][] = [
-    ["aud", audience, " alone, the issuer that it was asked for"],
-    ["iss", expected.iss, ", the identity provider that was asked"],
+    ["aud", audience, " alone, the issuer that it was requested for"],
+    ["iss", expected.iss, ", the identity provider that it was requested from"],
     ["sub", expected.sub, ", the user of the id token"],
-    ["client_id", expected.clientId || undefined, ", the client that it was asked for"],
-    ["resource", resource, " alone, the resource that it was asked for"],
+    ["client_id", expected.clientId || undefined, ", the client that it was requested for"],
+    ["resource", resource, " alone, the resource that it was requested for"],
   ];
   for (const [claim, wanted, whose] of rules) {
     const named = claims?.[claim];

@@ -40,7 +40,7 @@ const ALLOW: Readonly<Record<PolicyOption, string>> = {
   resource:
     'the token may be valid for every server below "undefined": if you trust all of them, --resource accepts that',
   legacyDiscovery:
-    "a server of the MCP revision 2025-03-26 is reached with --legacy-discovery; agentauth discover <mcp_url> shows what was asked",
+    "a server of the MCP revision 2025-03-26 is reached with --legacy-discovery; agentauth discover <mcp_url> shows what was requested",
 };
 
 type Case = Given & {

@@ -159,14 +159,14 @@ describe("an assertion of an identity provider", () => {
   const REQUESTED = { aud: "https://as.example", iss: "https://idp.example", sub: "ann", client_id: "client-1" };
 
   it.each<[string, unknown, string]>([
-    ["iss", "https://other.example", "the identity provider that was asked"],
+    ["iss", "https://other.example", "the identity provider that it was requested from"],
     ["sub", "bob", "the user of the id token"],
     ["sub", ["ann"], "the user of the id token"],
     ["sub", undefined, "the user of the id token"],
-    ["client_id", "client-2", "the client that it was asked for"],
-    ["resource", "https://other.example/mcp", "alone, the resource that it was asked for"],
-    ["resource", ["https://r.example/mcp", "https://other.example/mcp"], "alone, the resource that it was asked for"],
-    ["resource", undefined, "alone, the resource that it was asked for"],
+    ["client_id", "client-2", "the client that it was requested for"],
+    ["resource", "https://other.example/mcp", "alone, the resource that it was requested for"],
+    ["resource", ["https://r.example/mcp", "https://other.example/mcp"], "alone, the resource that it was requested for"],
+    ["resource", undefined, "alone, the resource that it was requested for"],
   ])("is refused with another %s than the requested one: %j", async (claim, value, rule) => {
     const resource = "https://r.example/mcp";
     const { call, subject } = await provider({ ...REQUESTED, resource, [claim]: value });
@@ -203,7 +203,7 @@ describe("an assertion of an identity provider", () => {
       const [shown, missing] = aud === undefined ? ["", "is missing, and "] : [` ${quote(aud)}`, ""];
       expect(await rejection(idJagAssertion(call, subject))).toMatchObject({
         code: "bad_token_answer",
-        message: `aud of the ID-JAG${shown} (from "${call.tokenEndpoint}") ${missing}must be "https://as.example" alone, the issuer that it was asked for`,
+        message: `aud of the ID-JAG${shown} (from "${call.tokenEndpoint}") ${missing}must be "https://as.example" alone, the issuer that it was requested for`,
       });
     }
     const { call, subject } = await provider({ aud: "https://as.example" }, { typ: "JWT" });
