@@ -92,14 +92,13 @@ interface Routes {
 }
 
 /**
- * Makes a broker: programs without a token send their requests to it, and it sends them on with the token of a login. None
- * of its responses contains a token, or reveals which names other clients have.
+ * Makes a broker: programs without a token send their requests to it, and it sends them on with the token of a login.
+ * None of its responses contains a token, or reveals which names other clients have.
  *
  * @throws `AgentAuthError` `usage` for a policy that is wrong
  *
- * @example
- * const broker = createBroker(createAgentClient(), { grants: { crm: { server } }, clients: { job: { listen: "unix:/run/a.sock" } } });
- * const response = await broker.fetch(new Request("http://broker/crm/"), "job");
+ * @example const broker = createBroker(createAgentClient(), { grants: { crm: { server } }, clients: { job: { listen:
+ * "unix:/run/a.sock" } } }); const response = await broker.fetch(new Request("http://broker/crm/"), "job");
  */
 export function createBroker(agent: AgentClient, policy: BrokerPolicy, options: BrokerOptions = {}): Broker {
   checkOptionNames(options, OPTIONS, "createBroker");

@@ -37,11 +37,7 @@ function buildFailures(sent: string | Uint8Array, why: BrokerRefusal): RpcRespon
   } catch {
     return undefined;
   }
-  const error = {
-    code: LOCAL_FAILURE,
-    message: `the broker did not pass the request on: ${why}`,
-    data: { code: why },
-  };
+  const error = { code: LOCAL_FAILURE, message: `the broker did not pass the request on: ${why}`, data: { code: why } };
   const responses = [body].flat().flatMap((message: unknown) => {
     const isRequest = isJsonObject(message) && message["jsonrpc"] === "2.0" && message["id"] !== undefined;
     return isRequest ? [rpcErrorResponse(readRpcId(message), error)] : [];

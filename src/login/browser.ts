@@ -41,9 +41,7 @@ export async function showDeviceCode(
 
 function deviceTexts({ userCode, verificationUri, verificationUriComplete, expiresInSeconds }: DevicePrompt) {
   if (userCode === "" || userCode.length > 100 || escapeText(userCode) !== userCode) {
-    throw new AgentAuthError("bad_code", `user_code ${quote(userCode)} cannot be displayed`, {
-      class: "refused",
-    });
+    throw new AgentAuthError("bad_code", `user_code ${quote(userCode)} cannot be displayed`, { class: "refused" });
   }
   const from = "the device authorization answer";
   const url = checkBrowserUrl(verificationUri, "verification_uri", from);

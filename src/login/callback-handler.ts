@@ -235,10 +235,7 @@ export class CallbackHandler {
 
   constructor(options: CallbackHandlerOptions) {
     this.#options = options;
-    this.#rules = {
-      hosts: options.hosts,
-      knows: (path) => path === options.path || this.#link.isAt(path),
-    };
+    this.#rules = { hosts: options.hosts, knows: (path) => path === options.path || this.#link.isAt(path) };
   }
 
   /** How far the browser of the last callback is. */

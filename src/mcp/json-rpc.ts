@@ -30,10 +30,7 @@ class ExactNumber {
  * @throws StrictJsonError
  */
 export function parseExactJson(text: string): unknown {
-  return parseStrictJson(text, {
-    maxDepth: MAX_LEVELS,
-    readNumber: MAY_LOSE.test(text) ? readExactNumber : undefined,
-  });
+  return parseStrictJson(text, { maxDepth: MAX_LEVELS, readNumber: MAY_LOSE.test(text) ? readExactNumber : undefined });
 }
 
 /**

@@ -41,10 +41,7 @@ export interface McpOptions {
   extension?: string | undefined;
   /** The user, where one is present who can open an address that the server needs. */
   user?: HttpSessionOptions["user"];
-  /**
-   * Milliseconds until each request must have its response; a progress notification restarts them. Default:
-   * 60,000.
-   */
+  /** Milliseconds until each request must have its response; a progress notification restarts them. Default: 60,000. */
   timeoutMs?: number;
   /** Cancels opening the session. */
   signal: AbortSignal;

@@ -56,10 +56,7 @@ const ofFile = (path: string, from: string, hint?: string): Parts => ofText(() =
 /** Each source by the word before the colon; the value of the flag has what follows it. */
 const SOURCES: Readonly<Record<string, { form: string; open: OpenSource }>> = {
   file: { form: "file:PATH", open: (path, { from }) => ofFile(path, from) },
-  env: {
-    form: "env:NAME",
-    open: (name, { env, from }) => ofText(referencedSecret(`env:${name}`, from, env).read),
-  },
+  env: { form: "env:NAME", open: (name, { env, from }) => ofText(referencedSecret(`env:${name}`, from, env).read) },
   exec: {
     form: "exec:COMMAND",
     open: (command, { env, from }) => {
@@ -82,10 +79,7 @@ const SOURCES: Readonly<Record<string, { form: string; open: OpenSource }>> = {
   },
   gcp: { form: "gcp", open: (_name, host) => ofGoogle(host) },
   azure: { form: "azure", open: (_name, host) => ofAzure(host) },
-  spiffe: {
-    form: "spiffe[:PATH]",
-    open: (path, host) => (path === "" ? ofSpire(host) : ofFile(path, host.from)),
-  },
+  spiffe: { form: "spiffe[:PATH]", open: (path, host) => (path === "" ? ofSpire(host) : ofFile(path, host.from)) },
 };
 
 /**

@@ -73,13 +73,12 @@ interface Surroundings {
  * An agent client with the store, profile, issuer, proxies and client certificate of the CLI, so that one login
  * (`agentauth login <mcp_url>`) serves every process of this user. It asks no user to log in: `login` adds that.
  *
- * Reads the settings file and the environment when it is called. The first login makes a profile that does not exist yet.
+ * Reads the settings file and the environment when it is called. The first login makes a profile that does not exist
+ * yet.
  *
  * @throws `AgentAuthError` `usage` for a setting that is wrong; `TypeError` for an unknown option
  *
- * @example
- * const agent = createAgentClient();
- * const { value } = await agent.token("https://mcp.example/mcp");
+ * @example const agent = createAgentClient(); const { value } = await agent.token("https://mcp.example/mcp");
  */
 export function createAgentClient(options: ProfileAgentOptions = {}): AgentClient {
   checkOptionNames(options, { ...AGENT_OPTIONS, ...PROFILE_OPTIONS }, "createAgentClient");
@@ -115,17 +114,16 @@ export function createAgentClient(options: ProfileAgentOptions = {}): AgentClien
 }
 
 /**
- * A management client with the service, token, proxies and client certificate of the CLI's profile. Where nothing names a
- * service and a sandbox runs, it is that of the sandbox, which a process warning says.
+ * A management client with the service, token, proxies and client certificate of the CLI's profile. Where nothing names
+ * a service and a sandbox runs, it is that of the sandbox, which a process warning says.
  *
  * Reads the settings file and the environment when it is called; a token in a file is read again for each request.
  *
- * @throws `AgentAuthError` `usage` for a setting that is wrong, a profile that does not exist, or no base URL; `TypeError`
- * for an unknown option
+ * @throws `AgentAuthError` `usage` for a setting that is wrong, a profile that does not exist, or no base URL;
+ * `TypeError` for an unknown option
  *
- * @example
- * const service = createManagementClient();
- * for await (const device of service.devices.list({ pool_id })) console.log(device.title);
+ * @example const service = createManagementClient(); for await (const device of service.devices.list({ pool_id }))
+ * console.log(device.title);
  */
 export function createManagementClient(options: ProfileManagementOptions = {}): ManagementClient {
   checkOptionNames(options, { ...MANAGEMENT_OPTIONS, ...PROFILE_OPTIONS }, "createManagementClient");
@@ -161,9 +159,8 @@ export function defaultStore(options: { profile?: string | undefined } = {}): Gr
  *
  * @throws `AgentAuthError` `usage` for a source that is none
  *
- * @example
- * const grant = { type: "jwt_bearer", issuer: "https://as.example", ...workloadFrom("github-actions") };
- * const agent = createAgentClient({ grant });
+ * @example const grant = { type: "jwt_bearer", issuer: "https://as.example", ...workloadFrom("github-actions") }; const
+ * agent = createAgentClient({ grant });
  */
 export function workloadFrom(source: string, options: AssertionSourceOptions = {}): Workload {
   const env = readEnvironment();

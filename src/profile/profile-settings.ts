@@ -120,10 +120,7 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
   account: { description: "the default account", values: nonEmpty },
   domain: { description: "the default domain", values: nonEmpty },
   pool: { description: "the default pool", values: nonEmpty },
-  output: {
-    description: `the output format: ${FORMATS.join(", ")}`,
-    values: FORMATS,
-  },
+  output: { description: `the output format: ${FORMATS.join(", ")}`, values: FORMATS },
   store: { description: `where logins are stored: ${STORES.join(", ")}`, values: STORES },
   store_fallback: {
     description: "where the keychain cannot be used: none (an error), file (stored unsealed)",

@@ -210,10 +210,7 @@ function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from
         throw new AgentAuthError(
           "usage",
           `the API token of ${from} belongs to ${bound ?? "no base_url yet"}, not to ${baseUrl.value} (${baseUrl.source})`,
-          {
-            class: "usage",
-            hint: "give the token for this address in AGENTAUTH_API_TOKEN, or use another profile",
-          },
+          { class: "usage", hint: "give the token for this address in AGENTAUTH_API_TOKEN, or use another profile" },
         );
       },
     };

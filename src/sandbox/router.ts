@@ -215,9 +215,7 @@ const ACTIONS: Readonly<Record<string, Readonly<Record<string, Action>>>> = {
       return jsonResponse({ status: "success", faults: [] });
     },
   },
-  "/requests": {
-    GET: ({ requests }) => jsonResponse({ status: "success", total: requests.total, requests }),
-  },
+  "/requests": { GET: ({ requests }) => jsonResponse({ status: "success", total: requests.total, requests }) },
   "/clock": {
     GET: ({ clock }) => jsonResponse({ status: "success", now: clock.now() }),
     POST: async ({ clock }, { request }) =>

@@ -67,9 +67,7 @@ const NON_EMPTY = ["clientId", "issuer", "assertionAudience", "idpClientId"] as 
 const FROM_STDIN = ["clientSecretFile", "privateKey", "subjectTokenFile"] as const;
 
 type CheckedFlags = MachineGrantFlags &
-  Partial<Record<keyof LoginFlags | (typeof FROM_STDIN)[number], unknown>> & {
-    login?: boolean;
-  };
+  Partial<Record<keyof LoginFlags | (typeof FROM_STDIN)[number], unknown>> & { login?: boolean };
 
 /** The flag that reads a secret from standard input; undefined if there is none. */
 export function stdinFlag(flags: object): string | undefined {

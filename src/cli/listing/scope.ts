@@ -47,10 +47,7 @@ export function requireScope(name: "account" | "domain" | "pool", settings: Sett
   if (settings.profile.value === SANDBOX_PROFILE) requireBaseUrl(settings);
   const missing = [
     ...missingService(settings),
-    {
-      problem: `no ${name} is named`,
-      command: `agentauth ${command} --${name} <${name}_id>`,
-    },
+    { problem: `no ${name} is named`, command: `agentauth ${command} --${name} <${name}_id>` },
   ];
   const others = `, or once for all: agentauth config set ${name} <${name}_id>; ${ORIGINS[name]}`;
   const hint = `${inOrder(missing)}${missing.length > 1 ? "" : others}`;

@@ -22,11 +22,7 @@ export const SORT_FIELDS: Readonly<Record<ListKind["noun"], readonly string[]>> 
   devices: SHAPES.deviceSorting.properties?.["field"]?.enum ?? [],
 };
 
-export const COLUMNS: Readonly<Record<ListKind["noun"], ColumnSet>> = {
-  pools: POOL,
-  domains: DOMAIN,
-  devices: DEVICE,
-};
+export const COLUMNS: Readonly<Record<ListKind["noun"], ColumnSet>> = { pools: POOL, domains: DOMAIN, devices: DEVICE };
 
 /** An order: `--sort` in parts. */
 export interface SortFlag {

@@ -30,10 +30,7 @@ export function csvWriter({ io, columns, reveal, header, csvRaw, csvBom }: Write
     mark = "";
     await io.stdout.write(text);
   };
-  return {
-    write: (items) => (items.length > 0 ? print(items) : Promise.resolve()),
-    end: () => print([]),
-  };
+  return { write: (items) => (items.length > 0 ? print(items) : Promise.resolve()), end: () => print([]) };
 }
 
 /** A header of paths, then one record. */

@@ -23,19 +23,11 @@ function numberField(min: number, max: number, whole = true): FaultField {
 }
 
 function textField(expects: string, pattern: RegExp): FaultField {
-  return {
-    expects,
-    accepts: (value) => typeof value === "string" && pattern.test(value),
-    read: (written) => written,
-  };
+  return { expects, accepts: (value) => typeof value === "string" && pattern.test(value), read: (written) => written };
 }
 
 /** Any JSON; what is not JSON reads as `undefined`. */
-const jsonField: FaultField = {
-  expects: "JSON",
-  accepts: (value) => value !== undefined,
-  read: parseJson,
-};
+const jsonField: FaultField = { expects: "JSON", accepts: (value) => value !== undefined, read: parseJson };
 
 const namesField: FaultField = {
   expects: "a list of field names",

@@ -73,10 +73,7 @@ const DELIVERY: ReadonlySet<FaultKind> = new Set([
   "truncated-json",
 ]);
 /** The only operation that a kind fits. */
-const OPERATIONS: { [K in FaultKind]?: string } = {
-  "refuse-refresh": "refresh_token",
-  "step-up": "tools/call",
-};
+const OPERATIONS: { [K in FaultKind]?: string } = { "refuse-refresh": "refresh_token", "step-up": "tools/call" };
 const OF_DEVICES: ReadonlySet<FaultKind> = new Set(["insert", "delete"]);
 /** On the first page there is no listing to disturb yet. */
 const OF_LATER_PAGES: ReadonlySet<FaultKind> = new Set(["insert", "delete", "cycling-offset"]);

@@ -70,10 +70,7 @@ export interface OidcContext {
     route: string;
     params: OidcParams;
     client: OidcClient;
-    entities: {
-      Grant?: OidcGrant;
-      Account?: { accountId: string };
-    };
+    entities: { Grant?: OidcGrant; Account?: { accountId: string } };
     entity(name: string, value: object): void;
   };
 }

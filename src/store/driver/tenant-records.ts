@@ -43,10 +43,9 @@ export class TenantRecords {
   constructor(driver: StoreDriver, sealing: Sealing, ...name: readonly string[]) {
     this.driver = driver;
     this.#sealing = sealing;
-    this.#place = sealing.nameOf(JSON.stringify(["partition", ...name])).then((partition) => ({
-      partition,
-      cipher: sealing.cipherFor(recordLocation(driver, partition)),
-    }));
+    this.#place = sealing
+      .nameOf(JSON.stringify(["partition", ...name]))
+      .then((partition) => ({ partition, cipher: sealing.cipherFor(recordLocation(driver, partition)) }));
     this.#place.catch(() => undefined);
   }
 

@@ -17,8 +17,7 @@ export interface KeyringStoreOptions {
   keychain?: Keychain | undefined;
   /**
    * What happens where the keychain cannot be used. `none`: every call that needs it fails. `file`: files are written
-   * unsealed, readable by their owner only; files that are sealed stay sealed, and cannot be read.
-   * Default: `none`.
+   * unsealed, readable by their owner only; files that are sealed stay sealed, and cannot be read. Default: `none`.
    */
   fallback?: "none" | "file" | undefined;
   /** Milliseconds that one call to the keychain may take, including a prompt to the user. Default: 10,000. */

@@ -125,15 +125,14 @@ return {stored[1], stored[2]}
 `;
 
 /**
- * KEYS: record, state, prefix of records, due, index, tags…
- * ARGV: id, expected version or '', value, milliseconds or '', kind, '1' if the partition was registered, channel, message,
- * due time, 'none', or '' to leave it as it is.
+ * KEYS: record, state, prefix of records, due, index, tags… ARGV: id, expected version or '', value, milliseconds or
+ * '', kind, '1' if the partition was registered, channel, message, due time, 'none', or '' to leave it as it is.
  *
- * The index of partitions is in another slot. A partition is registered there before its first record, and again after an
- * hour: a failover may have lost that.
+ * The index of partitions is in another slot. A partition is registered there before its first record, and again after
+ * an hour: a failover may have lost that.
  *
- * An expired record stays in the index and under its tags. Each put of a record that expires looks at four random ids of
- * each of these and removes the expired, so that they cannot pile up.
+ * An expired record stays in the index and under its tags. Each put of a record that expires looks at four random ids
+ * of each of these and removes the expired, so that they cannot pile up.
  */
 export const PUT = `${CLOCK}${UNTAG}${PUBLISH}
 local stored = redis.call('HMGET', KEYS[1], 'v', 't')

@@ -86,11 +86,7 @@ const TOPICS: readonly { name: string; description: string; text: (root: Command
     text: () =>
       `Environment variables:\n${formatTable(ENVIRONMENT)}\n\nA flag takes precedence over the environment, the environment over the profile.\nAn empty variable counts as unset.`,
   },
-  {
-    name: "agents",
-    description: "Behaviour if an AI agent runs agentauth",
-    text: () => AGENTS,
-  },
+  { name: "agents", description: "Behaviour if an AI agent runs agentauth", text: () => AGENTS },
   {
     name: "formats",
     description: "Output formats",

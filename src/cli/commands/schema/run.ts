@@ -9,10 +9,7 @@ import type { CommandContext } from "../../runtime/context.js";
 import outputSchemas from "./outputs.gen.json" with { type: "json" };
 import serviceSchemas from "./service.gen.json" with { type: "json" };
 
-const SCHEMAS: Readonly<Record<OutputTypeName, object>> = {
-  ...serviceSchemas,
-  ...outputSchemas,
-};
+const SCHEMAS: Readonly<Record<OutputTypeName, object>> = { ...serviceSchemas, ...outputSchemas };
 
 const TYPE_COLUMNS = [
   { path: "name", header: "TYPE", kind: "name" },
