@@ -209,7 +209,7 @@ export function reportEnding(
     sayBrief(io, { shown: matched, ...(!filter && { total }), columns: brief.columns, next, message });
     for (const remark of filter?.remarks(matched) ?? []) io.warn(remark);
     reportChanges(end, io);
-    requireComplete(summary);
+    requireComplete(summary, options.sort);
     return;
   }
   // What --jq printed of them is its own.
@@ -225,7 +225,7 @@ export function reportEnding(
     io.verbose(`${shown}${total === undefined ? "" : ` of ${total}`}`);
   }
   reportChanges(end, io);
-  requireComplete(summary);
+  requireComplete(summary, options.sort);
 }
 
 function howToContinue({ offset, overlap }: Position, { limit }: ListFlags, argv: readonly string[]): string {
@@ -254,10 +254,14 @@ function reportChanges({ drift, summary }: ListEnding, io: CommandContext["io"])
   io.warn(`the list changed while it was read (${numbers})`);
 }
 
-/** @throws `AgentAuthError` `list_changed`, of class `partial`, where the list ended and items may be missing */
-export function requireComplete(summary: ListingSummary | undefined): void {
+/**
+ * @param sort `--sort` as it was given
+ * @throws `AgentAuthError` `list_changed`, of class `partial`, where the list ended and items may be missing
+ */
+export function requireComplete(summary: ListingSummary | undefined, sort: string | undefined): void {
   if (summary === undefined || summary.missing === 0) return;
-  const hint = "list again; with --sort id no item moves while the list is read";
+  const isById = sort?.split(":")[0] === "id";
+  const hint = isById ? "list again" : "list again; with --sort id no item moves while the list is read";
   const remedy = { action: "retry" } as const;
   throw new AgentAuthError("list_changed", missingText(summary), { class: "partial", retryable: true, hint, remedy });
 }

@@ -188,6 +188,18 @@ describe("what is printed in the end", () => {
     }
   });
 
+  it.each([
+    [undefined, "list again; with --sort id no item moves while the list is read"],
+    ["name", "list again; with --sort id no item moves while the list is read"],
+    ["id", "list again"],
+    ["id:desc", "list again"],
+  ])("with missing items, sorted by %s, has the hint %j", async (sort, hint) => {
+    const summary = { ...ended, complete: false, missing: 1 };
+    for (const isBrief of [true, false]) {
+      await expect(reported({ summary }, { sort }, { filter: null, isBrief })).rejects.toMatchObject({ hint });
+    }
+  });
+
   it("of the whole list is only for --verbose", async () => {
     expect(await reported({ summary: ended }, {}, { filter: null, verbose: false })).toBe("");
     expect(await reported({ summary: ended }, {}, { verbose: false })).toBe(

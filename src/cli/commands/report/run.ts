@@ -66,7 +66,7 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
   if (!isText) for (const remark of filter?.remarks(reading.matched) ?? []) io.warn(remark);
   warn(reading, context);
   if (failure) throw withContinuation(failure, reading, poolId, options, context);
-  requireComplete(summary);
+  requireComplete(summary, options.sort);
   return undefined;
 }
 
