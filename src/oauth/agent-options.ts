@@ -1,9 +1,10 @@
-import { AgentAuthError, abortedError, errorMessage, isAgentAuthError } from "../errors.js";
+import { AgentAuthError, abortedError, errorMessage, isAgentAuthError, usageError } from "../errors.js";
 import type { Network } from "../http/address.js";
 import type { HttpEvent } from "../http/buffered-response.js";
 import { type Clock, systemClock } from "../http/deadline.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { CookieJars } from "../http/redirect.js";
+import { suggestionHint } from "../http/suggest.js";
 import { quote, type Secret } from "../redact.js";
 import { createEvents, type Events } from "../telemetry/emit.js";
 import type { AgentEvent } from "../telemetry/events.js";
@@ -209,6 +210,7 @@ function checkOptions(options: AgentClientOptions): void {
   if (typeof store?.read !== "function") throw new TypeError("store is required: where logins are stored");
   if (dpop !== undefined && !DPOP_POLICIES.includes(dpop))
     throw new TypeError('dpop must be "off", "auto" or "required"');
+  checkFlow(options.flow);
   checkPolicy(options.policy);
   if (loginTimeout !== undefined && !(loginTimeout > 0))
     throw new TypeError("loginTimeoutMs must be a number of milliseconds above 0");
@@ -251,6 +253,16 @@ const CLIENT: OptionNames<PreRegisteredClient> = {
   issuer: true,
 };
 const IDP: OptionNames<IdpOptions> = { issuer: true, clientId: true, clientSecret: true, scope: true };
+
+const FLOWS: readonly string[] = ["browser", "device"] satisfies AgentClientOptions["flow"][];
+
+function checkFlow(flow: unknown): void {
+  if (flow === undefined || FLOWS.includes(String(flow))) return;
+  throw usageError(
+    `flow ${quote(flow)} is none of ${FLOWS.join(", ")}`,
+    suggestionHint(String(flow), FLOWS, `use one of ${FLOWS.join(", ")}`),
+  );
+}
 
 function checkPolicy(policy: SecurityPolicy = {}): void {
   checkOptionNames(policy, POLICY, "policy");

@@ -51,6 +51,18 @@ describe("the options of a client", () => {
     expect(() => open(options)).toThrow(new TypeError(message));
   });
 
+  it.each([
+    ["devise", 'flow "devise" is none of browser, device', "did you mean device?"],
+    ["paste", 'flow "paste" is none of browser, device', "use one of browser, device"],
+    [null, 'flow "null" is none of browser, device', "use one of browser, device"],
+  ])("are refused with the flow %j", (flow, message, hint) => {
+    expect(() => open({ flow })).toThrow(expect.objectContaining({ code: "usage", message, hint }));
+  });
+
+  it.each([undefined, "browser", "device"])("allow the flow %j", (flow) => {
+    expect(() => open({ flow })).not.toThrow();
+  });
+
   it("are refused with an address of an identity provider that is not safe", () => {
     expect(() => open({ idp: { issuer: "http://idp.example" } })).toThrow(
       expect.objectContaining({
