@@ -2,10 +2,12 @@ import { describe, expect, it } from "vitest";
 import { ManagementClient } from "../src/api/client.js";
 import { createBroker } from "../src/broker/broker.js";
 import { listen } from "../src/broker/listen.js";
+import { terminalLogin } from "../src/login/terminal.js";
 import { AgentClient } from "../src/oauth/agent.js";
 import { keepAlive } from "../src/oauth/keep-alive.js";
 import { loginHandlers, loginMiddlewares } from "../src/oauth/login-handlers.js";
 import { createResourceServer } from "../src/resource-server/resource-server.js";
+import { startSandbox } from "../src/sandbox/sandbox.js";
 import { grantStore } from "../src/store/driver/grant-store.js";
 import { memoryDriver } from "../src/store/driver/memory-driver.js";
 import { reseal } from "../src/store/driver/tenant-records.js";
@@ -38,6 +40,38 @@ describe("what is no object of options", () => {
 
   it("is no address of a service", () => {
     expect(() => new ManagementClient({} as never)).toThrow(new TypeError("baseUrl is required"));
+  });
+});
+
+describe("a required option that a program in JavaScript leaves out", () => {
+  it.each<[string, (...args: never[]) => unknown, unknown[], string]>([
+    [
+      "redisDriver",
+      redisDriver,
+      [],
+      "redisDriver got neither client nor send: expected { client } with a client of redis",
+    ],
+    [
+      "redisDriver",
+      redisDriver,
+      [null],
+      "redisDriver got neither client nor send: expected { client } with a client of redis",
+    ],
+    ["postgresDriver", postgresDriver, [], "the client of PostgreSQL is of no known shape"],
+    ["terminalLogin", terminalLogin, [], "terminalLogin requires say, of type function"],
+    ["terminalLogin", terminalLogin, [null], "terminalLogin requires say, of type function"],
+    ["terminalLogin", terminalLogin, [{ env: {} }], "terminalLogin requires say, of type function"],
+    ["terminalLogin", terminalLogin, [{ say: () => {} }], "terminalLogin requires env, of type object"],
+    ["terminalLogin", terminalLogin, [{ say: () => {}, env: null }], "terminalLogin requires env, of type object"],
+    ["fileStore", fileStore, [], "fileStore requires folder, of type string"],
+    ["fileStore", fileStore, [7], "fileStore requires folder, of type string"],
+    ["keyringStore", keyringStore, [], "keyringStore requires folder, of type string"],
+    ["startSandbox", startSandbox, [null], "startSandbox requires options, of type object"],
+  ])("is named by %s", async (_name, call, args, message) => {
+    const thrown = await Promise.resolve()
+      .then(() => call(...(args as never[])))
+      .catch((error: unknown) => error);
+    expect(thrown).toMatchObject({ code: "usage", message: expect.stringContaining(message) });
   });
 });
 

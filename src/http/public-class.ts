@@ -1,3 +1,4 @@
+import { usageError } from "../errors.js";
 import { quote } from "../redact.js";
 import { suggest } from "./suggest.js";
 
@@ -20,6 +21,25 @@ export function checkOptionNames(given: object, known: object, of: string): void
   const suggestion = suggest(unknown[0], Object.keys(known));
   const correction = suggestion === undefined ? "" : `; did you mean ${suggestion}?`;
   throw new TypeError(`${of} has no option ${quote(unknown[0])}${correction}`);
+}
+
+/**
+ * Rejects a call without a required argument or option, which a program in JavaScript may leave out.
+ *
+ * @param given the arguments, or the object of options
+ * @param types the `typeof` of each required one
+ * @param of what requires them
+ * @throws `AgentAuthError` `usage` that names the first one that is missing
+ */
+export function requireOptions(
+  given: object | null | undefined,
+  types: Readonly<Record<string, "string" | "function" | "object">>,
+  of: string,
+): void {
+  for (const [name, type] of Object.entries(types)) {
+    const value: unknown = Reflect.get(given ?? {}, name);
+    if (typeof value !== type || value === null) throw usageError(`${of} requires ${name}, of type ${type}`);
+  }
 }
 
 /**

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { abortedError } from "../errors.js";
 import { followSignal, untilAborted } from "../http/deadline.js";
+import { requireOptions } from "../http/public-class.js";
 import {
   type AuthorizePrompt,
   DEFAULT_LOGIN_TIMEOUT_MS,
@@ -102,10 +103,11 @@ const DEFAULT_TIMEOUT_S = DEFAULT_LOGIN_TIMEOUT_MS / 1000;
  * ends up, and the code of a device login.
  *
  * @throws `TypeError` for a port, a path, an address or a timeout that cannot be one
- * @throws AgentAuthError `usage` for a browser command that cannot be split into words, or a redirect address without a
- * port to listen at
+ * @throws AgentAuthError `usage` without `say` or `env`, for a browser command that cannot be split into words, or a
+ * redirect address without a port to listen at
  */
 export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
+  requireOptions(options, { say: "function", env: "object" }, "terminalLogin");
   const { say, env, input, confirm, loginTimeoutSeconds: loginTimeout = DEFAULT_TIMEOUT_S } = options;
   const redirect = pickRedirectOptions(options);
   const isPaste = options.flow === "paste";

@@ -1,4 +1,5 @@
 import { abortedError } from "../errors.js";
+import { requireOptions } from "../http/public-class.js";
 import { type Account, SandboxData } from "./data/data.js";
 import { FaultController, type SandboxPart } from "./faults/controller.js";
 import { MovableClock, type SandboxClock, Sleeps } from "./http/clock.js";
@@ -81,6 +82,7 @@ export async function startSandboxWith(
   options: SandboxOptions,
   startOthers?: (host: OtherServersHost) => Promise<OtherServers>,
 ): Promise<Sandbox> {
+  requireOptions({ options }, { options: "object" }, "startSandbox");
   const { signal } = options;
   if (signal?.aborted) throw abortedError(signal);
   const settings = readSandboxSettings(options);

@@ -3,7 +3,7 @@ import { existsSync, renameSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentAuthError } from "../../errors.js";
-import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
+import { checkOptionNames, type OptionNames, requireOptions } from "../../http/public-class.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import {
   CodecError,
@@ -144,6 +144,7 @@ const BINDING_LEASE_MS = 10_000;
  * @param folder is created by the first save
  */
 export function fileStore(folder: string, options: FileStoreOptions = {}): GrantStore {
+  requireOptions({ folder }, { folder: "string" }, "fileStore");
   checkOptionNames(options, { cipher: true, onEmptyFile: true } satisfies OptionNames<FileStoreOptions>, "fileStore");
   const { cipher, onEmptyFile } = options;
   const leases = new FileLeases(join(folder, "claims"));

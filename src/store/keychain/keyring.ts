@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { AgentAuthError } from "../../errors.js";
-import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
+import { checkOptionNames, type OptionNames, requireOptions } from "../../http/public-class.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import type { GrantStore } from "../../oauth/model/grant-store.js";
 import { aesGcm, type Cipher, fileStore, sealedWith } from "../file/file.js";
@@ -45,6 +45,7 @@ const OPTIONS: OptionNames<KeyringStoreOptions> = {
  *   respond. `login_required`: a file was sealed with another key, or changed since; it is not removed
  */
 export function keyringStore(folder: string, options: KeyringStoreOptions = {}): GrantStore {
+  requireOptions({ folder }, { folder: "string" }, "keyringStore");
   checkOptionNames(options, OPTIONS, "keyringStore");
   const { keychain, fallback = "none", timeoutMs: timeout = KEYCHAIN_TIMEOUT, env, onFallback } = options;
   let isReported = false;

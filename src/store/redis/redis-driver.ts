@@ -75,7 +75,7 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
   if (!/^[\w.:-]{1,64}$/.test(prefix)) throw optionError("prefix", prefix, "1 to 64 letters, digits and _.:-");
   positive("timeoutMs", timeoutMs);
   if (wait) for (const name of ["replicas", "timeoutMs"] as const) positive(`wait.${name}`, wait[name]);
-  const link = chooseLink(connection);
+  const link = chooseLink(connection ?? {});
   const { location, isCluster, subscribe } = link;
   const names = namesWith(prefix);
   const [call, leaseCall] = [scriptCalls(link, timeoutMs), leaseScriptCalls(link, timeoutMs)];
