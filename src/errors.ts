@@ -175,6 +175,15 @@ export function errorMessage(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
+/** The result of `read`; undefined where it throws. */
+export function orUndefined<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
 /** The error for something that the user gave wrongly, with what to give instead. */
 export function usageError(message: string, hint?: string, cause?: unknown): AgentAuthError {
   return new AgentAuthError("usage", message, { class: "usage", hint, cause });

@@ -1,7 +1,7 @@
 import type { spawn } from "node:child_process";
 import { lstatSync, type Stats, statSync } from "node:fs";
 import { userInfo } from "node:os";
-import { AgentAuthError } from "./errors.js";
+import { orUndefined, usageError } from "./errors.js";
 import { pasting, posixWord, quote, type Shell, shellWord, wordFor } from "./redact.js";
 
 /** What the code asks of the operating system. */
@@ -34,12 +34,8 @@ function run(program: string, args: readonly string[]): string | undefined {
 }
 
 function userFolder(): string | undefined {
-  try {
-    return userInfo().homedir || undefined;
-  } catch {
-    // As in a container that runs under any user id.
-    return undefined;
-  }
+  // As in a container that runs under any user id.
+  return orUndefined(() => userInfo().homedir || undefined);
 }
 
 /** Random bytes in hexadecimal. Loads `node:crypto` at the first call, because that takes 5 ms of a start. */
@@ -336,8 +332,8 @@ export function withoutByteOrderMark(text: string, source: string): string {
   if (text.startsWith("\ufeff")) return text.slice(1);
   // Neither byte of a mark of UTF-16 is UTF-8.
   if (!text.startsWith("\ufffd\ufffd")) return text;
-  throw new AgentAuthError("usage", `${quote(source).slice(1, -1)} is UTF-16`, {
-    class: "usage",
-    hint: "save it as UTF-8; PowerShell writes that with Set-Content -Encoding utf8",
-  });
+  throw usageError(
+    `${quote(source).slice(1, -1)} is UTF-16`,
+    "save it as UTF-8; PowerShell writes that with Set-Content -Encoding utf8",
+  );
 }

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../errors.js";
+import { usageError } from "../errors.js";
 import type { BufferedResponse, Call, Send } from "../http/buffered-response.js";
 import { untilAborted } from "../http/deadline.js";
 import { HttpHeaders } from "../http/http-message.js";
@@ -48,7 +48,7 @@ async function readToken(source: TokenSource, call: Call, redactor: Redactor): P
   if (typeof token !== "string" || !HEADER_SAFE.test(token)) {
     const message =
       "the API token is empty or has characters that no HTTP header can carry (blanks, line breaks, non-ASCII)";
-    throw new AgentAuthError("usage", message, { class: "usage", hint: "check for a line break at its end" });
+    throw usageError(message, "check for a line break at its end");
   }
   redactor.add(token);
   return token;

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../errors.js";
+import { usageError } from "../errors.js";
 import { HttpHeaders } from "../http/http-message.js";
 import { type CallLimits, checkLimits } from "../http/transport.js";
 import { quote } from "../redact.js";
@@ -194,5 +194,5 @@ export function readCallLimits({ timeoutMs, maxRetries }: CallOptions): CallLimi
 /** @throws `AgentAuthError` `usage`: a program that passes on an id of an item may not have one */
 export function requireId(name: string, id: unknown): void {
   if (typeof id === "string" && id !== "") return;
-  throw new AgentAuthError("usage", `${name} must be a non-empty string, not ${quote(id)}`, { class: "usage" });
+  throw usageError(`${name} must be a non-empty string, not ${quote(id)}`);
 }

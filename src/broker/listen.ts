@@ -5,7 +5,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
 import { dirname } from "node:path";
 import { Readable } from "node:stream";
-import { AgentAuthError } from "../errors.js";
+import { type AgentAuthError, usageError } from "../errors.js";
 import { HttpRequest } from "../http/http-message.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { quote } from "../redact.js";
@@ -319,9 +319,9 @@ function pathOfInherited(fd: number, listen: string): string {
 
 /** The error for an address that cannot be used. */
 function listenError(listen: string, what: string, cause?: unknown): AgentAuthError {
-  return new AgentAuthError("usage", `the address ${quote(listen)} ${what}`, {
-    class: "usage",
-    hint: "for example unix:/run/user/1000/agentauth/agent.sock",
+  return usageError(
+    `the address ${quote(listen)} ${what}`,
+    "for example unix:/run/user/1000/agentauth/agent.sock",
     cause,
-  });
+  );
 }

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../errors.js";
+import { orUndefined, usageError } from "../errors.js";
 import { isLoopbackHost, isPathWithin } from "../http/address.js";
 import { HttpHeaders, TOKEN } from "../http/http-message.js";
 import { isJsonObject, type JsonObject } from "../http/strict-json.js";
@@ -86,7 +86,7 @@ const CLIENT_FIELDS: Record<keyof BrokerClient, (value: unknown) => string | und
  * @throws `AgentAuthError` `usage` that names the field and the value
  */
 export function checkPolicy(value: unknown, from: string): BrokerPolicy {
-  const wrong = (what: string) => new AgentAuthError("usage", `${from}: ${what}`, { class: "usage" });
+  const wrong = (what: string) => usageError(`${from}: ${what}`);
   const object = (member: unknown, name: string): JsonObject => {
     if (isJsonObject(member)) return member;
     throw wrong(`${name} is not an object`);
@@ -295,11 +295,7 @@ function namesIn(search: string): string[] {
 /** A text without percent signs, as far as it can be read. */
 function decoded(text: string): string {
   return text.replace(/(?:%[\da-f]{2})+/gi, (escapes) => {
-    try {
-      return decodeURIComponent(escapes);
-    } catch {
-      return "";
-    }
+    return orUndefined(() => decodeURIComponent(escapes)) ?? "";
   });
 }
 

@@ -1,5 +1,6 @@
 import { lstatSync, mkdirSync, readFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
+import { orUndefined } from "../errors.js";
 import { VERSION } from "../http/version.js";
 import { type Env, system } from "../platform.js";
 import { findHome, isWithin, userFolder } from "../profile/settings.js";
@@ -137,9 +138,7 @@ async function printAtOnce(stdout: Host["stdout"], text: string): Promise<boolea
 }
 
 function writtenHelp(columns: number): string | undefined {
-  try {
-    return readFileSync(new URL(`help-${Math.min(columns, WIDEST_HELP)}.txt`, import.meta.url), "utf8");
-  } catch {
-    return undefined;
-  }
+  return orUndefined(() =>
+    readFileSync(new URL(`help-${Math.min(columns, WIDEST_HELP)}.txt`, import.meta.url), "utf8"),
+  );
 }

@@ -1,3 +1,4 @@
+import { orUndefined } from "../errors.js";
 import { escapeText, quote } from "../redact.js";
 import type { PolicyOption } from "../remedy.js";
 import { refusalError } from "./refuse.js";
@@ -11,11 +12,7 @@ import { refusalError } from "./refuse.js";
  */
 export function parseUrl(value: unknown, base?: URL): URL | undefined {
   if (typeof value !== "string") return undefined;
-  try {
-    return new URL(value, base);
-  } catch {
-    return undefined;
-  }
+  return orUndefined(() => new URL(value, base));
 }
 
 /**
@@ -23,11 +20,7 @@ export function parseUrl(value: unknown, base?: URL): URL | undefined {
  */
 export function percentDecoded(text: string): string {
   return text.replace(/(?:%[0-9a-f]{2})+/gi, (encoded) => {
-    try {
-      return decodeURIComponent(encoded);
-    } catch {
-      return encoded;
-    }
+    return orUndefined(() => decodeURIComponent(encoded)) ?? encoded;
   });
 }
 

@@ -1,4 +1,4 @@
-import { type Advice, AgentAuthError, errorMessage } from "../errors.js";
+import { type Advice, AgentAuthError, errorMessage, orUndefined } from "../errors.js";
 import { quote } from "../redact.js";
 import { shownUrl } from "./address.js";
 import { type ByteStream, readByteStream } from "./body-content.js";
@@ -152,11 +152,7 @@ export function parseJson(text: string, response: Response, url: string): unknow
 
 /** The body of an error response, where it is JSON; a body that is not must not hide the error. */
 export function parseIfJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return orUndefined(() => JSON.parse(text));
 }
 
 function whyNotJson(text: string): string {

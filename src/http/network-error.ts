@@ -1,5 +1,5 @@
 import type { ClientErrorCode } from "../error-codes.js";
-import { type Advice, AgentAuthError, isAgentAuthError } from "../errors.js";
+import { type Advice, AgentAuthError, isAgentAuthError, orUndefined } from "../errors.js";
 import { escapeText } from "../redact.js";
 import type { ConfigureOption, Remedy } from "../remedy.js";
 import { parseUrl, shownUrl } from "./address.js";
@@ -158,9 +158,5 @@ function isClean(text: string, mask: Mask): boolean {
 
 /** Its own properties as text. */
 function readText(value: unknown): string {
-  try {
-    return JSON.stringify(value) ?? "";
-  } catch {
-    return "";
-  }
+  return orUndefined(() => JSON.stringify(value)) ?? "";
 }

@@ -1,3 +1,4 @@
+import { orUndefined } from "../errors.js";
 import { quote } from "../redact.js";
 
 /** Why a text is not acceptable JSON, and where: line and column are one-based. */
@@ -49,6 +50,12 @@ export type JsonObject = Record<string, unknown>;
 /** Whether parsed JSON is an object: neither null nor an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The object in a text of JSON; undefined for another value, and for a text that is no JSON. */
+export function parseJsonObject(text: string): JsonObject | undefined {
+  const value = orUndefined(() => parseStrictJson(text));
+  return isJsonObject(value) ? value : undefined;
 }
 
 /** Deletes members that are null, which many programs write for what they do not set; returns the same object. */

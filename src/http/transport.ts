@@ -1,4 +1,4 @@
-import { AgentAuthError, abortedError } from "../errors.js";
+import { AgentAuthError, abortedError, orUndefined } from "../errors.js";
 import { quote } from "../redact.js";
 import { parseUrl, shownUrl } from "./address.js";
 import {
@@ -185,11 +185,7 @@ async function readResponse(response: Response, url: string, { cap, mask }: Read
 
 function decodeQuery(url: string): string {
   const { search } = new URL(url);
-  try {
-    return decodeURIComponent(search);
-  } catch {
-    return search;
-  }
+  return orUndefined(() => decodeURIComponent(search)) ?? search;
 }
 
 function timeoutError(url: string, within: string): AgentAuthError {

@@ -1,4 +1,4 @@
-import { AgentAuthError, errorMessage, isAgentAuthError } from "../errors.js";
+import { AgentAuthError, errorMessage, isAgentAuthError, orUndefined } from "../errors.js";
 import { saysSessionLost } from "../http/lost-session.js";
 import { networkError } from "../http/network-error.js";
 import { isJsonObject } from "../http/strict-json.js";
@@ -130,12 +130,7 @@ export function errorBody(error: unknown): {
 
 /** The error object in a body that is a JSON-RPC response. */
 function errorObjectIn(body: string): (Record<string, unknown> & { message: string }) | undefined {
-  let response: unknown;
-  try {
-    response = parseServerJson(body);
-  } catch {
-    return undefined;
-  }
+  const response = orUndefined(() => parseServerJson(body));
   const error = isJsonObject(response) && response["jsonrpc"] === "2.0" ? response["error"] : undefined;
   if (!isJsonObject(error) || typeof error["message"] !== "string") return undefined;
   return { ...error, message: error["message"] };

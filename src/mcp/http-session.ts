@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, orUndefined } from "../errors.js";
 import { discardBody, isEventStream } from "../http/buffered-response.js";
 import { followSignal, systemClock } from "../http/deadline.js";
 import { isJsonObject } from "../http/strict-json.js";
@@ -381,7 +381,8 @@ export class HttpSession {
   #elicit({ id, params }: RpcRequest, call: WaitingCall | undefined): void {
     const { user } = this.#options;
     const answer = (action: string) => this.#reply({ jsonrpc: "2.0", id, result: { action } });
-    const address = call?.hasElicited ? undefined : safeAddress(params, this.#url);
+    // Undefined for an address that no user should open.
+    const address = call?.hasElicited ? undefined : orUndefined(() => readAddress(params, this.#url));
     if (user === undefined || call === undefined || address === undefined) {
       answer("cancel");
       call?.fail(new ActionFailure([params]));
@@ -416,15 +417,6 @@ export class HttpSession {
 
   #fetch(init: Parameters<SendRequest>[1]): Promise<Response> {
     return this.#options.fetch(this.#url, init);
-  }
-}
-
-/** What {@link readAddress} returns; undefined for an address that no user should open. */
-function safeAddress(params: unknown, server: string): ReturnType<typeof readAddress> | undefined {
-  try {
-    return readAddress(params, server);
-  } catch {
-    return undefined;
   }
 }
 

@@ -1,4 +1,4 @@
-import { AgentAuthError, abortedError, errorMessage, isAgentAuthError, usageError } from "../errors.js";
+import { type AgentAuthError, abortedError, errorMessage, isAgentAuthError, usageError } from "../errors.js";
 import type { Network } from "../http/address.js";
 import type { HttpEvent } from "../http/buffered-response.js";
 import { type Clock, systemClock } from "../http/deadline.js";
@@ -336,7 +336,7 @@ function checkScope(scope: string): void {
     if (!isAgentAuthError(cause)) throw cause;
     const rule =
       "must be at most 256 scope tokens with blanks between them, in at most 8192 bytes (RFC 6749 section 3.3)";
-    throw new AgentAuthError("usage", `the scopes ${quote(scope)} ${rule}`, { class: "usage" });
+    throw usageError(`the scopes ${quote(scope)} ${rule}`);
   }
 }
 

@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { type AgentAuthError, isAgentAuthError, usageError } from "../errors.js";
 import { bindingPrototype, bindMethods } from "../http/public-class.js";
 import type { LoginRemedy } from "../remedy.js";
 import type { DisconnectSummary } from "./agent-logout.js";
@@ -596,7 +596,7 @@ async function startLogin(
 function redirectRequiredError(): AgentAuthError {
   const message = "redirectUri is required: a client without a login method can only start logins in a web app";
   const hint = "call start({ redirectUri }), or set the option login of the client";
-  return new AgentAuthError("usage", message, { class: "usage", hint });
+  return usageError(message, hint);
 }
 
 /** Everything of a login in two steps before the user is needed. */

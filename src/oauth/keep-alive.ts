@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
-import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
+import { parseJsonObject } from "../http/strict-json.js";
 import { quote } from "../redact.js";
 import { AgentClient } from "./agent.js";
 import { retryRevocations } from "./agent-logout.js";
@@ -156,7 +156,7 @@ export class IssuerPauses {
    */
   async of(issuer: string): Promise<IssuerPause | undefined> {
     const text = await this.#records?.read?.(pauseId(issuer)).catch(() => undefined);
-    const { issuer: by, pausedUntil } = text === undefined ? {} : parseMembers(text);
+    const { issuer: by, pausedUntil } = parseJsonObject(text ?? "") ?? {};
     if (by !== issuer || typeof pausedUntil !== "number") return undefined;
     const seconds = Math.ceil((pausedUntil - this.#clock.epoch()) / 1000);
     if (seconds <= 0) return undefined;
@@ -188,15 +188,6 @@ export class IssuerPauses {
 function pauseId(issuer: string): string {
   const digits = Array.from(issuer, (letter) => letter.charCodeAt(0).toString(16));
   return `pause-${digits.join("").slice(-72)}`;
-}
-
-function parseMembers(text: string): Record<string, unknown> {
-  try {
-    const value = parseStrictJson(text);
-    return isJsonObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }
 
 const MINUTE_MS = 60_000;

@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { isAgentAuthError, usageError } from "../errors.js";
 import { parseUrl } from "../http/address.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import type { AgentClient } from "./agent.js";
@@ -162,7 +162,7 @@ async function writeCookies(
   if (name.length + saved.length > MAX_COOKIE) {
     const message = `the sealed login has ${saved.length} characters, which is too much for a cookie`;
     const hint = "leave out loginSecret, and use a store that all processes share";
-    throw new AgentAuthError("usage", message, { class: "usage", hint });
+    throw usageError(message, hint);
   }
   return [cookie, setCookie(name, saved, WEB_LOGIN_LIFE_MS / 1000, cookiePath(redirectUri))];
 }

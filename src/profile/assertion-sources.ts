@@ -3,7 +3,7 @@ import { AgentAuthError, usageError } from "../errors.js";
 import { classifyHost, isLoopbackHost, parseUrl, shownUrl } from "../http/address.js";
 import { HttpRequest } from "../http/http-message.js";
 import { createFetch } from "../http/node/network.js";
-import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
+import { isJsonObject, parseJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { createTransport } from "../http/transport.js";
 import type { StoredGrants } from "../oauth/agent-options.js";
 import type { PreRegisteredClient } from "../oauth/client/client-auth.js";
@@ -236,12 +236,9 @@ async function requestFrom(
 }
 
 function readMember({ text, url }: { text: string; url: string }, name: string, from: string): string {
-  try {
-    const value = parseStrictJson(text);
-    if (isJsonObject(value) && typeof value[name] === "string") return value[name];
-  } catch {
-    // The text may hold a token: no message quotes it.
-  }
+  const value = parseJsonObject(text)?.[name];
+  if (typeof value === "string") return value;
+  // The text may hold a token: no message quotes it.
   throw sourceRefusalError("bad_token_answer", `${from}: the answer of ${quote(shownUrl(url))} has no ${name}`);
 }
 

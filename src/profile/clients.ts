@@ -1,7 +1,7 @@
 /** The clients that programs build from what the CLI uses: its settings, its store and its environment. */
 
 import { MANAGEMENT_OPTIONS, ManagementClient, type ManagementClientOptions } from "../api/client.js";
-import { AgentAuthError } from "../errors.js";
+import { type AgentAuthError, usageError } from "../errors.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { AgentClient, type AgentClientOptions } from "../oauth/agent.js";
 import { AGENT_OPTIONS } from "../oauth/agent-options.js";
@@ -220,7 +220,7 @@ function buildNetwork(
 
 function contradictionError(source: string, replacement: string): AgentAuthError {
   const message = `${source} and the option ${replacement} exclude each other: ${replacement} makes its own connections`;
-  return new AgentAuthError("usage", message, { class: "usage", hint: `leave out one of them` });
+  return usageError(message, "leave out one of them");
 }
 
 /** The client with the secret of the environment, where it has no other proof. */

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import { AgentAuthError, usageError } from "../errors.js";
+import { AgentAuthError, orUndefined, usageError } from "../errors.js";
 import { type Network, parseUrl, percentDecoded } from "../http/address.js";
 import { HttpHeaders, isRequest, ownFetch } from "../http/http-message.js";
 import type { Proxies } from "../http/node/agents.js";
@@ -86,7 +86,7 @@ export function systemAuthorities(source: string): string[] {
   const message = `${source}: Node ${process.versions.node} cannot read the certificate authorities of the system; that needs Node 22.15 or later, or 24`;
   const hint =
     "use such a Node, or name a file with your authorities (PEM) in NODE_EXTRA_CA_CERTS or with --ca-file <file>";
-  throw new AgentAuthError("usage", message, { class: "usage", hint });
+  throw usageError(message, hint);
 }
 
 /** The proxies for requests, as they are set, and the hosts that bypass them. */
@@ -135,13 +135,9 @@ function assignmentPrefix(source: string): string {
 }
 
 function passwordTyped(): AgentAuthError {
-  return new AgentAuthError(
-    "usage",
+  return usageError(
     "--proxy: a password must not be on the command line, where other programs can read it and the shell stores it",
-    {
-      class: "usage",
-      hint: "give the whole address in the variable HTTPS_PROXY; and change the password that was typed here",
-    },
+    "give the whole address in the variable HTTPS_PROXY; and change the password that was typed here",
   );
 }
 
@@ -149,12 +145,8 @@ function passwordTyped(): AgentAuthError {
 function extraAuthorities(env: NetworkOptions["env"]): string[] {
   const path = env["NODE_EXTRA_CA_CERTS"];
   if (path === undefined) return [];
-  try {
-    return [readFileSync(path, "utf8")];
-  } catch {
-    // Node has warned about it at its start.
-    return [];
-  }
+  // Node has warned about it at its start.
+  return orUndefined(() => [readFileSync(path, "utf8")]) ?? [];
 }
 
 /**
@@ -175,11 +167,11 @@ export function readAuthorities(file: Sourced): string {
 
 function badAuthorities({ value, source }: Sourced, why: string, cause?: unknown): AgentAuthError {
   const flag = source === CA_FLAG ? ": --ca-file <file>" : "";
-  return new AgentAuthError("usage", `${source} ${quote(value)} ${why}`, {
-    class: "usage",
-    hint: `name a file with the certificates of your authorities, in PEM form${flag}`,
+  return usageError(
+    `${source} ${quote(value)} ${why}`,
+    `name a file with the certificates of your authorities, in PEM form${flag}`,
     cause,
-  });
+  );
 }
 
 /** The file of the client certificate, and that of its private key where it is another one. */

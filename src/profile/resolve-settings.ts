@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError, usageError } from "../errors.js";
+import { type AgentAuthError, isAgentAuthError, usageError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { suggestionHint } from "../http/suggest.js";
 import type { Env } from "../platform.js";
@@ -172,11 +172,7 @@ function sandboxEntries(home: string | undefined): Entries | undefined {
 function profileEntries(profile: Sourced, config: Config, home: string | undefined, acceptsNew: boolean): Entries {
   const { value: name, source } = profile;
   if (!isProfileName(name)) {
-    throw new AgentAuthError(
-      "usage",
-      `${source} ${quote(name)} is not a valid profile name: letters, digits, "-", "_" and "."`,
-      { class: "usage" },
-    );
+    throw usageError(`${source} ${quote(name)} is not a valid profile name: letters, digits, "-", "_" and "."`);
   }
   const own = Object.hasOwn(config.profiles, name) ? config.profiles[name] : undefined;
   if (own) return own;
@@ -207,10 +203,9 @@ function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from
       ...named,
       source: from,
       read() {
-        throw new AgentAuthError(
-          "usage",
+        throw usageError(
           `the API token of ${from} belongs to ${bound ?? "no base_url yet"}, not to ${baseUrl.value} (${baseUrl.source})`,
-          { class: "usage", hint: "give the token for this address in AGENTAUTH_API_TOKEN, or use another profile" },
+          "give the token for this address in AGENTAUTH_API_TOKEN, or use another profile",
         );
       },
     };

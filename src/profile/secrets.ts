@@ -98,9 +98,7 @@ export function referencedSecret(reference: string, from: string, env: Env): Sec
     read() {
       const value = env[name];
       if (value) return value;
-      throw new AgentAuthError("usage", `the environment variable ${name}, named by ${from}, is not set`, {
-        class: "usage",
-      });
+      throw usageError(`the environment variable ${name}, named by ${from}, is not set`);
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { PlaceToken } from "../api/auth.js";
 import type { ManagementClientOptions } from "../api/client.js";
 import type { SortingEncoding } from "../api/types.js";
-import { AgentAuthError } from "../errors.js";
+import { usageError } from "../errors.js";
 import { withInput } from "../platform.js";
 import { RUNNING_SANDBOX } from "./resolve-settings.js";
 import type { Settings } from "./settings.js";
@@ -15,10 +15,10 @@ import { SANDBOX_PROFILE } from "./settings-file.js";
 export function requireBaseUrl(settings: ServiceChoice): string {
   if (settings.baseUrl) return settings.baseUrl.value;
   const missing = missingService(settings);
-  throw new AgentAuthError("usage", missing.map(({ problem }) => problem).join(", "), {
-    class: "usage",
-    hint: settings.profile.value === SANDBOX_PROFILE ? inOrder(missing) : `${inOrder(missing)}; ${WITHOUT_SERVICE}`,
-  });
+  throw usageError(
+    missing.map(({ problem }) => problem).join(", "),
+    settings.profile.value === SANDBOX_PROFILE ? inOrder(missing) : `${inOrder(missing)}; ${WITHOUT_SERVICE}`,
+  );
 }
 
 /** What is to be said of a service that no setting names; undefined where one does. */

@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { AgentAuthError, withHint } from "../errors.js";
+import { AgentAuthError, orUndefined, usageError, withHint } from "../errors.js";
 import { isLoopbackHost, parseUrl } from "../http/address.js";
 import { isJsonObject, parseStrictJson, StrictJsonError } from "../http/strict-json.js";
 import type { GrantStore } from "../oauth/model/grant-store.js";
@@ -48,13 +48,10 @@ function statePath(home: string): string {
 /** The running sandbox, or undefined; a file that a killed one left behind counts for nothing. */
 export function readSandboxState(home: string | undefined): SandboxState | undefined {
   if (home === undefined) return undefined;
-  let state: unknown;
-  try {
+  const state = orUndefined(() => {
     checkTrustedFolder(home);
-    state = parseStrictJson(readSecretFile(statePath(home)));
-  } catch {
-    return undefined;
-  }
+    return parseStrictJson(readSecretFile(statePath(home)));
+  });
   return isState(state) && isAlive(state.pid) ? state : undefined;
 }
 
@@ -236,10 +233,7 @@ function checkProfile(name: string, entries: unknown, file: SettingsFile): void 
 }
 
 function invalidFileError(file: SettingsFile, what: string, ...keys: string[]): AgentAuthError {
-  return new AgentAuthError("usage", `the settings file ${locationIn(file, ...keys)}: ${what}`, {
-    class: "usage",
-    hint: "correct it, or move it away",
-  });
+  return usageError(`the settings file ${locationIn(file, ...keys)}: ${what}`, "correct it, or move it away");
 }
 
 /** The profile in use and its source, even if there is no such profile. @param flag its value, and what messages call it */

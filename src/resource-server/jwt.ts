@@ -1,7 +1,7 @@
 import type { CryptoKey, errors, JSONWebKeySet, LocalJWKSet } from "jose";
-import { AgentAuthError, errorMessage } from "../errors.js";
+import { AgentAuthError, errorMessage, orUndefined } from "../errors.js";
 import { fromBase64url, isBase64url } from "../http/base64url.js";
-import { isJsonObject, type JsonObject, parseStrictJson } from "../http/strict-json.js";
+import { type JsonObject, parseJsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
 import { type Issuer, RefreshingCache } from "./issuer.js";
 import type { ResourceServerSettings } from "./options.js";
@@ -220,10 +220,6 @@ const UTF_8 = new TextDecoder("utf-8", { fatal: true });
 export function decodePart(part: string): JsonObject | undefined {
   const bytes = fromBase64url(part);
   if (!bytes) return undefined;
-  try {
-    const value = parseStrictJson(UTF_8.decode(bytes));
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const text = orUndefined(() => UTF_8.decode(bytes));
+  return text === undefined ? undefined : parseJsonObject(text);
 }

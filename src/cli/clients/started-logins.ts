@@ -4,9 +4,9 @@ import { existsSync, readdirSync, renameSync, statSync, utimesSync } from "node:
 import { connect } from "node:net";
 import { join, parse } from "node:path";
 import { createInterface } from "node:readline";
-import { AgentAuthError, usageError } from "../../errors.js";
+import { AgentAuthError, orUndefined, usageError } from "../../errors.js";
 import { followSignal } from "../../http/deadline.js";
-import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
+import { parseJsonObject } from "../../http/strict-json.js";
 import type { RedirectOptions } from "../../login/redirect-address.js";
 import { decodeStoredLogin, encodeLogin, type StoredLogin } from "../../oauth/login/login-codec.js";
 import { CodecError } from "../../oauth/model/codec.js";
@@ -79,8 +79,7 @@ export async function startListener(
     const ended = once(lines, "close").then(() => []);
     const [line] = (await Promise.race([response, ended, failed.then(() => [])]).catch(() => [])) as [string?];
     limit.release();
-    const value = line === undefined ? undefined : parseStrictJson(line);
-    return isJsonObject(value) ? value : {};
+    return parseJsonObject(line ?? "") ?? {};
   };
   const stop = () => {
     stdin.destroy();
@@ -232,21 +231,13 @@ export function finishCommand(id: string, { server, issuer, profile, account, ha
 
 /** The logins that wait for their second step; those that cannot be read are left to the command that finishes them. */
 export function pendingLogins(files: Files): PendingLogin[] {
-  const pending = readableIds(files).flatMap((id) => {
+  const pending = (orUndefined(() => idsIn(files)) ?? []).flatMap((id) => {
     const login = peek(id, files);
     const expiresAt = readExpiry(id, files);
     if (login === undefined || expiresAt < files.now()) return [];
     return [{ id, login, expiresAt, startedAt: expiresAt - (login.ttlMs ?? LIFE_MS) }];
   });
   return pending.sort((a, b) => a.expiresAt - b.expiresAt);
-}
-
-function readableIds(files: Files): string[] {
-  try {
-    return idsIn(files);
-  } catch {
-    return [];
-  }
 }
 
 function idsIn(files: Files, kinds: readonly string[] = ["json"]): string[] {
@@ -260,11 +251,7 @@ function idsIn(files: Files, kinds: readonly string[] = ["json"]): string[] {
 }
 
 function peek(id: string, files: Files): StoredLogin | undefined {
-  try {
-    return decodeStoredLogin(readStored(filePath(id, "json", files), files) ?? "");
-  } catch {
-    return undefined;
-  }
+  return orUndefined(() => decodeStoredLogin(readStored(filePath(id, "json", files), files) ?? ""));
 }
 
 /** Unix milliseconds. */
@@ -320,11 +307,7 @@ export function removeListener(id: string, files: Files): void {
 
 /** The process that waits for the callback of a login, as far as is known. */
 export function readListener(id: string, files: Files): ListenerRecord | undefined {
-  try {
-    const value: unknown = parseStrictJson(readStored(filePath(id, "listener", files), files) ?? "");
-    return isJsonObject(value) && Number.isInteger(value["pid"]) ? (value as unknown as ListenerRecord) : undefined;
-  } catch {
-    // The login can be finished without it.
-    return undefined;
-  }
+  // The login can be finished without it.
+  const value = parseJsonObject(orUndefined(() => readStored(filePath(id, "listener", files), files)) ?? "");
+  return Number.isInteger(value?.["pid"]) ? (value as unknown as ListenerRecord) : undefined;
 }

@@ -1,4 +1,5 @@
 import type { Command, OptionValues } from "commander";
+import { orUndefined } from "../../errors.js";
 import { readSettings } from "../../profile/resolve-settings.js";
 import { flagText } from "../flags/values.js";
 import type { AgentMode } from "../runtime/agent-mode.js";
@@ -48,12 +49,8 @@ function hasAny(parsedFlags: Given, ...names: readonly string[]): boolean {
 }
 
 function profileHasFormat(flags: object, context: RunContext): boolean {
-  try {
-    return readSettings(flags, context.io.env, flagText).output !== undefined;
-  } catch {
-    // The command itself reports what is wrong with its settings.
-    return false;
-  }
+  // The command itself reports what is wrong with its settings.
+  return orUndefined(() => readSettings(flags, context.io.env, flagText).output !== undefined) ?? false;
 }
 
 function hasFlag(command: Command, flag: string): boolean {

@@ -1,5 +1,6 @@
 import { chmodSync, existsSync, lstatSync, readdirSync, type Stats } from "node:fs";
 import { join } from "node:path";
+import { orUndefined } from "../../errors.js";
 import { type Env, system, tryStat } from "../../platform.js";
 import { findHome } from "../../profile/settings.js";
 import { GRANTS } from "../../store/file/file-grants.js";
@@ -26,12 +27,10 @@ export const ACCESS_TEXT: Readonly<Record<FolderAccess, string>> = {
 
 /** {@link classifyAccess} for our folder; nothing is known of one out of reach. */
 export function homeAccess(home: string): FolderAccess | undefined {
-  try {
+  return orUndefined(() => {
     const stat = tryStat(home);
     return stat === undefined ? "absent" : classifyAccess(stat);
-  } catch {
-    return undefined;
-  }
+  });
 }
 
 /** What lies in a folder that we made: one that holds anything else may be shared on purpose. */

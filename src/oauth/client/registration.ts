@@ -1,5 +1,5 @@
 import * as oauth from "oauth4webapi";
-import { type Advice, AgentAuthError, errorMessage, isAgentAuthError } from "../../errors.js";
+import { type Advice, AgentAuthError, errorMessage, isAgentAuthError, usageError } from "../../errors.js";
 import { isLoopbackHost, parseUrl, secureAddress } from "../../http/address.js";
 import { parseIfJson } from "../../http/buffered-response.js";
 import { HttpResponse } from "../../http/http-message.js";
@@ -481,5 +481,5 @@ function checkAnswer(
 function checkDocumentUrl(value: string): string {
   const problem = findDocumentUrlProblem(value);
   if (problem === undefined) return value;
-  throw new AgentAuthError("usage", `the client metadata address ${quote(value)} ${problem}`, { class: "usage" });
+  throw usageError(`the client metadata address ${quote(value)} ${problem}`);
 }

@@ -1,5 +1,5 @@
 import * as oauth from "oauth4webapi";
-import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError, usageError, withHint } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote, Secret } from "../../redact.js";
@@ -86,7 +86,7 @@ export function requireSecrets({ pending }: PreparedLogin): void {
   const message = "the prepared login has lost its secrets: JSON and logs contain a mask in their place";
   const hint =
     "pass the object of beginLogin itself, or use startLogin and handleCallback, which save a login between processes";
-  throw new AgentAuthError("usage", message, { class: "usage", hint });
+  throw usageError(message, hint);
 }
 
 /** What every login of an agent client needs. */

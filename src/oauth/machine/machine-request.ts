@@ -1,5 +1,5 @@
 import * as oauth from "oauth4webapi";
-import { AgentAuthError, errorMessage, isAgentAuthError, withHint } from "../../errors.js";
+import { AgentAuthError, errorMessage, isAgentAuthError, usageError, withHint } from "../../errors.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote, Secret } from "../../redact.js";
 import { type PreRegisteredClient, preRegisteredClient, readClientSecret } from "../client/client-auth.js";
@@ -211,7 +211,7 @@ function checkAssertion(assertion: string | Secret, what: string): string {
   if (/^[\w-]+\.[\w-]+\.[\w-]*$/.test(text)) return text;
   const found = text === "" ? "is empty" : "is no JWT: three parts of base64url, with dots between them";
   const hint = "give it as it was issued, without quotes and without a scheme before it";
-  throw new AgentAuthError("usage", `${what} ${found} (RFC 7519 section 3)`, { class: "usage", hint });
+  throw usageError(`${what} ${found} (RFC 7519 section 3)`, hint);
 }
 
 export interface IssuerContext extends DiscoveryContext, BindingContext {

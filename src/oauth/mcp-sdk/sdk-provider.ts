@@ -100,7 +100,7 @@ export interface McpAuthProvider extends McpOAuthClientProvider {
   onUnauthorized(context: { response: Response }): Promise<void>;
 }
 
-import { AgentAuthError } from "../../errors.js";
+import { type AgentAuthError, usageError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import { bindMethods } from "../../http/public-class.js";
 import { SingleFlight } from "../../http/single-flight.js";
@@ -222,10 +222,7 @@ export class SdkTokenSource {
 
 function boundToKeyError({ server }: Grant): AgentAuthError {
   const message = `the token for ${quote(server)} is bound to a key, and the transport of an MCP SDK sends no proof of it (RFC 9449)`;
-  return new AgentAuthError("usage", message, {
-    class: "usage",
-    hint: "pass agent.fetch as the fetch of the transport instead of a provider",
-  });
+  return usageError(message, "pass agent.fetch as the fetch of the transport instead of a provider");
 }
 
 // After a rejection both SDKs run an authorization of their own (`auth()`), and send the request again only if a token

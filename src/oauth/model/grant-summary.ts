@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { type AgentAuthError, isAgentAuthError, usageError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import {
   decode,
@@ -138,7 +138,7 @@ export function checkPageLimit({ limit = DEFAULT_LIMIT, state }: ConnectionQuery
 }
 
 function wrongQuery(message: string): AgentAuthError {
-  return new AgentAuthError("usage", `of connections, ${message}`, { class: "usage" });
+  return usageError(`of connections, ${message}`);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import { AgentAuthError, isAgentAuthError, usageError } from "../../errors.js";
+import { isAgentAuthError, orUndefined, usageError } from "../../errors.js";
 import type { Env } from "../../platform.js";
 import { escapeText, quote } from "../../redact.js";
 import type { StoreDriver } from "../../store/driver/driver.js";
@@ -33,10 +33,9 @@ export function findPackage(kind: EngineKind, beside: string = import.meta.url):
     if (found !== undefined) return found;
   }
   const names = PACKAGES[kind];
-  throw new AgentAuthError(
-    "usage",
+  throw usageError(
     `the store ${kind} needs a client package, and none of ${names.join(", ")} is installed`,
-    { class: "usage", hint: `npm install ${names[0]} (add --global if agentauth is installed globally)` },
+    `npm install ${names[0]} (add --global if agentauth is installed globally)`,
   );
 }
 
@@ -149,20 +148,15 @@ function describeLocation(kind: EngineKind, host: string, database: string): str
 function hideSecrets(url: URL, text: string, hide: (secret: string) => void): void {
   const secrets = collectSecrets(url);
   if (secrets.length > 0) hide(text);
-  for (const secret of secrets) for (const form of [secret, decodeLoosely(secret)]) hide(form);
+  for (const secret of secrets) {
+    hide(secret);
+    hide(orUndefined(() => decodeURIComponent(secret)) ?? secret);
+  }
 }
 
 /** PostgreSQL takes a password among the parameters too. */
 function collectSecrets({ password, searchParams }: URL): string[] {
   return [password, ...searchParams.getAll("password")].filter((secret) => secret !== "");
-}
-
-function decodeLoosely(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 function decodePart(path: string, where: string): string {

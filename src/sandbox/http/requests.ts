@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import type { ServiceErrorCode } from "../../error-codes.js";
+import { orUndefined } from "../../errors.js";
 import { withoutBrackets } from "../../http/address.js";
 import { isJsonObject, type JsonObject } from "../../http/strict-json.js";
 import { MASK, Redactor } from "../../redact.js";
@@ -136,11 +137,7 @@ export async function readBody(request: IncomingMessage, max: number): Promise<B
 
 /** Parsed JSON; undefined for any other text. */
 export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return orUndefined(() => JSON.parse(text));
 }
 
 export function parseJsonObject(text: string): JsonObject | undefined {

@@ -1,6 +1,6 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js";
 import { OneAtATime } from "../../http/single-flight.js";
-import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
+import { isJsonObject, parseJsonObject } from "../../http/strict-json.js";
 import { tokenGeneration } from "../../oauth/model/grant.js";
 import { isStoreFailure } from "../../oauth/model/grant-store.js";
 import {
@@ -69,7 +69,7 @@ function shortenFailure(failure: RecordedFailure | undefined): RecordedFailure |
 
 /** Parses a note; undefined for what this version did not write. */
 export function decodeState(text: string): LeaseState | undefined {
-  const state = parseMembers(text);
+  const state = parseJsonObject(text);
   if (typeof state?.["sent"] !== "boolean") return undefined;
   const { sent, holder, failure, instead, generation, rotatedGeneration } = state;
   return {
@@ -80,15 +80,6 @@ export function decodeState(text: string): LeaseState | undefined {
     failure: isRecordedFailure(failure) ? failure : undefined,
     instead: attemptIn(instead),
   };
-}
-
-function parseMembers(text: string): Record<string, unknown> | undefined {
-  try {
-    const value = parseStrictJson(text);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function numberIn(value: unknown): number | undefined {

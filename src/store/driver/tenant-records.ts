@@ -1,4 +1,4 @@
-import { AgentAuthError, abortedError, errorMessage, isAgentAuthError } from "../../errors.js";
+import { AgentAuthError, abortedError, errorMessage, isAgentAuthError, orUndefined } from "../../errors.js";
 import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import { CodecError, decodeGrant } from "../../oauth/model/codec.js";
 import type { ConnectionQuery } from "../../oauth/model/connection.js";
@@ -357,7 +357,7 @@ export async function reseal(driver: StoreDriver, ring: KeyRing, options: Reseal
 export async function keysInUse(driver: StoreDriver): Promise<Record<string, number>> {
   const counts = new Map<string, number>();
   for await (const { value } of scanRecords(driver, [...LASTING, "login"])) {
-    const id = keyOf(value) ?? "none";
+    const id = orUndefined(() => parseSealed(splitSummary(value).value).key) ?? "none";
     counts.set(id, (counts.get(id) ?? 0) + 1);
   }
   return Object.fromEntries(counts);
@@ -380,14 +380,6 @@ async function resealRecord(
 
 async function* scanRecords(driver: StoreDriver, kinds: readonly RecordKind[]): AsyncGenerator<StoredRecord> {
   for (const kind of kinds) for await (const { items } of scanPages(driver, { kind })) yield* items;
-}
-
-function keyOf(value: string): string | undefined {
-  try {
-    return parseSealed(splitSummary(value).value).key;
-  } catch {
-    return undefined;
-  }
 }
 
 function unusableRecordError({ location }: StoreDriver, { key }: StoredRecord, cause: unknown): AgentAuthError {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentAuthError } from "../../errors.js";
 import { checkOptionNames, type OptionNames, requireOptions } from "../../http/public-class.js";
-import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
+import { parseJsonObject } from "../../http/strict-json.js";
 import {
   CodecError,
   decodeBinding,
@@ -111,17 +111,8 @@ function keyId(key: Uint8Array): string {
  * @throws CipherError where the text is sealed, but not as this version seals
  */
 export function sealedWith(text: string): string | undefined {
-  return isSealed(text) ? parseSealed(text).key : undefined;
-}
-
-function isSealed(text: string): boolean {
-  try {
-    const value = parseStrictJson(text);
-    return isJsonObject(value) && value["kind"] === KIND;
-  } catch {
-    // Not JSON, so not sealed: the decoder of plain text reports what is wrong with it.
-    return false;
-  }
+  // What is not JSON is not sealed: the decoder of plain text reports what is wrong with it.
+  return parseJsonObject(text)?.["kind"] === KIND ? parseSealed(text).key : undefined;
 }
 
 /** Options of {@link fileStore}. */

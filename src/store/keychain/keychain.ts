@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { basename, dirname } from "node:path";
 import { type AgentAuthError, errorMessage, isAgentAuthError } from "../../errors.js";
 import { followSignal, untilAborted } from "../../http/deadline.js";
-import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
+import { parseJsonObject } from "../../http/strict-json.js";
 import { system } from "../../platform.js";
 import { quote } from "../../redact.js";
 import { storeError } from "../store-error.js";
@@ -215,13 +215,7 @@ async function callKeychain(
 }
 
 function parseReply(text: string): KeychainReply {
-  let reply: unknown;
-  try {
-    reply = parseStrictJson(text);
-  } catch {
-    return { outcome: "died" };
-  }
-  const { outcome, value, message } = isJsonObject(reply) ? reply : {};
+  const { outcome, value, message } = parseJsonObject(text) ?? {};
   if (outcome === "done") return { outcome, value: typeof value === "string" ? value : undefined };
   if (outcome === "unusable" || outcome === "refused") return { outcome, message: String(message) };
   return { outcome: "died" };

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { AgentAuthError, type AgentAuthErrorJson, abortedError } from "../../errors.js";
+import { AgentAuthError, type AgentAuthErrorJson, abortedError, orUndefined } from "../../errors.js";
 import { OneAtATime } from "../../http/single-flight.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import {
@@ -212,12 +212,8 @@ export class LockFiles {
   }
 
   #json(file: string): Record<string, unknown> | undefined {
-    try {
-      const value: unknown = JSON.parse(readPublishedFile(this.#path(file)) ?? "");
-      return isJsonObject(value) ? value : undefined;
-    } catch {
-      return undefined;
-    }
+    const value = orUndefined((): unknown => JSON.parse(readPublishedFile(this.#path(file)) ?? ""));
+    return isJsonObject(value) ? value : undefined;
   }
 
   #path(file: string): string {
@@ -249,11 +245,7 @@ export class LockFiles {
 
   /** When a file was last written or touched; undefined where that is unknown. */
   #touched(file: string): number | undefined {
-    try {
-      return statSync(this.#path(file)).mtimeMs;
-    } catch {
-      return undefined;
-    }
+    return orUndefined(() => statSync(this.#path(file)).mtimeMs);
   }
 }
 
@@ -457,11 +449,7 @@ class FileLease implements Lease {
 
   /** Whether the files of the attempt were removed: the work has ended, and an error here does not change that. */
   #removed(how: "forget" | "rollback"): boolean {
-    try {
-      return this.#files[how](this.#attempt);
-    } catch {
-      return false;
-    }
+    return orUndefined(() => this.#files[how](this.#attempt)) ?? false;
   }
 
   end(): void {

@@ -1,5 +1,6 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname, uptime } from "node:os";
+import { orUndefined } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { isRecordedFailure, type RecordedFailure } from "../../oauth/model/lease.js";
 import { randomHex, system } from "../../platform.js";
@@ -102,11 +103,7 @@ function readBootId(): string {
 }
 
 function readNamespace(kind: "pid" | "time"): string {
-  try {
-    return hasProcessTable() ? readlinkSync(`/proc/self/ns/${kind}`) : "";
-  } catch {
-    return "";
-  }
+  return (hasProcessTable() && orUndefined(() => readlinkSync(`/proc/self/ns/${kind}`))) || "";
 }
 
 /** A line of the process table (proc(5)): the state follows the name in brackets, the start is the 22nd field. */

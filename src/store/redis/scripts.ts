@@ -1,3 +1,4 @@
+import { orUndefined } from "../../errors.js";
 import type { RecordKey, RecordKind } from "../driver/driver.js";
 
 const LONE_SURROGATE = /(\p{Surrogate})/u;
@@ -31,11 +32,9 @@ export function encodeKey({ kind, partition, id }: RecordKey): string {
 /** The key that {@link encodeKey} encoded; undefined for another text, because anybody may publish. */
 export function decodeKey(text: string): RecordKey | undefined {
   const [, kind, partition = "", id = ""] = /^([a-z]+) (\S+) (\S+)$/.exec(text) ?? [];
-  try {
-    return kind ? { kind: kind as RecordKind, partition: decodeName(partition), id: decodeName(id) } : undefined;
-  } catch {
-    return undefined;
-  }
+  return orUndefined(() =>
+    kind ? { kind: kind as RecordKind, partition: decodeName(partition), id: decodeName(id) } : undefined,
+  );
 }
 
 /** The names of keys. All keys of a partition have the same hash tag, so that a cluster puts them into one slot. */

@@ -3,7 +3,7 @@ import { fromBase64url, toBase64url } from "../../http/base64url.js";
 import { type Clock, systemClock } from "../../http/deadline.js";
 import { Lru } from "../../http/lru.js";
 import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
-import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
+import { parseJsonObject } from "../../http/strict-json.js";
 import { escapeText } from "../../redact.js";
 import { AesKey, KEY_BYTES, type KeyInput, keyBytes } from "./key-ring.js";
 import {
@@ -176,11 +176,8 @@ class DataKeys {
 }
 
 function parseWrapped(text: string): { id: string; wrapped: Uint8Array<ArrayBuffer> } {
-  try {
-    const value = parseStrictJson(text);
-    const { schema, kind, key, wrapped } = isJsonObject(value) ? value : {};
-    const bytes = typeof wrapped === "string" ? fromBase64url(wrapped) : undefined;
-    if (schema === SCHEMA && kind === KIND && typeof key === "string" && bytes) return { id: key, wrapped: bytes };
-  } catch {}
+  const { schema, kind, key, wrapped } = parseJsonObject(text) ?? {};
+  const bytes = typeof wrapped === "string" ? fromBase64url(wrapped) : undefined;
+  if (schema === SCHEMA && kind === KIND && typeof key === "string" && bytes) return { id: key, wrapped: bytes };
   throw new CipherError("the key of its tenant is stored in a form that this version does not read");
 }

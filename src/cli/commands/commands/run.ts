@@ -1,5 +1,5 @@
 import type { Argument, Command, Option } from "commander";
-import { usageError } from "../../../errors.js";
+import { orUndefined, usageError } from "../../../errors.js";
 import { suggestionHint } from "../../../http/suggest.js";
 import { VERSION } from "../../../http/version.js";
 import { quote } from "../../../redact.js";
@@ -226,11 +226,7 @@ function isRepeatable(option: Option): boolean {
 
 /** The result of the flag's own parser; undefined if it rejects the value or there is no parser. */
 function tryParser(option: Option, value: string): unknown {
-  try {
-    return option.parseArg?.(value, undefined);
-  } catch {
-    return undefined;
-  }
+  return orUndefined(() => option.parseArg?.(value, undefined));
 }
 
 /** A command in the list that an AI agent gets: an item of `commands` without `--json`. */

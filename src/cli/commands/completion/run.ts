@@ -71,6 +71,7 @@ export const OWN_SCRIPTS: Readonly<Partial<Record<string, readonly string[]>>> =
 
 import { type Command as EngineCommand, RootCommand, script } from "@bomb.sh/tab";
 import type { Command } from "commander";
+import { orUndefined } from "../../../errors.js";
 import { PROFILE_KEYS } from "../../../profile/profile-settings.js";
 import { profileNames, readConfig, readSandboxState } from "../../../profile/settings-file.js";
 import { fileStore } from "../../../store/file/file.js";
@@ -233,12 +234,4 @@ async function storedLogins(words: readonly string[], context: CommandContext) {
   const run = context.with({ flags: named === undefined ? {} : { profile: named } });
   if (run.storeChoice().value !== "file") return [];
   return fileStore(run.home()).list({ profile: run.settings().profile.value });
-}
-
-function orUndefined<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
 }
