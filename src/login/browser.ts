@@ -40,9 +40,8 @@ export async function showDeviceCode(
 }
 
 function deviceTexts({ userCode, verificationUri, verificationUriComplete, expiresInSeconds }: DevicePrompt) {
-  if (userCode === "" || userCode.length > 100 || escapeText(userCode) !== userCode) {
+  if (userCode === "" || userCode.length > 100 || escapeText(userCode) !== userCode)
     throw new AgentAuthError("bad_code", `user_code ${quote(userCode)} cannot be displayed`, { class: "refused" });
-  }
   const from = "the device authorization answer";
   const url = checkBrowserUrl(verificationUri, "verification_uri", from);
   const address =
@@ -176,9 +175,8 @@ export function checkBrowserUrl(value: string, field: string, from: string): str
   const url = parseUrl(value);
   if (url === undefined) throw error("must be an absolute URL");
   // This error does not quote the password.
-  if (url.username !== "" || url.password !== "") {
+  if (url.username !== "" || url.password !== "")
     throw new AgentAuthError("bad_address", `${field} must not contain a user name or password`, { class: "refused" });
-  }
   if (url.protocol !== "https:" && url.protocol !== "http:") throw error("must be an https address");
   if (url.protocol === "http:" && !isLoopbackHost(url.hostname)) throw error("must be an https address");
   if (!PLAIN_HOST.test(url.hostname)) throw error("must have a plain host name");

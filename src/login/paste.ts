@@ -160,26 +160,23 @@ function checkPastedAddress(url: URL, rules: PasteRules): PasteResult {
   if (repeated !== undefined) return { reason: `it contains ${repeated} more than once` };
   const state = parameters.get("state");
   if (state === null) return { reason: `it has no state: ${WHOLE}` };
-  if (!sameSecret(state, rules.state)) {
+  if (!sameSecret(state, rules.state))
     return {
       reason: "its state is not the one of this login (state mismatch): open the address above, not an older one",
     };
-  }
-  if (!parameters.has("code") && !parameters.has("error")) {
+  if (!parameters.has("code") && !parameters.has("error"))
     return { reason: `it has neither a code nor an error: ${WHOLE}` };
-  }
   return { parameters };
 }
 
 function checkPastedCode(text: string, { state, allowBareCode }: PasteRules): PasteResult {
   if (!/^[\x21-\x7e]+$/.test(text)) return { reason: `it is not an address: ${WHOLE}` };
   if (!CODE.test(text)) return { reason: `it is neither the redirect address nor a code: ${WHOLE}` };
-  if (!allowBareCode) {
+  if (!allowBareCode)
     return {
       reason:
         "a bare code is not possible here, because nothing would show that it belongs to this login and this server " +
         `(that requires PKCE, and a server that does not return iss): ${WHOLE}`,
     };
-  }
   return { parameters: new URLSearchParams({ code: text, state }) };
 }

@@ -44,9 +44,8 @@ const PLAIN_PATH = /^\/(?:[\w\-.~]+(?:\/[\w\-.~]+)*\/?)?$/;
  */
 export function planRedirect(options: RedirectOptions): RedirectPlan {
   const { host, port, path, uri } = options;
-  if (port !== undefined && !(Number.isInteger(port) && port >= 1 && port <= 65_535)) {
+  if (port !== undefined && !(Number.isInteger(port) && port >= 1 && port <= 65_535))
     throw new TypeError("the redirect port must be a whole number from 1 to 65535");
-  }
   if (path !== undefined && !isPlainPath(path)) throw new TypeError(`the redirect path ${REDIRECT_PATH_RULE}`);
   if (uri !== undefined) return planOwnRedirect(uri, options);
   const earlier = readRedirect(options.preferred);

@@ -200,9 +200,8 @@ class TerminalSession implements LoginSession {
   async authorize(prompt: AuthorizePrompt): Promise<URLSearchParams> {
     const { resource, timeoutSeconds: timeout, loopback, input, signal, say, optionText } = this.#parts;
     for (const abortSignal of [signal, prompt.signal]) if (abortSignal.aborted) throw abortedError(abortSignal);
-    if (loopback === undefined && input === undefined) {
+    if (loopback === undefined && input === undefined)
       throw inputError("there is no terminal to paste the redirect address into");
-    }
     const url = checkBrowserUrl(prompt.url, "the login address", "the authorization server");
     const deadline = followSignal(prompt.signal, timeout * 1000, () => timeoutError(resource, timeout));
     const sayConsent = () => prompt.forcesConsent && say(consentText(optionText));
@@ -282,9 +281,8 @@ class TerminalSession implements LoginSession {
         ? []
         : environment.hints(this.redirectUri, optionText, prompt.hasDeviceFlow);
     if (hints.length > 0) say(hints.join("\n"));
-    if (input !== undefined) {
+    if (input !== undefined)
       say(pasteText(this.redirectUri, { isOnly: loopback === undefined, isHidden: isTerminal(input) }));
-    }
     say(waitingText(timeout));
   }
 

@@ -84,12 +84,11 @@ function explainStatus(
   { status, text }: HttpFailure["data"],
   { url, hasSession, mask }: RpcErrorContext,
 ): RpcError {
-  if (hasSession && isSessionLost(error)) {
+  if (hasSession && isSessionLost(error))
     return internalRpcError(
       `the MCP server ${quote(url)} has ended the session, or was restarted (HTTP ${status}): restart this server in the host to begin a new session`,
       { status },
     );
-  }
   const serverError = errorObjectIn(mask(text));
   if (serverError && Number.isInteger(serverError["code"])) {
     const { code, message, data } = serverError as Record<string, unknown> & RpcError;
@@ -113,9 +112,8 @@ export function isSessionLost(error: unknown): boolean {
   const serverError = errorObjectIn(text);
   // Some servers hold a session to the token that it began with, and refuse a refreshed one.
   if (status === 403) return hasNewToken === true;
-  if (status === 404) {
+  if (status === 404)
     return !serverError || SESSION_CODES.has(serverError["code"]) || /\bsession\b/i.test(serverError.message);
-  }
   return (status === 400 || status === 401) && saysSessionLost(serverError?.message ?? text);
 }
 

@@ -282,15 +282,13 @@ export class HttpSession {
   ): Promise<Record<string, unknown>> {
     const response = await this.#post(message, headers, signal);
     if (message.method === INITIALIZE) this.sessionId = response.headers.get("mcp-session-id") || undefined;
-    if (isEventStream(response) && response.body !== null) {
+    if (isEventStream(response) && response.body !== null)
       return this.#fromStream(message, response.body, signal, call);
-    }
     const text = await readResponseBody(response, MAX_RESPONSE_LENGTH);
-    if (!isJsonResponse(response)) {
+    if (!isJsonResponse(response))
       throw new AgentAuthError("mcp_failed", `the MCP server answered ${message.method} with no JSON`, {
         class: "remote",
       });
-    }
     const result = this.#receive(text, message, call);
     if (result === undefined) throw noResponse(message);
     return result;

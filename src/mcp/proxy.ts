@@ -407,9 +407,8 @@ class McpProxy {
     );
     const lost = sessionLostError(url);
     for (const pending of this.#pending.all()) if (pending.state !== "waiting") this.#fail(pending, lost);
-    if (this.#pending.all().length === 0) {
+    if (this.#pending.all().length === 0)
       throw new AgentAuthError("aborted", "no request is left", { class: "aborted" });
-    }
     for (const requestId of open) host.send(cancelledMessage(requestId, "the server has ended the session"));
   }
 

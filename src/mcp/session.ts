@@ -189,9 +189,8 @@ async function connect(mcpUrl: string, options: McpOptions, offered?: string): P
   const result = await session.request(INITIALIZE, { protocolVersion, capabilities: CAPABILITIES, clientInfo }, limits);
   const { protocolVersion: agreed, capabilities } = result;
   const allowed = REVISIONS.slice(REVISIONS.indexOf(protocolVersion));
-  if (typeof agreed !== "string" || !allowed.includes(agreed)) {
+  if (typeof agreed !== "string" || !allowed.includes(agreed))
     throw new Error(`Server's protocol version is not supported: ${String(agreed)}`);
-  }
   session.revision = agreed;
   if (isJsonObject(capabilities)) session.capabilities = capabilities;
   await session.notify({ jsonrpc: "2.0", method: INITIALIZED }, signal);

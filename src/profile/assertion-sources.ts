@@ -120,12 +120,11 @@ function ofGithub(host: SourceHost): Parts {
     // A runner of one's own may keep its store for the next job, which may be another repository's.
     workload: `github-actions ${env["GITHUB_REPOSITORY"]} ${env["GITHUB_RUN_ID"]} ${env["GITHUB_JOB"]}`,
     async get({ audience, signal }) {
-      if (!address || !token) {
+      if (!address || !token)
         throw usageError(
           `${from} needs ACTIONS_ID_TOKEN_REQUEST_URL and ACTIONS_ID_TOKEN_REQUEST_TOKEN, which are not set`,
           "run it in a job of GitHub Actions with the permission id-token: write",
         );
-      }
       const headers = { authorization: `Bearer ${token}` };
       return readMember(await requestFrom(withQuery(address, { audience }), headers, host, signal), "value", from);
     },

@@ -215,9 +215,8 @@ export function readClientCertificate({ cert, key }: CertificateFiles, env: Env)
     `${describeSource(cert)} contains no PEM certificate`,
     CERTIFICATE_HINT,
   );
-  if (key === undefined && !/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(certText)) {
+  if (key === undefined && !/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(certText))
     throw usageError(`${describeSource(cert)} holds a certificate, and no private key`, KEY_HINT);
-  }
   const file = key ?? cert;
   const keyText = readKey(file, env);
   const privateKey = attempt(
@@ -225,12 +224,11 @@ export function readClientCertificate({ cert, key }: CertificateFiles, env: Env)
     `${describeSource(file)} contains no private key in PEM form`,
     KEY_HINT,
   );
-  if (!certificate.checkPrivateKey(privateKey)) {
+  if (!certificate.checkPrivateKey(privateKey))
     throw usageError(
       `the key in ${describeSource(file)} is not that of the certificate in ${describeSource(cert)}`,
       "name the certificate and the key that were made together",
     );
-  }
   return { cert: certText, key: keyText };
 }
 

@@ -51,9 +51,8 @@ function readJwk(text: string, from: string): Record<string, unknown> {
   } catch {
     throw usageError(`${from} is not JSON, although it starts like a JWK`, `use ${FORMS}`);
   }
-  if (!isJsonObject(value) || typeof value["kty"] !== "string" || value["kty"] === "oct") {
+  if (!isJsonObject(value) || typeof value["kty"] !== "string" || value["kty"] === "oct")
     throw usageError(`${from} is not the JWK of a private key (RFC 7517)`, `use one key, as ${FORMS}`);
-  }
   if (value["d"] === undefined)
     throw usageError(`${from} is a public key`, "use the private one, whose JWK has a member d");
   return value;
@@ -72,12 +71,11 @@ function parseKey(given: Record<string, unknown> | string, from: string): KeyObj
 }
 
 function checkPem(text: string, from: string): void {
-  if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(text)) {
+  if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(text))
     throw usageError(
       `${from} is encrypted, and agentauth does not ask for passphrases`,
       `${writePrivatelyCommand("openssl pkey -in <file> -out <new file>")} writes it without one`,
     );
-  }
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) return;
   const isPublic = /-----BEGIN ([A-Z ]*PUBLIC KEY|CERTIFICATE)-----/.test(text);
   if (isPublic) throw usageError(`${from} is a public key or a certificate`, "use the private key that belongs to it");

@@ -171,9 +171,8 @@ function sandboxEntries(home: string | undefined): Entries | undefined {
 
 function profileEntries(profile: Sourced, config: Config, home: string | undefined, acceptsNew: boolean): Entries {
   const { value: name, source } = profile;
-  if (!isProfileName(name)) {
+  if (!isProfileName(name))
     throw usageError(`${source} ${quote(name)} is not a valid profile name: letters, digits, "-", "_" and "."`);
-  }
   const own = Object.hasOwn(config.profiles, name) ? config.profiles[name] : undefined;
   if (own) return own;
   // Without a sandbox it is empty: its logins are stored all the same.
@@ -198,7 +197,7 @@ function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from
   if (reference === undefined && sandbox === undefined) return undefined;
   const named = { reference: { value: reference ?? "(that of the sandbox)", source: from } };
   // A profile's token goes to the profile's service alone, whatever sets another base URL.
-  if (baseUrl && (bound === undefined || new URL(bound).origin !== new URL(baseUrl.value).origin)) {
+  if (baseUrl && (bound === undefined || new URL(bound).origin !== new URL(baseUrl.value).origin))
     return {
       ...named,
       source: from,
@@ -209,7 +208,6 @@ function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from
         );
       },
     };
-  }
   if (sandbox !== undefined) return { ...named, read: () => sandbox, source: from };
   return { ...named, ...referencedSecret(reference ?? "", from, env) };
 }

@@ -213,13 +213,12 @@ export async function commandOutput(words: readonly string[], options: CommandOp
     const onAbort = () => stop("ABORT_ERR");
     const timer = setTimeout(() => stop("ETIMEDOUT"), readTimeLimit(options));
     signal?.addEventListener("abort", onAbort);
-    for (const name of ["stdout", "stderr"] as const) {
+    for (const name of ["stdout", "stderr"] as const)
       child[name]?.setEncoding("utf8").on("data", (part: string) => {
         size += Buffer.byteLength(part);
         if (size > MAX_BYTES) stop("ENOBUFS");
         else printed[name] += part;
       });
-    }
     const end = (how: CommandEnd) => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);

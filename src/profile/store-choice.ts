@@ -115,12 +115,11 @@ export function readKeys(
   purpose: string,
   hide: (secret: string) => void = () => {},
 ): KeyRing | "none" {
-  if (setting === undefined) {
+  if (setting === undefined)
     throw usageError(
       `${purpose} needs a key ring, and store_keys is not set`,
       "make one with agentauth store keys <path>, then set AGENTAUTH_STORE_KEYS=file:<path>; none stores logins unsealed",
     );
-  }
   const text = setting.read();
   if (text === NO_KEYS) return "none";
   hide(text);

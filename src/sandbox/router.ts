@@ -292,9 +292,8 @@ function advanceClock(clock: SandboxClock, body: unknown): number {
 
 async function readJson(request: IncomingMessage): Promise<unknown> {
   // Without a CORS preflight a web page can send a form or plain text, but not JSON.
-  if (!/^application\/json *(;|$)/i.test(request.headers["content-type"] ?? "")) {
+  if (!/^application\/json *(;|$)/i.test(request.headers["content-type"] ?? ""))
     throw new Refusal(415, "bad_request", "send the body as application/json");
-  }
   const value = parseJson((await readBody(request, MAX_BODY)).toString("utf8"));
   if (value === undefined) throw new Refusal(400, "bad_request", "the body is not JSON");
   return value;

@@ -198,12 +198,11 @@ export function removeLogin(id: string, files: Files): void {
 export function readLogin(id: string, url: string, files: Files): StoredLogin {
   const path = filePath(id, "json", files);
   const text = readStored(path, files);
-  if (text === undefined) {
+  if (text === undefined)
     throw usageError(
       `no started login ${quote(id)} is stored`,
       `agentauth login ${shellWord(url)} --no-wait starts one`,
     );
-  }
   try {
     return decodeStoredLogin(text);
   } catch (cause) {

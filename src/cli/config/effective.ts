@@ -115,8 +115,7 @@ function withPlace(
 ): EffectiveSetting {
   const { key, source } = row;
   if (source === undefined) return row;
-  if (key === "profile") {
+  if (key === "profile")
     return source === "settings file" && profile === row.value ? { ...row, source: locationIn(file, "profile") } : row;
-  }
   return /^profile /.test(source) ? { ...row, source: `${source}: ${locationIn(file, "profiles", name, key)}` } : row;
 }

@@ -51,12 +51,11 @@ export function addLoginSettings(command: Command, as: LoginCommand): Command {
 /** For commander, `--login` and `--no-login` are one option, and the last one wins. */
 function refuseLoginConflict(command: Command): void {
   const given = new Set<string>();
-  for (const name of ["login", "no-login"]) {
+  for (const name of ["login", "no-login"])
     command.on(`option:${name}`, () => {
       if (given.add(name).size === 1) return;
       throw usageError("--login and --no-login do not go together", "leave out one of the two");
     });
-  }
 }
 
 /** The flags that decide whether a command may log in. */

@@ -70,12 +70,11 @@ function hintForUnusable({ resume }: AgentAuthError, printing: Printing, { argv,
 /** The error with the command that continues the list, where something was printed and there is one. */
 function withResume(thrown: unknown, { parsedFlags, writer, end }: Printing, argv: readonly string[]): unknown {
   if (!isAgentAuthError(thrown) || thrown.resume === undefined || end.yielded === 0) return thrown;
-  if (writer.isDeferred) {
+  if (writer.isDeferred)
     return withHint(
       thrown,
       "nothing was printed, since --jq sees the whole array: run it again, or page by page with '.[] | …'",
     );
-  }
   const remaining = parsedFlags.limit === undefined ? undefined : parsedFlags.limit - end.matched;
   return withHint(thrown, `continue with: ${resumeCommand(argv, thrown.resume, remaining)}`);
 }

@@ -241,12 +241,10 @@ const UNSEEN: Readonly<Record<UnseenShifts, string>> = {
 };
 
 function reportChanges({ drift, summary }: ListEnding, io: CommandContext["io"]): void {
-  if (summary && summary.duplicates > 0 && drift.length === 0) {
+  if (summary && summary.duplicates > 0 && drift.length === 0)
     io.warn(`the service listed ${summary.duplicates} items twice; each is shown once`);
-  }
-  if (summary?.unseenShifts !== undefined) {
+  if (summary?.unseenShifts !== undefined)
     io.say(`items that moved between two pages cannot be seen: ${UNSEEN[summary.unseenShifts]}`);
-  }
   const change = drift.findLast(({ field }) => field !== "position") ?? drift.at(-1);
   if (change === undefined) return;
   const first = drift.find(({ field }) => field === change.field) ?? change;

@@ -177,14 +177,12 @@ export function valueText(key: string, found: unknown, kind: ColumnKind | undefi
   const value = secretOr(key, found, style.reveal);
   if (value === undefined || value === null) return "";
   if (kind === "time" && typeof value === "number") return timeText(value, style);
-  if (kind === "time" && style.now !== undefined && !Number.isNaN(Date.parse(String(value)))) {
+  if (kind === "time" && style.now !== undefined && !Number.isNaN(Date.parse(String(value))))
     return timeText(Date.parse(String(value)) / 1000, style);
-  }
   if (typeof value === "string") return value;
   if (typeof value !== "object") return String(value);
-  if (style.listSeparator !== undefined && Array.isArray(value) && value.every((part) => typeof part !== "object")) {
+  if (style.listSeparator !== undefined && Array.isArray(value) && value.every((part) => typeof part !== "object"))
     return value.join(style.listSeparator);
-  }
   return writeExactJson(value) ?? "";
 }
 

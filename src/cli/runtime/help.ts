@@ -220,11 +220,10 @@ function renderPage(command: Command, width: number, detail: Detail): string[] {
 /** The rare flags by their names, or by the headings that they are under. */
 function rareLines(rest: readonly FlagGroup[], detail: Detail, width: number): string[] {
   if (rest.length === 0) return [];
-  if (detail === "common") {
+  if (detail === "common")
     return rest.flatMap(({ heading, options }) =>
       fill(`${heading} ${options.map(({ long }) => long).join(", ")}`, width, 2),
     );
-  }
   return fill(`More flags: ${rest.map(({ heading }) => heading.replace(/:$/, "").toLowerCase()).join(", ")}`, width, 2);
 }
 
@@ -330,7 +329,7 @@ function rootPage(root: Command, { width, isFull }: HelpLayout): string[] {
     (heading) => [heading, visible.filter((command) => command.helpGroup() === heading)] as const,
   );
   const head = ["Usage: agentauth <command> [flags]", "", ...fill(root.description(), width), ""];
-  if (isFull) {
+  if (isFull)
     return [
       ...head,
       ...groups.flatMap(([heading, commands]) => [heading, ...formatRows(commandRows(commands), width), ""]),
@@ -339,7 +338,6 @@ function rootPage(root: Command, { width, isFull }: HelpLayout): string[] {
       "",
       ...wrapProse(describeMore(root).trim(), width),
     ];
-  }
   const jobs = Object.entries(JOBS).map(
     ([job, first]) => [job, first.flatMap((words) => firstRow(root, words))] as const,
   );

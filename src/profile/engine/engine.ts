@@ -84,12 +84,11 @@ export function readAddress(
   hide: (secret: string) => void = () => {},
 ): EngineAddress {
   const { schemes, port: usual, example } = ENGINES[kind];
-  if (setting === undefined) {
+  if (setting === undefined)
     throw usageError(
       `the store ${kind} needs the address of the engine, and store_url is not set`,
       `set AGENTAUTH_STORE_URL, for example to ${example}; or keep it: agentauth config set store_url file:<path>`,
     );
-  }
   const text = setting.read();
   const where = `store_url (${setting.source})`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -127,9 +126,8 @@ export function givenAddress(
   const address = url.read();
   const scheme = URL.canParse(address) ? new URL(address).protocol : "";
   const kind = (["redis", "postgres"] as const).find((one) => ENGINES[one].schemes.includes(scheme));
-  if (kind === undefined) {
+  if (kind === undefined)
     throw usageError(`${flag} is no address of Redis or PostgreSQL`, `it must be like ${ENGINES.redis.example}`);
-  }
   // Its secrets are known from here on.
   readAddress(kind, url, hide);
   if (isNamed || collectSecrets(new URL(address)).length === 0) return { kind, url };

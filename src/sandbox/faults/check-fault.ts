@@ -110,17 +110,15 @@ function findShape(kind: unknown): FaultShape {
  * @throws AgentAuthError `usage` that names the field, its value and the expected one
  */
 export function checkFault(value: unknown): Fault {
-  if (!isJsonObject(value)) {
+  if (!isJsonObject(value))
     throw faultError("fault", value, "an object with a kind", 'for example {"kind":"status","status":503}');
-  }
   const { kind, ...given } = value;
   const shape = findShape(kind);
   const present = Object.entries(given).filter(([, entry]) => entry !== undefined);
   for (const [name, entry] of present) checkField(name, entry, findField(shape, name, name, kind));
   for (const name of shape.required ?? []) {
-    if (given[name] === undefined) {
+    if (given[name] === undefined)
       throw faultError(name, given[name], `given for ${String(kind)}`, `add ${name}: ${shape.fields[name]?.expects}`);
-    }
   }
   return structuredClone({ kind, ...Object.fromEntries(present) }) as Fault;
 }

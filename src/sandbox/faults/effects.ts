@@ -156,9 +156,8 @@ const EDITS: { [K in Fault["kind"]]?: (body: LooseEnvelope, fault: Fault & { kin
     for (const summary of summaries) for (const field of fields) delete summary[field];
   },
   "hostile-text": ({ summaries }, { text }) => {
-    for (const [index, summary] of summaries.entries()) {
+    for (const [index, summary] of summaries.entries())
       summary["title"] = text ?? HOSTILE_TITLES[index % HOSTILE_TITLES.length];
-    }
   },
 };
 

@@ -42,17 +42,15 @@ export function hostGuard({ host, port, publicUrl }: GuardedHost): HostGuard {
   return (request, page) => {
     const hosts = request.headersDistinct["host"] ?? [];
     const isPublic = [published?.host, published?.hostname].includes(hosts[0]?.toLowerCase() ?? "");
-    if (hosts.length !== 1 || !(isPublic || isAllowed(hosts[0] ?? ""))) {
+    if (hosts.length !== 1 || !(isPublic || isAllowed(hosts[0] ?? "")))
       throw new Refusal(403, "not_permitted", "the Host header does not name this sandbox");
-    }
     for (const origin of request.headersDistinct["origin"] ?? []) {
       if (
         origin !== page &&
         origin !== publicUrl &&
         !(origin.startsWith("http://") && isAllowed(origin.slice("http://".length)))
-      ) {
+      )
         throw new Refusal(403, "not_permitted", "requests from other origins are refused");
-      }
     }
   };
 }
@@ -65,12 +63,10 @@ export function tokenGuard(token: string): (request: IncomingMessage) => void {
   return (request) => {
     const values = request.headersDistinct["authorization"] ?? [];
     const [, sent] = /^bearer +(\S+) *$/i.exec(values[0] ?? "") ?? [];
-    if (values.length !== 1 || sent === undefined) {
+    if (values.length !== 1 || sent === undefined)
       throw new Refusal(401, "not_authenticated", "send one header Authorization: Bearer <API token>", CHALLENGE);
-    }
-    if (!timingSafeEqual(sha256(sent), expected)) {
+    if (!timingSafeEqual(sha256(sent), expected))
       throw new Refusal(401, "bad_authtoken", "the token is not valid for this sandbox", CHALLENGE);
-    }
   };
 }
 
@@ -127,9 +123,8 @@ export async function readBody(request: IncomingMessage, max: number): Promise<B
   // Leaving the loop must not destroy the connection: the refusal is still to be sent on it.
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > max) {
+    if (length > max)
       throw new Refusal(413, "bad_request", `the body must have at most ${max} bytes`, { connection: "close" });
-    }
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -191,15 +191,13 @@ function forwardedRequest({ method, path, request, body = Buffer.alloc(0) }: Rou
 async function answerToken(call: EndpointCall): Promise<SandboxResponse> {
   // Before any grant: a request without a proof must not use up a code.
   const isIdp = isOfIdp(call.roundTrip.path);
-  if (call.settings.oauth.dpop === "required" && !isIdp && call.request.headers["dpop"] === undefined) {
+  if (call.settings.oauth.dpop === "required" && !isIdp && call.request.headers["dpop"] === undefined)
     return jsonResponse(
       { error: "invalid_dpop_proof", error_description: "tokens are bound to keys: send a DPoP proof" },
       400,
     );
-  }
-  if (findFault(call.roundTrip.faults, "refuse-refresh")) {
+  if (findFault(call.roundTrip.faults, "refuse-refresh"))
     return jsonResponse({ error: "invalid_grant", error_description: "a fault of the sandbox: refresh refused" }, 400);
-  }
   const forwarded = await forwardToProvider({ ...call, request: namingWorkload(call) });
   const { machines } = call.settings;
   return isIdp && machines ? idTokenAnswer(forwarded, machines) : forwarded;

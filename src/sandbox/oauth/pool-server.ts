@@ -529,29 +529,24 @@ function addTokenExchange(provider: OidcProvider, settings: ExchangeSettings): v
 async function readSubject(ctx: OidcContext, { errors, inspect, hasGrant }: ExchangeSettings) {
   const token = readParam(ctx.oidc.params, "subject_token");
   if (token === undefined) throw new errors.InvalidRequest("subject_token is required");
-  if (!SUBJECT_TYPES.includes(readParam(ctx.oidc.params, "subject_token_type"))) {
+  if (!SUBJECT_TYPES.includes(readParam(ctx.oidc.params, "subject_token_type")))
     throw new errors.InvalidRequest(`subject_token_type must be ${ACCESS_TOKEN_TYPE}`);
-  }
   const requested = readParam(ctx.oidc.params, "requested_token_type");
-  if (requested !== undefined && requested !== ACCESS_TOKEN_TYPE) {
+  if (requested !== undefined && requested !== ACCESS_TOKEN_TYPE)
     throw new errors.InvalidRequest(`requested_token_type must be ${ACCESS_TOKEN_TYPE}`);
-  }
   const subject = await inspect(token);
   const isOwn = subject && isMachine(subject) && subject.clientId === ctx.oidc.client.clientId;
-  if (!isOwn && (subject?.grantId === undefined || !hasGrant(subject.grantId))) {
+  if (!isOwn && (subject?.grantId === undefined || !hasGrant(subject.grantId)))
     throw new errors.InvalidRequest("subject_token is not a valid access token of this server");
-  }
   return subject;
 }
 
 function readAudience(ctx: OidcContext, { errors, oauth }: ExchangeSettings): string {
   const [audience, resource] = [readParam(ctx.oidc.params, "audience"), readParam(ctx.oidc.params, "resource")];
-  if (audience !== undefined && resource !== undefined && audience !== resource) {
+  if (audience !== undefined && resource !== undefined && audience !== resource)
     throw new errors.InvalidTarget("audience and resource must name the same target");
-  }
-  if (resource !== undefined && (parseUrl(resource) === undefined || resource.includes("#"))) {
+  if (resource !== undefined && (parseUrl(resource) === undefined || resource.includes("#")))
     throw new errors.InvalidTarget("resource must be an absolute URI without a fragment");
-  }
   const target = resource ?? audience;
   if (target === undefined) throw new errors.InvalidTarget("audience or resource is required");
   if (oauth.exchangeAudiences?.includes(target) === false)

@@ -215,9 +215,8 @@ class DriverLease implements Lease {
 
   lost(): AgentAuthError {
     const stall = Math.round(Math.max(this.#stalledMs, this.#suspendedMs()));
-    if (stall >= this.#heartbeatMs) {
+    if (stall >= this.#heartbeatMs)
       return leaseLost(`this process was suspended for ${stall} ms, in which another one may have taken over`);
-    }
     if (this.#isLost || this.#isLate(this.#ttlMs / 2)) {
       const { location } = this.#context.driver;
       return leaseLost(`the lease was not extended in time in ${location}; another process may have taken over`);
@@ -228,9 +227,7 @@ class DriverLease implements Lease {
   async commit(): Promise<void> {
     if (this.left() === 0) throw this.lost();
     this.#isCommitted = true;
-    if (this.#takeover === "patient") {
-      this.#ttlMs = Math.max(this.#ttlMs, PATIENT_FACTOR * this.#options.durationMs);
-    }
+    if (this.#takeover === "patient") this.#ttlMs = Math.max(this.#ttlMs, PATIENT_FACTOR * this.#options.durationMs);
     // The mark must be stored: a process that takes over later sees it, and one that took over before refuses it.
     if (!(await this.#extend()) || this.left() === 0) throw this.lost();
   }

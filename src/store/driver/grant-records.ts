@@ -239,9 +239,8 @@ export class GrantRecords {
     // An unreadable grant is not replaced.
     const stored = before && (await this.#decode(before));
     if (stored?.generation !== expected) return false;
-    if (grant.generation <= (expected ?? -1)) {
+    if (grant.generation <= (expected ?? -1))
       throw new RangeError("a generation must be higher than the one it replaces");
-    }
     const aheadMs = await this.#engineClock.aheadMs();
     const there = onClock(grant, -aheadMs);
     const options = { tries, dueAt: dueAfter(there, stored, dueAt && Math.floor(dueAt - aheadMs)) };

@@ -293,9 +293,8 @@ function checkOptions(options: Partial<GrantStoreOptions> = {}): void {
     const hint = 'pass seal: keyRing({ … }) or envelope({ … }), or seal: "none" to store tokens in the clear';
     throw usageError(message, hint);
   }
-  if (takeover !== undefined && takeover !== "fast" && takeover !== "patient" && typeof takeover !== "function") {
+  if (takeover !== undefined && takeover !== "fast" && takeover !== "patient" && typeof takeover !== "function")
     throw optionError("takeover", takeover, 'must be "fast", "patient" or a function');
-  }
   if (tenant !== undefined) checkTenant(tenant);
   if (holder !== undefined && typeof holder !== "string") throw optionError("holder", holder, "must be a text");
   if (timeoutMs !== undefined && !(timeoutMs > 0)) throw optionError("timeoutMs", timeoutMs, "must be more than 0");

@@ -82,12 +82,11 @@ export function aesGcm(key: Uint8Array): Cipher {
     },
     open(sealed, name) {
       const { key: sealedWith, nonce, data } = parseSealed(sealed);
-      if (sealedWith !== id) {
+      if (sealedWith !== id)
         throw new CipherError(
           `it was sealed with the key ${quote(sealedWith)}, and the keychain has the key "${id}": the file comes from ` +
             "another machine or another user, or its key was lost",
         );
-      }
       const decipher = createDecipheriv("aes-256-gcm", secret, nonce, { authTagLength: TAG_BYTES });
       decipher.setAAD(Buffer.from(name));
       decipher.setAuthTag(data.subarray(-TAG_BYTES));
@@ -208,9 +207,8 @@ async function sealOthers(
 /** The error for a file that cannot be read, with the command that moves it away: it is never overwritten or removed. */
 function unusableFileError(path: string, cause: unknown): unknown {
   const aside = moveAway(path, `${path}.broken`);
-  if (cause instanceof CodecError) {
+  if (cause instanceof CodecError)
     return storeError(`the file ${path} cannot be used: ${cause.message}`, cause, `move it away: ${aside}`);
-  }
   if (!(cause instanceof CipherError)) return cause;
   return new AgentAuthError("login_required", `the file ${path} cannot be opened: ${cause.message}`, {
     class: "auth",

@@ -123,9 +123,8 @@ function keyUnavailable(answer: KeyAnswer): Error {
 }
 
 function describeLocation(folder: string, fallback: "none" | "file", answer: KeyAnswer | undefined): string {
-  if (answer && "failure" in answer && fallback === "file") {
+  if (answer && "failure" in answer && fallback === "file")
     return `files under ${folder}, not sealed, since the OS keychain cannot be used`;
-  }
   if (answer && "failure" in answer) return `files under ${folder}, which need the OS keychain: it cannot be used`;
   if (answer) return `files under ${folder}, sealed with a key in the OS keychain`;
   const orNot = fallback === "file" ? ", or not sealed where it cannot be used" : "";

@@ -91,9 +91,8 @@ function hasProcessTable(): boolean {
 function readBootId(): string {
   try {
     // In a time namespace of its own a container counts differently.
-    if (hasProcessTable()) {
+    if (hasProcessTable())
       return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()} ${readNamespace("time")}`;
-    }
   } catch {
     // Some containers hide it.
   }

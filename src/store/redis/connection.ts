@@ -94,9 +94,8 @@ const EXPECTED =
 
 /** @throws AgentAuthError `usage` for a client of another shape */
 export function chooseLink({ client, send }: { readonly client?: unknown; readonly send?: unknown }): Link {
-  if ((client === undefined) === (send === undefined)) {
+  if ((client === undefined) === (send === undefined))
     throw optionError(`redisDriver got ${client === undefined ? "neither client nor send" : "both client and send"}`);
-  }
   if (client === undefined) {
     if (typeof send !== "function") throw optionError(`send is not a function but of type ${typeof send}`);
     return linkBy(send as RedisSend);

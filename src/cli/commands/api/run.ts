@@ -17,15 +17,13 @@ const OFFSET = "pagination[offset]";
 
 /** `api GET`: the JSON of the response, or of each page of a list, with secrets masked. */
 export async function runApi(options: ApiOptions, context: CommandContext): Promise<undefined> {
-  if (options.method.toUpperCase() !== "GET") {
+  if (options.method.toUpperCase() !== "GET")
     throw usageError(`the method ${quote(options.method)} is not supported`, "the service has GET operations only");
-  }
-  if (/^[a-z][a-z\d+.-]*:\/\//i.test(options.path)) {
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(options.path))
     throw usageError(
       `the path ${quote(options.path)} is an absolute URL`,
       "give only its path, such as /api/v1/device; --base-url sets the service",
     );
-  }
   const { path, inPath } = splitPath(options.path);
   const query = [...inPath, ...(options.field ?? []).map(splitField)];
   const service = await context.management();
@@ -118,9 +116,8 @@ async function request(
     // Another one is a bug, or what a package throws.
     if (cause instanceof TypeError && cause.message.startsWith("path "))
       throw usageError(cause.message, "give only the path; pass parameters with -f name=value", cause);
-    if (isAgentAuthError(cause) && cause.status === 404 && !path.startsWith("/api/")) {
+    if (isAgentAuthError(cause) && cause.status === 404 && !path.startsWith("/api/"))
       throw withHint(cause, "paths start with /api/v1, such as /api/v1/device");
-    }
     throw cause;
   }
 }

@@ -172,9 +172,8 @@ interface Rebound {
 function rebind(before: Profile, after: Profile): Rebound {
   const { api_token: reference, ...rest } = after;
   const { base_url: boundTo } = before;
-  if (reference === undefined || boundTo === undefined || isSameOrigin(boundTo, after.base_url)) {
+  if (reference === undefined || boundTo === undefined || isSameOrigin(boundTo, after.base_url))
     return { entries: after, dropped: undefined };
-  }
   return { entries: rest, dropped: { reference, boundTo } };
 }
 
@@ -224,12 +223,11 @@ async function tokenReference(
 
 async function readToken(mayPrompt: boolean, { io, redactor, signal, signals }: CommandContext): Promise<string> {
   if (io.stdin.isTTY) {
-    if (!mayPrompt || io.env["AGENTAUTH_NO_INPUT"]) {
+    if (!mayPrompt || io.env["AGENTAUTH_NO_INPUT"])
       throw usageError(
         "the API token must come from stdin, which is a terminal, and prompts are disabled",
         storingToken(),
       );
-    }
     io.say("paste the API token, which is not shown, then press Enter");
   }
   // A console of Windows has no end of the input.

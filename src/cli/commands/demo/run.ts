@@ -182,9 +182,8 @@ class Demo {
   #callTogether({ sharing }: DemoAgent): Promise<string[]> {
     const { mcpUrl } = this.#sandbox;
     const { program, signal } = this.#context;
-    if (program !== undefined) {
+    if (program !== undefined)
       return runTogether(PROCESSES, ["mcp", "call", mcpUrl, "whoami"], this.#home, { ...this.#context, program });
-    }
     return Promise.all(Array.from({ length: PROCESSES }, () => callWhoami(sharing(), mcpUrl, signal)));
   }
 

@@ -21,19 +21,17 @@ export interface ExchangeFlags extends Omit<AgentFlags, "output" | "resource"> {
 export async function runExchange(options: ExchangeFlags, context: CommandContext): Promise<undefined> {
   const { audience, resource, scope, format = "raw", ...flags } = options;
   const url = parseMcpUrlArgument(options.url);
-  if (audience === undefined && resource === undefined) {
+  if (audience === undefined && resource === undefined)
     throw usageError("--audience or --resource is required", "add --audience <name>, or --resource <uri>");
-  }
   const subjectTokenType = toTokenType(options.subjectTokenType);
   // Checks the flags before any secret is read from standard input.
   const agent = await context.with({ flags }).agent();
   const subjectToken = await readSecret(options, "subjectTokenFile", "AGENTAUTH_SUBJECT_TOKEN", context);
-  if (subjectTokenType !== undefined && subjectToken === undefined) {
+  if (subjectTokenType !== undefined && subjectToken === undefined)
     throw usageError(
       "--subject-token-type needs a subject token",
       "set AGENTAUTH_SUBJECT_TOKEN, or add --subject-token-file <file>",
     );
-  }
   const request = { subjectTokenType, audience, resource, scope, subjectToken, signal: context.signal };
   const token = await agent.exchange(url, request);
   context.redactor.add(token.value);

@@ -51,12 +51,11 @@ export async function finishLogin(
   const { signal } = context;
   const login = readLogin(id, url, context);
   checkSameLogin(login, step);
-  if (login.flow === "device" && options.callbackUrl !== undefined) {
+  if (login.flow === "device" && options.callbackUrl !== undefined)
     throw usageError(
       `the login ${quote(id)} is one with a device code, which has no callback`,
       "leave out --callback-url",
     );
-  }
   if (login.flow === "device") {
     const token = await agent
       .finishDeviceLogin({ ...login, onSlowDown: createIntervalSaver(step) }, { signal })
@@ -112,9 +111,8 @@ function createSession(login: PreparedLogin & CallbackWay, step: SecondStep): Lo
   const { options, context } = step;
   const { callbackUrl } = options;
   const { redirectUri } = login.pending;
-  if (callbackUrl !== undefined && callbackUrl !== "-") {
+  if (callbackUrl !== undefined && callbackUrl !== "-")
     return forOneRequest(login, step, givenCallback(redirectUri, callbackUrl));
-  }
   if (callbackUrl === "-" || login.flow === "paste" || options.flow === "paste") {
     // Input that is piped is no prompt, and so is read with --no-input too.
     const { stdin } = context.io;
@@ -231,20 +229,18 @@ async function waitForCallback(
 
 /** The flags of the second command must not contradict the first. */
 function checkSameLogin(login: StoredLogin, { id, url, options, context }: SecondStep): void {
-  if (login.server !== parseMcpUrl(url).resource) {
+  if (login.server !== parseMcpUrl(url).resource)
     throw usageError(`the login ${quote(id)} is for ${login.server}, not for ${url}`);
-  }
   if ((login.handOver === undefined) !== (options.handOver === undefined)) {
     const what = login.handOver === undefined ? "is to be stored" : "is to be handed over";
     throw usageError(`the login ${quote(id)} ${what}`, finishCommand(id, login));
   }
   const { profile } = context.settings();
-  if (login.profile !== profile.value) {
+  if (login.profile !== profile.value)
     throw usageError(
       `the login ${quote(id)} belongs to the profile ${login.profile}`,
       `add --profile ${shellWord(login.profile)}`,
     );
-  }
   const { accountHint } = options;
   if (accountHint !== undefined && accountHint !== login.account) {
     const whose = login.account === undefined ? "was started without an account" : `is for ${quote(login.account)}`;

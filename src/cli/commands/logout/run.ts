@@ -79,15 +79,13 @@ const members = (value: unknown): Members => (isJsonObject(value) ? value : {});
 /** `logout`: deletes the local login first, whatever the issuer returns. */
 export async function runLogout(options: StoredLoginFlags, context: CommandContext): Promise<number | undefined> {
   const { idp, handOver } = options;
-  if ([options.url, options.all, idp, handOver].filter((one) => one !== undefined).length !== 1) {
+  if ([options.url, options.all, idp, handOver].filter((one) => one !== undefined).length !== 1)
     throw usageError("give one MCP server, --idp, --hand-over, or --all", "agentauth status lists the servers");
-  }
-  if (options.all && options.accountHint !== undefined) {
+  if (options.all && options.accountHint !== undefined)
     throw usageError(
       "--all covers every account, and --account-hint names one",
       `leave out --all: agentauth logout <mcp_url> --account-hint ${shellWord(options.accountHint)}`,
     );
-  }
   const agent = await context.agent();
   const profile = context.settings().profile.value;
   const unusable: AgentAuthError[] = [];

@@ -52,9 +52,8 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", ProfileRun
       const current = name === used.value;
       return { name, current, ...(base_url !== undefined && { base_url }), ...(current && { source: used.source }) };
     });
-    if (!names.includes(used.value)) {
+    if (!names.includes(used.value))
       context.io.warn(`${used.source} names the profile ${quote(used.value)}, which does not exist`);
-    }
     const { output } = writtenProfile("default", config).entries;
     // The settings of an unknown profile cannot be resolved.
     const settings = () => ({ output: output ? { value: output, source: "profile default" } : undefined });

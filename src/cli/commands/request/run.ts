@@ -177,9 +177,8 @@ export async function readRequest(options: RequestFlags, context: CommandContext
 function parseAddress(value: string): string {
   const url = parseMcpUrlArgument(value);
   // A fragment is never sent, so it is a mistake.
-  if (value.includes("#")) {
+  if (value.includes("#"))
     throw usageError(`the URL of the MCP server ${quote(value)} must not contain a fragment`, 'leave out the "#"');
-  }
   return url;
 }
 
@@ -188,12 +187,10 @@ function chooseMethod({ method, data }: RequestFlags): string {
   const verb = method.toUpperCase();
   if (!TOKEN.test(verb))
     throw usageError(`--method ${quote(method, 80)} is not an HTTP method`, "for example -X DELETE");
-  if (["CONNECT", "TRACE", "TRACK"].includes(verb)) {
+  if (["CONNECT", "TRACE", "TRACK"].includes(verb))
     throw usageError(`--method ${verb} is not supported with a token`, "for example -X DELETE");
-  }
-  if (data !== undefined && (verb === "GET" || verb === "HEAD")) {
+  if (data !== undefined && (verb === "GET" || verb === "HEAD"))
     throw usageError(`--method ${verb} has no body, but --data is given`, "leave --method out to send it with POST");
-  }
   return verb;
 }
 
@@ -201,12 +198,11 @@ function parseHeaders(lines: readonly string[]): Headers {
   const headers = new HttpHeaders();
   for (const line of lines) {
     const { name, value } = parseHeaderLine(line, "--header");
-    if (name.toLowerCase() === "authorization") {
+    if (name.toLowerCase() === "authorization")
       throw usageError(
         `--header ${quote(name, 40)} is reserved for the server's token`,
         "leave it out: the token is added to the request",
       );
-    }
     headers.append(name, value);
   }
   return headers;

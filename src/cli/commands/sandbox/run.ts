@@ -88,12 +88,11 @@ export const SANDBOX_RUNS: Readonly<
     const home = context.home();
     const running = readSandboxState(home);
     // Another process may have the process ID of a killed sandbox.
-    if (running && (await isHealthy(running, context))) {
+    if (running && (await isHealthy(running, context)))
       throw usageError(
         `a sandbox is already running, at ${running.base_url} (process ${running.pid})`,
         "agentauth sandbox stop, or set another AGENTAUTH_HOME for a second one",
       );
-    }
     const { startSandbox } = await import("../../../sandbox/sandbox.js");
     const sandbox = await startSandbox({ ...(await givenOptions(options)), signal: context.signal });
     const state: SandboxState = {
@@ -139,9 +138,8 @@ export const SANDBOX_RUNS: Readonly<
     }
     await control(state, "POST", "/_sandbox/shutdown", undefined, context);
     // Waits for the exit, so that the next sandbox can start on the same port.
-    for (let waited = 0; waited < 3000 && readSandboxState(home) !== undefined; waited += 25) {
+    for (let waited = 0; waited < 3000 && readSandboxState(home) !== undefined; waited += 25)
       await new Promise((resolve) => setTimeout(resolve, 25));
-    }
     context.io.say("the sandbox has stopped");
     return undefined;
   },
@@ -160,9 +158,8 @@ export const SANDBOX_RUNS: Readonly<
     const state = readSandboxState(context.home());
     const reply = state ? await control(state, "GET", "/_sandbox/machine", undefined, context) : {};
     const { machine } = reply as { machine?: MachineCredentials | null };
-    if (!machine) {
+    if (!machine)
       throw usageError("no sandbox with machine grants is running", "agentauth sandbox start --machine-grants");
-    }
     await context.io.stdout.write(`${JSON.stringify(machine)}\n`);
     return undefined;
   },

@@ -54,9 +54,8 @@ const TRIES = 5;
 export async function runCopy({ to, ...options }: CopyOptions, context: CommandContext) {
   if (to === undefined) throw usageError("store copy needs --to", "agentauth store copy --to env:REDIS_URL");
   const { value, source } = context.storeChoice();
-  if (value === "memory" || isEngine(value)) {
+  if (value === "memory" || isEngine(value))
     throw usageError(`logins in files are copied, and the store is ${value} (${source})`, "set AGENTAUTH_STORE=file");
-  }
   const { io, home, settings } = context;
   const written = writtenProfile(settings().profile.value, readConfig(home()));
   const host = engineHost(context);
@@ -85,12 +84,10 @@ export async function copyStore(
     else report.skipped_records.push({ record, reason: outcome.reason });
   };
   // A login must find its client and the binding of that.
-  for (const binding of await from.listBindings()) {
+  for (const binding of await from.listBindings())
     note("bindings", `binding of ${quote(binding.clientId)}`, await copyBinding(to, binding));
-  }
-  for (const client of (await from.listClients?.()) ?? []) {
+  for (const client of (await from.listClients?.()) ?? [])
     note("clients", `client ${quote(client.clientId)}`, await copyClient(to, client));
-  }
   for (const grant of await from.list({}, onUnusable)) note("logins", grantName(grant), await copyGrant(to, grant));
   return report;
 }

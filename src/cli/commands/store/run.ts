@@ -66,9 +66,7 @@ export const STORE_RUNS: Readonly<Record<StoreVerb, CommandRun<StoreOptions>>> =
 /** The engine of the settings. @throws `AgentAuthError` `usage` if the store is none */
 function requireEngine(context: CommandContext): EngineStore {
   const { value, source, engine } = context.storeChoice();
-  if (value === "redis" || value === "postgres") {
-    return openEngine(value, engine, engineHost(context));
-  }
+  if (value === "redis" || value === "postgres") return openEngine(value, engine, engineHost(context));
   throw usageError(
     `this command is about the stores redis and postgres, and the store is ${value} (${source})`,
     "set AGENTAUTH_STORE; agentauth doctor checks the other stores",

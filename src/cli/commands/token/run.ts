@@ -39,20 +39,18 @@ export async function readCredentialRequest(
   const { format = "raw", operation } = options;
   const now = context.now();
   if (format !== "git" && format !== "bazel") {
-    if (operation !== undefined) {
+    if (operation !== undefined)
       throw usageError(
         `the operation ${quote(operation, 80)} needs --format git or bazel`,
         "leave it out, or add --format",
       );
-    }
     return { now, ...UNKNOWN_ASKER, ...(format === "k8s" && { apiVersion: readApiVersion(context.io.env) }) };
   }
-  if (operation !== undefined && !OPERATIONS.includes(operation)) {
+  if (operation !== undefined && !OPERATIONS.includes(operation))
     throw usageError(
       `the operation ${quote(operation, 80)} must be one of ${OPERATIONS.join(", ")}`,
       `${format} appends the operation itself`,
     );
-  }
   // Logins are stored already. "erase" has no effect, since the program may have sent the token to another server: a
   // token is replaced when it expires, or by --force-refresh.
   if (operation === "store" || operation === "erase") return undefined;
