@@ -68,7 +68,8 @@ const GRANT_FIELDS: Record<keyof BrokerGrant, (value: unknown) => string | undef
   ),
   tools: listCheck((item) => item !== "", 'of globs such as "read_*"'),
   hideTools: listCheck((item) => item !== "", 'of globs such as "delete_*"'),
-  requestsPerMinute: (value) => (isCount(value) ? undefined : "is not a whole number of at least 1"),
+  requestsPerMinute: (value) =>
+    Number.isSafeInteger(value) && Number(value) >= 1 ? undefined : "is not a whole number of at least 1",
   until: (value) =>
     typeof value === "string" && DATE_TIME.test(value) && !Number.isNaN(Date.parse(value))
       ? undefined
@@ -171,10 +172,6 @@ function textProblem(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? undefined : "is not a text";
 }
 
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && Number(value) >= 1;
-}
-
 function listCheck(isItem: (item: string) => boolean, what: string): (value: unknown) => string | undefined {
   return (value) =>
     Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string" && isItem(item))
@@ -191,36 +188,19 @@ export interface ForwardTarget {
 }
 
 /** Headers that belong to one connection (RFC 9110 section 7.6.1), or that the next request sets itself. */
-const OF_CONNECTION = new Set([
-  "connection",
-  "content-length",
-  "expect",
-  "host",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
+const OF_CONNECTION = new Set(
+  (
+    "connection content-length expect host keep-alive proxy-authenticate proxy-authorization proxy-connection te " +
+    "trailer transfer-encoding upgrade"
+  ).split(" "),
+);
 /** What a client says to a server, apart from its body. The rest may be read as a method, a path or a user. */
-const PASSED = new Set([
-  "accept",
-  "accept-language",
-  "content-type",
-  "idempotency-key",
-  "if-match",
-  "if-modified-since",
-  "if-none-match",
-  "if-unmodified-since",
-  "last-event-id",
-  "mcp-protocol-version",
-  "mcp-session-id",
-  "traceparent",
-  "user-agent",
-]);
+const PASSED = new Set(
+  (
+    "accept accept-language content-type idempotency-key if-match if-modified-since if-none-match " +
+    "if-unmodified-since last-event-id mcp-protocol-version mcp-session-id traceparent user-agent"
+  ).split(" "),
+);
 /** The broker's own: the token, its proof, and a body that can be looked through as a whole. */
 const OF_BROKER = new Set(["accept-encoding", "authorization", "dpop", "if-range", "range"]);
 /** What a server or a gateway may read in place of the body. */

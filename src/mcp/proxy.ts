@@ -570,7 +570,10 @@ async function readHost({ input, proxy, host, maxBytes, onWarning, ended }: Host
   };
   try {
     for await (const line of readLines(input, maxBytes)) {
-      if (line === undefined) await reject(tooLong(maxBytes));
+      if (line === undefined)
+        await reject(
+          rpcErrorResponse(null, { code: RPC_CODES.invalid, message: `the message is longer than ${maxBytes} bytes` }),
+        );
       else if (line.trim() !== "") {
         const read = readMessage(line);
         if ("failure" in read) await reject(read.failure);
@@ -582,8 +585,4 @@ async function readHost({ input, proxy, host, maxBytes, onWarning, ended }: Host
     // A destroyed input means that the host or the proxy closed the pipe.
     if (!input.destroyed) throw error;
   }
-}
-
-function tooLong(maxBytes: number): RpcResponse {
-  return rpcErrorResponse(null, { code: RPC_CODES.invalid, message: `the message is longer than ${maxBytes} bytes` });
 }

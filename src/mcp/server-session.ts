@@ -104,7 +104,9 @@ function createRequester(http: HttpChannel, onMessage: Receive) {
         if (!isRpcResponse(message)) onMessage(message);
         else if (message.id === request.id) resolve(message);
       };
-      const fail = (error: unknown) => (isConnectionReset(error) ? noResponse() : reject(error));
+      // A stream that ended before its response.
+      const fail = (error: unknown) =>
+        error instanceof AgentAuthError && error.code === "connection_reset" ? noResponse() : reject(error);
       http.request(request, { abort, receive }).then(noResponse, fail);
     });
     return response.finally(() => {
@@ -113,11 +115,6 @@ function createRequester(http: HttpChannel, onMessage: Receive) {
       abort.abort();
     });
   };
-}
-
-/** Whether a stream ended before its response. */
-function isConnectionReset(error: unknown): boolean {
-  return error instanceof AgentAuthError && error.code === "connection_reset";
 }
 
 /** What a {@link ServerSession} reads and reports to. */

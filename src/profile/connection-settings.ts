@@ -112,7 +112,11 @@ function checkProxy({ value, source }: Sourced, redactor: Redactor): string {
   const withScheme = value.includes("://") ? value : `http://${value}`;
   const url = parseUrl(withScheme);
   for (const password of url?.password ? [url.password, percentDecoded(url.password)] : []) redactor.add(password);
-  if (source === PROXY_FLAG && url?.password) throw passwordTyped();
+  if (source === PROXY_FLAG && url?.password)
+    throw usageError(
+      "--proxy: a password must not be on the command line, where other programs can read it and the shell stores it",
+      "give the whole address in the variable HTTPS_PROXY; and change the password that was typed here",
+    );
   if (url?.protocol === "http:" || url?.protocol === "https:") return url.href;
   const isSocks = url !== undefined && /^socks/.test(url.protocol);
   const rule = isSocks ? "is a SOCKS proxy, which is not supported: it must be" : "is not";
@@ -132,13 +136,6 @@ function checkProxy({ value, source }: Sourced, redactor: Redactor): string {
 function assignmentPrefix(source: string): string {
   if (source.startsWith("--")) return `${source} `;
   return /^\w+$/.test(source) ? `${source}=` : "";
-}
-
-function passwordTyped(): AgentAuthError {
-  return usageError(
-    "--proxy: a password must not be on the command line, where other programs can read it and the shell stores it",
-    "give the whole address in the variable HTTPS_PROXY; and change the password that was typed here",
-  );
 }
 
 /** What Node trusts because of NODE_EXTRA_CA_CERTS: our own list would otherwise replace it. */

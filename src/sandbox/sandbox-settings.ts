@@ -113,17 +113,14 @@ export function readSandboxSettings(options: SandboxOptions) {
   const { host, allowNonLoopback, pageSize, maxPageSize } = settings;
   const allPools = accounts * domains * pools;
   if (allPools > MAX_POOLS) throw invalidOption("pools", allPools, `at most ${MAX_POOLS} in all accounts together`);
-  if (!isLoopback(host) && !allowNonLoopback) throw hostRefused(host);
+  if (!isLoopback(host) && !allowNonLoopback)
+    throw new AgentAuthError("usage", `the sandbox does not listen on ${quote(host)}: other machines could reach it`, {
+      class: "usage",
+      hint: "use 127.0.0.1, or set allowNonLoopback",
+      remedy: { action: "allow", option: "allowNonLoopback" },
+    });
   const size: DataSize = { accounts, domains, pools, devices };
   return { ...settings, pageSize: Math.min(pageSize, maxPageSize), size, oauth: readOAuthSettings(options) };
-}
-
-function hostRefused(host: string): AgentAuthError {
-  return new AgentAuthError("usage", `the sandbox does not listen on ${quote(host)}: other machines could reach it`, {
-    class: "usage",
-    hint: "use 127.0.0.1, or set allowNonLoopback",
-    remedy: { action: "allow", option: "allowNonLoopback" },
-  });
 }
 
 /**

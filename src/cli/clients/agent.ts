@@ -5,7 +5,6 @@ import { toClientOptions } from "../../profile/login-settings.js";
 import { checkSetting, toAuthorizationParams } from "../../profile/profile-settings.js";
 import { quote } from "../../redact.js";
 import { bothReceivers } from "../../telemetry/emit.js";
-import type { Io } from "../io/io.js";
 import { type AgentUse, type CommandContext, type ContextFlags, mayLogin } from "../runtime/context.js";
 import { readGrantInputs, readIdp } from "./grant.js";
 import { canConfirm, confirm, loginMethod, traceLine } from "./login-method.js";
@@ -42,7 +41,14 @@ export async function buildAgentClient(
     storedGrants,
     ...(grant === undefined && { idp: readIdp(flags, context) }),
     issuer: issuer?.value,
-    ...(canConfirm(flags, io) && { confirmIssuer: issuerQuestion(io) }),
+    ...(canConfirm(flags, io) && {
+      confirmIssuer: ({ clientId, issuer, server }, signal) =>
+        confirm(
+          io,
+          `${quote(server)} names the issuer ${quote(issuer)}. The client ${quote(clientId)} has not been used with an issuer before.\nSend its credentials to ${quote(issuer)}, and to no other issuer from now on?`,
+          signal,
+        ),
+    }),
     mutualTls: options.clientCertificate !== undefined,
     network,
     clock: context.clock,
@@ -56,14 +62,4 @@ export async function buildAgentClient(
     onProgress: ({ subject, text }) => (subject === "login" ? io.say(text) : io.verbose(text)),
   };
   return new AgentClient(adapt(described));
-}
-
-/** Asks the user whether the issuer that a server names is the one of the client. */
-function issuerQuestion(io: Io): AgentClientOptions["confirmIssuer"] {
-  return ({ clientId, issuer, server }, signal) =>
-    confirm(
-      io,
-      `${quote(server)} names the issuer ${quote(issuer)}. The client ${quote(clientId)} has not been used with an issuer before.\nSend its credentials to ${quote(issuer)}, and to no other issuer from now on?`,
-      signal,
-    );
 }

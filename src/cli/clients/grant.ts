@@ -1,4 +1,4 @@
-import { type AgentAuthError, usageError } from "../../errors.js";
+import { usageError } from "../../errors.js";
 import type { IdpOptions } from "../../oauth/agent-options.js";
 import type { PreRegisteredClient } from "../../oauth/client/client-auth.js";
 import {
@@ -58,17 +58,14 @@ async function readClient(
     const secret = await readSecret(flags, "clientSecretFile", "AGENTAUTH_CLIENT_SECRET", context);
     return { clientId, clientSecret: secret };
   }
-  if (/-----BEGIN|^\s*\{/.test(file)) throw keyTyped();
+  // The error for a key on the command line; the message does not repeat it.
+  if (/-----BEGIN|^\s*\{/.test(file))
+    throw usageError(
+      "--private-key: a key must not be on the command line, where other programs can read it and the shell stores it",
+      "--private-key <file>, or - for stdin; and revoke the one that was typed here",
+    );
   const text = file === "-" ? await context.io.stdin.text() : undefined;
   return { clientId, privateKey: await readKey(file, context.io.env, text) };
-}
-
-/** The error for a key on the command line; the message does not repeat it. */
-function keyTyped(): AgentAuthError {
-  return usageError(
-    "--private-key: a key must not be on the command line, where other programs can read it and the shell stores it",
-    "--private-key <file>, or - for stdin; and revoke the one that was typed here",
-  );
 }
 
 /** The identity provider that `--idp` names; else the one that a login is stored at. */

@@ -64,7 +64,7 @@ const FORMATS: Readonly<Record<TokenFormat, Format>> = {
       resource: token.resource,
       issuer: token.issuer,
     } satisfies Record<keyof PrintedToken, unknown>),
-  env: ({ value }) => `AGENTAUTH_TOKEN=${assignable(value)}\n`,
+  env: ({ value }) => `AGENTAUTH_TOKEN=${/^[\w.+/-][\w.~+/=-]*$/.test(value) ? value : posixWord(value)}\n`,
   powershell: ({ value }) => `$env:AGENTAUTH_TOKEN = ${quotedForPowershell(value)}\n`,
   cmd: ({ value }) => `set "AGENTAUTH_TOKEN=${plainForCmd(value)}"\n`,
   k8s: ({ value, expiresAt }, { apiVersion }) =>
@@ -85,14 +85,6 @@ const FORMATS: Readonly<Record<TokenFormat, Format>> = {
   bazel: ({ value, expiresAt }) =>
     json({ headers: { Authorization: [`Bearer ${value}`] }, ...(expiresAt && { expires: wholeSeconds(expiresAt) }) }),
 };
-
-/**
- * The right-hand side of an assignment that may go through `eval`. What every bearer token is made of (RFC 6750 section
- * 2.1) stays bare, so that files of variables can have it too; a "~" or "=" in front would be expanded by a shell.
- */
-function assignable(value: string): string {
-  return /^[\w.+/-][\w.~+/=-]*$/.test(value) ? value : posixWord(value);
-}
 
 /** cmd.exe has no quotes that hold every character: only what bearer tokens are made of is written for it. */
 function plainForCmd(value: string): string {

@@ -84,11 +84,6 @@ function nameOfFlag([flag = "", value = ""]: readonly string[]): string {
   return flag === "--authorize-param" ? `${flag} ${value.slice(0, value.indexOf("="))}` : flag;
 }
 
-/** Whether scopes, which a server may have named, belong in a command to paste: text that reads as a command does not. */
-function isHarmless(scope: string): boolean {
-  return scope.split(" ").every((one) => /^[\w.:/][\w.:/-]*$/.test(one));
-}
-
 /** The flags for everything that a remedy names, each with its value. */
 function remedyFlags(remedy: Remedy): string[][] {
   const login = "login" in remedy ? remedy.login : undefined;
@@ -99,7 +94,7 @@ function remedyFlags(remedy: Remedy): string[][] {
 /** The flags for what a login cannot find out. */
 function unseenFlags({ scope = "", resourceMetadata }: UnseenByLogin): string[][] {
   return [
-    ...(isHarmless(scope) ? [["--scope", scope]] : []),
+    ...(scope.split(" ").every((one) => /^[\w.:/][\w.:/-]*$/.test(one)) ? [["--scope", scope]] : []),
     ...(resourceMetadata === undefined ? [] : [["--resource-metadata", urlToPaste(resourceMetadata)]]),
   ];
 }

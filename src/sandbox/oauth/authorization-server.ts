@@ -244,18 +244,11 @@ const REGISTERED = [
 ] as const;
 
 /** The fields of the metadata that the service documents as they are. */
-const METADATA_FIELDS = [
-  "issuer",
-  "authorization_endpoint",
-  "token_endpoint",
-  "registration_endpoint",
-  "introspection_endpoint",
-  "end_session_endpoint",
-  "jwks_uri",
-  "code_challenge_methods_supported",
-  "response_types_supported",
-  "subject_types_supported",
-];
+const METADATA_FIELDS = (
+  "issuer authorization_endpoint token_endpoint registration_endpoint introspection_endpoint " +
+  "end_session_endpoint jwks_uri code_challenge_methods_supported response_types_supported " +
+  "subject_types_supported"
+).split(" ");
 
 const GRANT_TYPES = [
   "authorization_code",

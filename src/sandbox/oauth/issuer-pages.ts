@@ -165,13 +165,9 @@ function renderHiddenForm(form: string, content: string, style = ""): string {
   const hidden = Object.entries(fields).map(
     ([name, value]) => `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value)}">`,
   );
-  const target = escapeHtml(actionPath(action));
+  // The policy allows forms to the origin of the page, whose host name can differ from the issuer's.
+  const target = escapeHtml(parseUrl(action)?.pathname ?? action);
   return `<form class="${style}" method="post" action="${target}">${hidden.join("")}${content}</form>`;
-}
-
-/** The policy allows forms to the origin of the page, whose host name can differ from the issuer's. */
-function actionPath(action: string): string {
-  return parseUrl(action)?.pathname ?? action;
 }
 
 function renderRow(term: string, description: string): string {

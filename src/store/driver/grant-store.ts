@@ -85,7 +85,7 @@ function shortLivedRecords(records: TenantRecords): ShortLivedRecords {
       const key = await records.key("login", id);
       const expiresInMs = Math.max(1, expiresAt - now);
       // Two callers may put the same text, and one of them must get false: each stores a text of its own.
-      return records.write(key, unique(text), undefined, { expiresInMs });
+      return records.write(key, `${crypto.randomUUID()} ${text}`, undefined, { expiresInMs });
     },
     take: async (id) => {
       const key = await records.key("login", id);
@@ -114,10 +114,6 @@ function unrevokedRecords(records: TenantRecords): UnrevokedLogins {
       }
     },
   };
-}
-
-function unique(text: string): string {
-  return `${crypto.randomUUID()} ${text}`;
 }
 
 function withoutId(text: string): string {

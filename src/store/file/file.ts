@@ -70,7 +70,7 @@ export function aesGcm(key: Uint8Array): Cipher {
   if (key.length !== KEY_BYTES) throw new TypeError(`a key has ${KEY_BYTES} bytes, not ${key.length}`);
   // Unlike the bytes themselves, a key object shows nothing when it is printed.
   const secret = createSecretKey(key);
-  const id = keyId(key);
+  const id = createHash("sha256").update(key).digest("hex").slice(0, 8);
   return {
     isSealed: (text) => sealedWith(text) !== undefined,
     seal(text, name) {
@@ -97,11 +97,6 @@ export function aesGcm(key: Uint8Array): Cipher {
       }
     },
   };
-}
-
-/** The id of a key, which reveals nothing about it. */
-function keyId(key: Uint8Array): string {
-  return createHash("sha256").update(key).digest("hex").slice(0, 8);
 }
 
 /**

@@ -71,7 +71,11 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
         const sealer = sealedWith(text);
         if (sealer === undefined) return text;
         const answer = await key().find();
-        if (!answer) throw noKey(sealer);
+        if (!answer)
+          throw new CipherError(
+            `it was sealed with the key "${sealer}", and the keychain has no key for this folder: the file comes from another ` +
+              "machine, another user or another folder, or its key was lost",
+          );
         const cipher = readCipher(answer);
         if (!cipher) throw keyUnavailable(answer);
         return cipher.open(text, name);
@@ -108,13 +112,6 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
       await files.saveClient(client, form);
     },
   };
-}
-
-function noKey(sealer: string): CipherError {
-  return new CipherError(
-    `it was sealed with the key "${sealer}", and the keychain has no key for this folder: the file comes from another ` +
-      "machine, another user or another folder, or its key was lost",
-  );
 }
 
 function keyUnavailable(answer: KeyAnswer): Error {

@@ -177,7 +177,8 @@ export function statementsFor(
   };
   if (!notify) return statements;
   const { insert, update, remove, release } = statements;
-  const announced = (statement: string) => withNotification(statement, names.channel);
+  const announced = (statement: string) => `WITH changed AS (${statement})
+SELECT version, pg_notify('${names.channel}', concat_ws(' ', $1::text, $2::text, $3::text)) AS notified FROM changed`;
   return {
     ...statements,
     insert: announced(insert),
@@ -185,12 +186,6 @@ export function statementsFor(
     remove: announced(remove),
     release: announced(`${release} RETURNING NULL AS version`),
   };
-}
-
-/** A statement that also notifies the name of the record, if it has changed one. */
-function withNotification(statement: string, channel: string): string {
-  return `WITH changed AS (${statement})
-SELECT version, pg_notify('${channel}', concat_ws(' ', $1::text, $2::text, $3::text)) AS notified FROM changed`;
 }
 
 /**

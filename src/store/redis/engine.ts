@@ -170,7 +170,9 @@ export function describeHealth(
     const risk = "the user of the client may not run INFO, so neither eviction nor durability is known";
     return healthReport(clockAheadMs, [risk], [forbidden], {});
   }
-  const fields = parseFields(info);
+  const fields = new Map(
+    [...info.matchAll(/^([^#:\r\n]+):([^\r\n]*)/gm)].map(([, name = "", value = ""]) => [name, value]),
+  );
   const policy = fields.get("maxmemory_policy") ?? "";
   const eviction =
     policy.startsWith("allkeys-") &&
@@ -205,10 +207,6 @@ function forbiddenIn(refused: readonly string[]): string | false {
 }
 
 type Fields = ReadonlyMap<string, string>;
-
-function parseFields(info: string): Fields {
-  return new Map([...info.matchAll(/^([^#:\r\n]+):([^\r\n]*)/gm)].map(([, name = "", value = ""]) => [name, value]));
-}
 
 function syncRisk(appendfsync: Appendfsync | undefined): string | false {
   if (appendfsync === undefined)

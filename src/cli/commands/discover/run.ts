@@ -87,10 +87,6 @@ function originWarning(
 
 const PARENT = "a parent of the server URL: every server below it may accept the token";
 
-function isParent(resource: string, server: string): boolean {
-  return !coversServer(new URL(resource), new URL(server), true);
-}
-
 async function printSteps(
   { found, trace }: Pick<DiscoveryReport, "found" | "trace">,
   context: CommandContext,
@@ -102,7 +98,7 @@ async function printSteps(
   const facts = [
     ["server", server],
     ["resource", resource?.resource ?? server],
-    ...(resource && isParent(resource.resource, server) ? [["", PARENT]] : []),
+    ...(resource && !coversServer(new URL(resource.resource), new URL(server), true) ? [["", PARENT]] : []),
     ...(issuer.namedIssuer === undefined ? [] : [["named issuer", issuer.namedIssuer]]),
     ["issuer", issuer.issuer],
     ["authorization", issuer.authorizationEndpoint],

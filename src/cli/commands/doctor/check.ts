@@ -191,7 +191,12 @@ export const MACHINE_CHECKS = {
 
   /** Variables with our prefix that nothing reads, and misleading values. The values of unknown variables are not shown. */
   variables({ env, config }) {
-    const names = new Set([...KNOWN_VARIABLES, ...namedByProfiles(config)]);
+    const names = new Set([
+      ...KNOWN_VARIABLES,
+      ...Object.values(config.profiles)
+        .flatMap(({ api_token = "", store_url = "", store_keys = "" }) => [api_token, store_url, store_keys])
+        .flatMap((text) => (text.startsWith("env:") ? [text.slice("env:".length)] : [])),
+    ]);
     const ours = Object.keys(env).filter((name) => name.toUpperCase().startsWith(PREFIX) && env[name]);
     const unknownNames = ours.filter((name) => !names.has(name)).sort();
     const { AGENTAUTH_ERRORS: errors, AGENTAUTH_NO_INPUT: noInput } = env;
@@ -270,13 +275,6 @@ export const KNOWN_VARIABLES: readonly string[] = [
   ...ENVIRONMENT.flatMap(([names]) => names.split(", ")).filter((name) => name.startsWith(PREFIX)),
   "AGENTAUTH_TOKEN",
 ];
-
-/** `env:NAME` in a profile makes any name known. */
-function namedByProfiles(config: Config): string[] {
-  return Object.values(config.profiles)
-    .flatMap(({ api_token = "", store_url = "", store_keys = "" }) => [api_token, store_url, store_keys])
-    .flatMap((text) => (text.startsWith("env:") ? [text.slice("env:".length)] : []));
-}
 
 /** Compares names without the prefix: with it, all names look alike. */
 function unknownHint(unknownNames: readonly string[]): string {

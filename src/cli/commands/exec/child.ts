@@ -226,7 +226,9 @@ function waitForExit(child: ChildProcess, io: Io): Promise<number> {
       // It continues to run.
       else io.warn(`the command could not be sent a signal: ${error.code ?? error.message}`);
     });
-    child.once("exit", (code, signal) => resolve(signal === null ? (code ?? 0) : signalExitCode(signal)));
+    child.once("exit", (code, signal) =>
+      resolve(signal === null ? (code ?? 0) : 128 + process.getBuiltinModule("node:os").constants.signals[signal]),
+    );
   });
 }
 
@@ -327,11 +329,6 @@ export function forwardSignals(
   return () => {
     for (const release of releases) release();
   };
-}
-
-/** The exit code of a program that a signal ended: 128 and the signal's number, as in a shell. */
-function signalExitCode(signal: NodeJS.Signals): number {
-  return 128 + process.getBuiltinModule("node:os").constants.signals[signal];
 }
 
 /** A pipe of the operating system. */

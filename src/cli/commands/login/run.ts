@@ -74,7 +74,11 @@ async function logIn(options: TokenFlags, context: CommandContext): Promise<numb
   const home = context.findHome();
   if (home !== undefined && repairHome(home))
     context.io.say(`${escapeText(home)} was readable by other users; it is private again`);
-  if (options.callbackUrl !== undefined && typeof options.wait !== "string") throw callbackWithoutWait();
+  if (options.callbackUrl !== undefined && typeof options.wait !== "string")
+    throw usageError(
+      "--callback-url finishes a login in two steps",
+      "add --wait <login_id>, which login --no-wait printed",
+    );
   if (options.grant !== undefined) return storeMachineGrant(url, options, context);
   if (options.wait === false) return beginLogin(url, options, context);
   if (reason !== undefined) {
@@ -196,13 +200,6 @@ async function noServer(context: CommandContext): Promise<AgentAuthError> {
   return usageError(
     "no MCP server is named",
     `agentauth login <mcp_url>, such as agentauth login https://mcp.example/mcp${known}`,
-  );
-}
-
-function callbackWithoutWait(): AgentAuthError {
-  return usageError(
-    "--callback-url finishes a login in two steps",
-    "add --wait <login_id>, which login --no-wait printed",
   );
 }
 

@@ -78,7 +78,15 @@ export async function runCall(options: McpFlags, context: CommandContext): Promi
     } else {
       await printObject(format, result, options, context);
     }
-    if (result.isError === true) throw toolFailed(options);
+    if (result.isError === true)
+      throw new AgentAuthError(
+        "mcp_failed",
+        `the tool ${quote(options.tool, 80)} failed; its output is on standard output`,
+        {
+          class: "remote",
+          hint: `the arguments of each tool: agentauth mcp tools ${shellWord(options.url)} --json`,
+        },
+      );
     return EXIT_CODES.ok;
   });
 }
@@ -89,13 +97,6 @@ function withoutSecrets<T>(value: T, redactor: CommandContext["redactor"]): T {
   if (Array.isArray(value)) return value.map((one: unknown) => withoutSecrets(one, redactor)) as T;
   if (!isRecord(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withoutSecrets(one, redactor)])) as T;
-}
-
-function toolFailed({ tool, url }: McpFlags): AgentAuthError {
-  return new AgentAuthError("mcp_failed", `the tool ${quote(tool, 80)} failed; its output is on standard output`, {
-    class: "remote",
-    hint: `the arguments of each tool: agentauth mcp tools ${shellWord(url)} --json`,
-  });
 }
 
 async function readArgs({ args }: McpFlags, { io }: CommandContext): Promise<Record<string, unknown>> {

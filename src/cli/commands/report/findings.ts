@@ -146,7 +146,9 @@ const RULES: readonly Rule[] = [
       if (status === undefined) return undefined;
       if (status !== "active") return false;
       if (at === undefined) return undefined;
-      return now - at > STALE_DAYS * DAY_SECONDS ? `last seen ${formatDate(at)}` : false;
+      return now - at > STALE_DAYS * DAY_SECONDS
+        ? `last seen ${new Date(at * 1000).toISOString().slice(0, 10)}`
+        : false;
     },
   },
 ];
@@ -263,11 +265,6 @@ function readTexts(value: unknown): readonly string[] | undefined {
 }
 
 export const DAY_SECONDS = 86_400;
-
-/** The date, in UTC, of a time in Unix seconds. */
-function formatDate(at: number): string {
-  return new Date(at * 1000).toISOString().slice(0, 10);
-}
 
 /** The numbers of a report as lists: what its text and its page show. */
 
