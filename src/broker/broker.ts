@@ -70,7 +70,6 @@ const MAX_RESPONSE = 16 * 1024 * 1024;
 /** Characters of the name of a tool in an event. */
 const MAX_NAME = 200;
 
-/** A name while it is used. */
 interface Route {
   readonly grant: BrokerGrant;
   readonly agent: Promise<AgentClient>;
@@ -84,7 +83,6 @@ interface Route {
   readonly recent: Map<string, number[]>;
 }
 
-/** A policy while it is used. */
 interface Routes {
   readonly byName: ReadonlyMap<string, Route>;
   /** The names of each client; undefined for all. */

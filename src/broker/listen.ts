@@ -317,7 +317,6 @@ function pathOfInherited(fd: number, listen: string): string {
   return path;
 }
 
-/** The error for an address that cannot be used. */
 function listenError(listen: string, what: string, cause?: unknown): AgentAuthError {
   return usageError(
     `the address ${quote(listen)} ${what}`,

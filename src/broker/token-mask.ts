@@ -161,7 +161,6 @@ function decodeCharacter([spelled, json, percent, decimal, hex, entity]: RegExpE
   return code === undefined ? (spelled[1] ?? "") : String.fromCharCode(Number.parseInt(code, 16));
 }
 
-/** Finds tokens in texts of lower-case letters. */
 class TokenIndex {
   readonly #window: number;
   /** What the character that leaves the window has been multiplied by. */

@@ -134,7 +134,6 @@ export function filterEvents(
 
 const MAX_EVENT = 16 * 1024 * 1024;
 
-/** Where the last whole event ends. */
 function lastBreak(text: string): number {
   let end = 0;
   // A carriage return at the end may be half of a line break.

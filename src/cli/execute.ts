@@ -127,7 +127,6 @@ function beforeDashes(argv: readonly string[]): readonly string[] {
   return end < 0 ? argv : argv.slice(0, end);
 }
 
-/** Waits until all output is written. */
 async function flushOutput(io: Io): Promise<void> {
   await Promise.all([io.stdout.write("").catch(() => {}), io.stderr.write("").catch(() => {})]);
 }

@@ -310,7 +310,6 @@ export async function openLoopback(options: LoopbackOptions): Promise<Loopback> 
   };
 }
 
-/** Waits for the last page, until time is up or the login is aborted. */
 async function lastPage(page: Promise<void>, signal: AbortSignal): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const timeUp = new Promise<void>((resolve) => {

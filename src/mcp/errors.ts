@@ -126,7 +126,6 @@ export function errorBody(error: unknown): {
   return text === undefined ? {} : { text, error: errorObjectIn(text) };
 }
 
-/** The error object in a body that is a JSON-RPC response. */
 function errorObjectIn(body: string): (Record<string, unknown> & { message: string }) | undefined {
   const response = orUndefined(() => parseServerJson(body));
   const error = isJsonObject(response) && response["jsonrpc"] === "2.0" ? response["error"] : undefined;

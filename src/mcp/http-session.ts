@@ -79,7 +79,6 @@ export interface HttpSessionOptions {
   user?: PresentUser | undefined;
 }
 
-/** A request that waits for its response. */
 interface WaitingCall {
   /** Restarts its time limit. */
   restart(ms?: number): void;

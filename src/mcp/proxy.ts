@@ -510,7 +510,6 @@ export interface StdioProxyOptions
 
 /** How long pending requests may take after the host has closed its input. */
 const DRAIN_MS = 1000;
-/** How long the server may take to end the session. */
 const TERMINATE_MS = 2000;
 
 /**
@@ -561,7 +560,6 @@ interface HostInput extends Pick<StdioProxyOptions, "input" | "onWarning"> {
   ended: AbortSignal;
 }
 
-/** Forwards the host's messages until its input ends. */
 async function readHost({ input, proxy, host, maxBytes, onWarning, ended }: HostInput): Promise<void> {
   const reject = async (response: RpcResponse) => {
     onWarning(`the host: ${response.error?.message}`);

@@ -18,7 +18,6 @@ import {
 /** How long the server may take for each response that begins a new session. */
 const MAX_RESPONSE_MS = 30_000;
 
-/** What the host and the server agreed on. */
 interface Agreement {
   readonly params: unknown;
   readonly protocolVersion: string;

@@ -153,7 +153,6 @@ function reconnectAfter(
   return stepDown(mcpUrl, options, { error, refused: session.revision });
 }
 
-/** Connects with the newest revision that the server accepts. */
 async function connectNewest(mcpUrl: string, options: McpOptions): Promise<OpenedSession> {
   try {
     return await connect(mcpUrl, options);

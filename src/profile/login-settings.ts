@@ -411,7 +411,6 @@ export function readAuthorizationParams(text: string): AuthorizationParams {
   return Object.fromEntries(pairs);
 }
 
-/** The flags that decide a parameter of the authorization request, as text. */
 function flagsOfParameter(parameter: FlowOption): string {
   return loginSettings()
     .filter((row) => row.parameter === parameter)

@@ -54,7 +54,6 @@ export interface Profile extends Partial<Record<LoginProfileKey, string>> {
   audit?: string;
 }
 
-/** Where logins can be stored. */
 const STORES = ["file", "keyring", "memory", "redis", "postgres"] as const;
 
 /** A kind of store. */

@@ -89,7 +89,6 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The prefix of every token of the sandbox. */
 const SANDBOX_PREFIX = "sandbox_";
 
 /**

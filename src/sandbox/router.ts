@@ -79,7 +79,6 @@ export class Origins {
   }
 }
 
-/** Returns the handler that passes each request to the part that owns its path. */
 function createRouter(settings: OriginSettings, parts: readonly SandboxPart[], guard: HostGuard): RequestHandler {
   let count = 0;
   return async (request, response) => {

@@ -79,7 +79,6 @@ export type SandboxFileOptions = Omit<SandboxOptions, "now" | "mcpServer" | "sig
 /** {@link SandboxOptions}, validated and with defaults. */
 export type SandboxSettings = ReturnType<typeof readSandboxSettings>;
 
-/** The most devices of a pool, and of a page. */
 const MAX_DEVICES = 1_000_000;
 
 /** The most accounts, domains of an account and pools of a domain. */

@@ -76,7 +76,6 @@ export function readIdp(flags: MachineGrantFlags, context: CommandContext): IdpO
   return { issuer, clientId, clientSecret: idpSecret(context) };
 }
 
-/** The secret of the client at an identity provider. */
 function idpSecret(context: CommandContext): string | undefined {
   return secretInEnvironment("AGENTAUTH_IDP_CLIENT_SECRET", context);
 }

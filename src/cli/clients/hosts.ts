@@ -431,7 +431,6 @@ function printValue(text: string, indent: string, value: unknown): string {
   return JSON.stringify(value, null, detectIndent(text)).replaceAll("\n", detectLineBreak(text) + indent);
 }
 
-/** One step of indentation. */
 function detectIndent(text: string): string {
   return /\n([ \t]+)["/]/.exec(text)?.[1] ?? "  ";
 }

@@ -38,7 +38,6 @@ export function networkOptions(
 
 type Fetch = typeof globalThis.fetch;
 
-/** How requests are logged. */
 interface TraceOptions {
   say(line: string): void;
   /** Masks the secrets of this run. */

@@ -5,7 +5,6 @@ import { type AddHelpTextContext, type AddHelpTextPosition, Command, type Option
 /** A term and what it means, such as a flag. */
 export type HelpRow = readonly [term: string, description: string];
 
-/** The indentation of a line of a list. */
 const INDENT = "  ";
 /** The columns that a description needs beside its term; with fewer it goes below. */
 const LEAST_ABOUT = 30;
@@ -148,10 +147,8 @@ const COMMON: ReadonlySet<string> = new Set([
   "--status",
   "--title",
 ]);
-/** The headings that come after every other. */
 const LAST = ["Global flags:", "Machine grants:", "Security policy:"];
 
-/** The help of a command or of a group, as lines. */
 function commandPage(command: Command, { width, isFull }: HelpLayout): string[] {
   if (isFull) return renderPage(command, width, "everything");
   const detail = (["flags", "common", "short", "brief"] as const).find(
@@ -160,7 +157,6 @@ function commandPage(command: Command, { width, isFull }: HelpLayout): string[] 
   return renderPage(command, width, detail ?? "brief");
 }
 
-/** The subcommands of a command, with their summaries. */
 function commandRows(commands: readonly Command[]): HelpRow[] {
   return commands.map((command) => [shortTerm(command), command.description()]);
 }
@@ -264,7 +260,6 @@ interface FlagGroup {
   options: readonly Option[];
 }
 
-/** The flags of a command by their headings, its own first and the security policy last. */
 function flagGroups(command: Command, withGlobal: boolean): FlagGroup[] {
   const found = new Map<string, Option[]>();
   const add = (heading: string, option: Option) => found.set(heading, [...(found.get(heading) ?? []), option]);

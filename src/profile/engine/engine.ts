@@ -187,7 +187,6 @@ export interface ClosableDriver extends StoreDriver {
 /** An open connection would keep the process of a program alive that is done. */
 const IDLE_MS = 1000;
 
-/** A connection that operations use. */
 interface Used {
   opened: Promise<ConnectedDriver>;
   running: number;

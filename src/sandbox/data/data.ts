@@ -180,7 +180,6 @@ function makeSummary<K extends "domain" | "pool">(seed: number, type: K, n: numb
   return { id: objectId(seed, type, n), status, title, type };
 }
 
-/** The numbers of the children of the n-th object of a kind. */
 function childNumbers(parent: number, count: number): number[] {
   return Array.from({ length: count }, (_, index) => parent * count + index);
 }

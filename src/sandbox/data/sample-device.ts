@@ -75,7 +75,6 @@ function drawsFrom(seed: number): Draw {
   return (limit) => (mix(seed, drawn++) / 2 ** 32) * limit;
 }
 
-/** Draws an element of a list that is never empty. */
 function pickFrom<T>(draw: Draw, list: readonly T[]): T {
   return list[Math.floor(draw(list.length))] as T;
 }

@@ -15,7 +15,6 @@ export function isLoopback(host: string): boolean {
 /** Rejects requests of web pages, except those of the origin `page`. @throws Refusal */
 export type HostGuard = (request: IncomingMessage, page?: string) => void;
 
-/** Where a sandbox listens and is reached. */
 interface GuardedHost {
   host: string;
   port: number;

@@ -35,7 +35,6 @@ export interface ManagementSettings {
   maxPageSize: number;
 }
 
-/** How a kind of list differs from its siblings. */
 interface Resource {
   /** The query parameter with the id of the parent: a domain, an account or a pool. */
   scope: string;
@@ -73,7 +72,6 @@ function buildList(
   return items && new SortedList(items);
 }
 
-/** Which list a path names, if any. */
 function findResource(path: string): ResourceName | undefined {
   const name = path.startsWith(`${PREFIX}/`) ? path.slice(PREFIX.length + 1) : "";
   return Object.hasOwn(RESOURCES, name) ? (name as ResourceName) : undefined;
@@ -142,7 +140,6 @@ function readWindow(
   return { offset, size, count, start, end, last: emptyPages.end(list, count) };
 }
 
-/** Inserts and deletes devices as the faults require. */
 function changeDevices(devices: PoolDevices, order: SandboxSorting, faults: readonly Fault[]): void {
   for (const fault of faults) {
     if (fault.kind !== "insert" && fault.kind !== "delete") continue;
@@ -188,7 +185,6 @@ function readOnce(query: URLSearchParams, name: string): string | undefined {
   return values[0];
 }
 
-/** A page inside a list. */
 interface PageWindow {
   offset: number;
   /** Items per page. */

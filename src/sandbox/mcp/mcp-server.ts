@@ -129,7 +129,6 @@ async function answerRequest(
   return handle ? whole : { ...whole, headers: { ...whole.headers, "cache-control": "no-store" } };
 }
 
-/** The scopes that a request needs. */
 function requiredScopes(roundTrip: RoundTrip): string[] {
   const calls = readMessages(roundTrip).filter(({ method }) => method === "tools/call");
   const stepUp = findFault(roundTrip.faults, "step-up")?.scope;

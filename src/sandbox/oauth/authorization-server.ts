@@ -34,7 +34,6 @@ export interface AuthorizationSettings {
   machines: Machines | undefined;
 }
 
-/** One request to the authorization server of a pool. */
 interface EndpointCall {
   settings: AuthorizationSettings;
   server: PoolServer;
@@ -333,7 +332,6 @@ async function introspectJwt(server: PoolServer, form: URLSearchParams): Promise
   return readIntrospection(server.issuer, facts);
 }
 
-/** An authorization response without the issuer. */
 function withoutIssuer(answer: SandboxResponse, issuer: string): SandboxResponse {
   const location = answer.headers["location"];
   const target = parseUrl(location);

@@ -28,7 +28,6 @@ export async function handleInteraction(
   return sendPage(response, 400, errorPage(error));
 }
 
-/** Grants all requested scopes and returns the id of the grant. */
 async function grantAll(provider: OidcProvider, interaction: Interaction, accountId: string): Promise<string> {
   const { params, grantId } = interaction;
   const existing = grantId === undefined ? undefined : await provider.Grant.find(grantId);

@@ -184,7 +184,6 @@ const TYPE = "urn:ietf:params:oauth:token-type:";
 const ID_JAG = `${TYPE}id-jag`;
 const LIFE_S = 300;
 
-/** The clients of the identity provider, in the form of oidc-provider. */
 function idpClients({ idp }: Machines, { deviceFlow }: Pick<OAuthSettings, "deviceFlow">): object[] {
   const common = {
     application_type: "native",
@@ -209,7 +208,6 @@ export interface IssuerList {
   isIssuer(issuer: string): boolean;
 }
 
-/** What the grant needs of the identity provider. */
 interface IdJagSettings {
   errors: OidcErrors;
   machines: Machines;
@@ -417,7 +415,6 @@ function opaqueFacts(token: ClientToken & Partial<OidcAccessToken>, skew: number
   };
 }
 
-/** What the authorization servers need. */
 type PoolServersSettings = Omit<PoolServerSettings, "poolId" | "resources" | "vouchesAt">;
 
 /** The path of the first pool's MCP server. */
@@ -481,7 +478,6 @@ const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";
 const SUBJECT_TYPES: readonly unknown[] = [ACCESS_TOKEN_TYPE, "urn:ietf:params:oauth:token-type:jwt"];
 const PARAMETERS = ["subject_token", "subject_token_type", "requested_token_type", "audience", "resource", "scope"];
 
-/** What the exchange needs of the authorization server. */
 interface ExchangeSettings {
   errors: OidcErrors;
   proofs: OidcProofs;

@@ -209,7 +209,6 @@ export function openGrantStore(
   return openTenant(tenant);
 }
 
-/** What all tenants of an engine have in common. */
 interface Engine {
   driver: StoreDriver;
   sealing: Sealing;

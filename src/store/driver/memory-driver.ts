@@ -39,7 +39,6 @@ interface MemoryRecord extends StoredRecord {
   readonly dueAt: number | undefined;
 }
 
-/** A place in the order of the due times. */
 interface DueEntry {
   readonly dueAt: number;
   readonly id: string;

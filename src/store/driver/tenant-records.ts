@@ -18,7 +18,6 @@ export interface WriteOptions extends PutOptions {
   readonly tries?: Set<string> | undefined;
 }
 
-/** Which records are read, and in which parts. */
 interface PagesOptions extends Partial<Parameters<StoreDriver["scan"]>[1]> {
   readonly tags?: ScanFilter["tags"];
 }
@@ -200,7 +199,6 @@ export class TenantRecords {
   }
 }
 
-/** The parts of a scan, from a cursor on. */
 async function* scanPages(
   driver: StoreDriver,
   filter: ScanFilter,

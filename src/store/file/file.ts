@@ -179,7 +179,6 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Grant
 const SEAL_TRIES = 40;
 const SEAL_PAUSE_MS = 25;
 
-/** Seals a file that was written before the store had a key. */
 async function sealFile({ text, path }: { text: string; path: string }, sealed: string): Promise<void> {
   for (let tries = 1; !replacePublishedFile(path, text, sealed); tries++) {
     if (tries === SEAL_TRIES)
@@ -212,7 +211,6 @@ function unusableFileError(path: string, cause: unknown): unknown {
   });
 }
 
-/** How the records of a kind are sealed and written as text. */
 interface RecordForm<T> {
   readonly kind: string;
   encode(record: T): string;

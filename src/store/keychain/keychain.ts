@@ -135,7 +135,6 @@ interface KeychainRequest {
   value: string | undefined;
 }
 
-/** The result of a call. */
 type KeychainReply =
   /** The call succeeded; `value` is the content that was read, if there is such an entry. */
   | { outcome: "done"; value: string | undefined }

@@ -149,7 +149,6 @@ function realPath(path: string): string {
 /** The cipher of the key in the keychain, or why there is none. */
 type KeyAnswer = { cipher: Cipher } | { failure: AgentAuthError };
 
-/** The key that seals the files of one store. */
 interface StoreKey {
   /** Reads the key; undefined when the keychain has none. */
   find(): Promise<KeyAnswer | undefined>;

@@ -391,7 +391,6 @@ class Watch {
   }
 }
 
-/** A lease in the hands of this process. */
 class FileLease implements Lease {
   readonly previous: PreviousAttempt | undefined;
   readonly waited: boolean;

@@ -178,7 +178,6 @@ function toPage(kind: RecordKey["kind"], rows: readonly Row[], limit: number): S
   return { items, cursor: rows.length < limit ? undefined : `${partition}.${id}` };
 }
 
-/** Where a cursor points to: the key after which the part begins. */
 function parseCursor(cursor: string | undefined): Parameter[] {
   if (cursor === undefined) return [null, null];
   const place = /^((?:[\da-f]{2})+)\.((?:[\da-f]{2})+)$/.exec(cursor);

@@ -2,7 +2,6 @@ import { usageError } from "../../errors.js";
 import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import { quote } from "../../redact.js";
 
-/** The name of the table of records, unless another one is chosen. */
 const DEFAULT_TABLE = "agentauth_record";
 
 // The names of the sequence and of the indexes are longer by up to 8 characters, and PostgreSQL cuts a name at 63 bytes.

@@ -399,7 +399,6 @@ export function moveEmptyAway(path: string, text: string, onEmpty: OnEmptyFile |
   return true;
 }
 
-/** The advice for a file that another program uses. */
 function inUse(cause: unknown): string | undefined {
   return isContention(cause)
     ? "another program, such as a virus scanner or a backup, may have it open: try again, or check who may write there"

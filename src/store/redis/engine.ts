@@ -117,7 +117,6 @@ function toRow(reply: unknown): Row {
 
 const digests = new Map<string, Promise<string>>();
 
-/** The name of a script in the engine's cache. */
 function scriptDigest(script: string): Promise<string> {
   const known = digests.get(script);
   if (known) return known;

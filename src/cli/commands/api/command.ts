@@ -4,7 +4,6 @@ import type { CommandDeclaration, Registry } from "../../runtime/declaration.js"
 
 export const command: CommandDeclaration = { group: "Lists:", order: 3, names: ["api"], declare: declareApi };
 
-/** `api GET <path>`. */
 function declareApi(registry: Registry): void {
   addOutputFlags(registry.root.command("api").description("Send one raw GET request to the management interface"))
     .argument("<method>", "HTTP method: GET (the service has no other operations)")

@@ -55,7 +55,6 @@ export async function runApi(options: ApiOptions, context: CommandContext): Prom
   await writer?.end();
 }
 
-/** The columns of all pages: the fields of the first one. */
 function chooseColumns(page: object) {
   return rowColumns(
     leaves(page).map(({ path, key }) => ({ path, header: path, ...(key === "at" && { kind: "time" }) })),

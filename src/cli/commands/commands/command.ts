@@ -11,7 +11,6 @@ export const command: CommandDeclaration = {
   declare: declareCommands,
 };
 
-/** `commands`: the whole command line as data. */
 function declareCommands(registry: Registry): void {
   const { root } = registry;
   const commands = root.command("commands").description("List every command with its flags, for programs and agents");

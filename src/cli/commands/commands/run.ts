@@ -140,7 +140,6 @@ function describeFlags(command: Command): FlagInfo[] {
   return flags.map(describeFlag);
 }
 
-/** The type of a flag's value. */
 type FlagType = "boolean" | "string" | "integer" | "number" | "choice";
 
 /** A flag of a command. */
@@ -183,7 +182,6 @@ const VARIABLES: Readonly<Record<string, readonly string[]>> = {
   "--subject-token-file": ["AGENTAUTH_SUBJECT_TOKEN"],
 };
 
-/** Describes one flag. */
 function describeFlag(option: Option): FlagInfo {
   const name = option.long ?? option.short ?? option.flags;
   const { value, isOptional } = readPlaceholder(option.flags);

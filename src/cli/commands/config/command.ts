@@ -6,7 +6,6 @@ export const command: CommandDeclaration = { group: "Settings:", order: 1, names
 
 const KEY = "Name of the setting (all names: agentauth config --help --all)";
 
-/** `config get|set|unset|list|path`. */
 function declareConfig(registry: Registry): void {
   const keys = Object.entries(PROFILE_KEYS).map(([key, { description }]) => `  ${key.padEnd(15)} ${description}`);
   const group = registry.root

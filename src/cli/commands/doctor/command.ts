@@ -5,7 +5,6 @@ import type { CommandDeclaration, Registry } from "../../runtime/declaration.js"
 
 export const command: CommandDeclaration = { group: "Settings:", order: 4, names: ["doctor"], declare: declareDoctor };
 
-/** `doctor [mcp_url]`. */
 function declareDoctor({ root, run }: Registry): void {
   const command = root
     .command("doctor")

@@ -331,13 +331,11 @@ export function forwardSignals(
   };
 }
 
-/** A pipe of the operating system. */
 interface OutputPipe {
   readonly writeEnd: number;
   readonly readEnd: Readable;
 }
 
-/** The standard streams of a child, before it is started. */
 interface ChildStdio {
   readonly stdio: StdioOptions;
   /** Our pipes; undefined where the child inherits the stream, gets a pipe of Node, or has both outputs in the other one. */

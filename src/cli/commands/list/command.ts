@@ -43,7 +43,6 @@ const KINDS: readonly (ListKind & { description: string; of: string; examples: s
   },
 ];
 
-/** `list` and `get` of devices, pools and domains. */
 function declareLists(registry: Registry): void {
   for (const kind of KINDS) {
     const group = registry.root.command(kind.noun).description(kind.description).addHelpText("after", `\n${kind.of}`);

@@ -8,7 +8,6 @@ import { declareHosts } from "./hosts/command.js";
 
 export const command: CommandDeclaration = { group: "Tokens:", order: 7, names: ["mcp"], declare: declareMcp };
 
-/** The commands for an MCP server, and those for the settings of hosts. */
 function declareMcp(registry: Registry): void {
   const group = registry.root.command("mcp").description("Use an MCP server with its token");
   declareTools(group, registry);

@@ -8,7 +8,6 @@ export const command: CommandDeclaration = {
   declare: declareProfile,
 };
 
-/** `profile list|use|delete`. */
 function declareProfile(registry: Registry): void {
   const group = registry.root
     .command("profile")

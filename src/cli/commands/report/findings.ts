@@ -93,7 +93,6 @@ export interface Report {
 /** The result of a rule: undefined if the device lacks the data, false for no finding, else a short detail. */
 type RuleResult = string | false | undefined;
 
-/** A rule that checks one device. */
 interface Rule extends Pick<Finding, "code" | "title" | "why" | "action"> {
   /** @param now Unix seconds */
   evaluate(facts: DeviceFacts, now: number, origins: Map<string, number>): RuleResult;

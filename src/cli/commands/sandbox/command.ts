@@ -5,7 +5,6 @@ import type { CommandDeclaration, Registry } from "../../runtime/declaration.js"
 
 export const command: CommandDeclaration = { group: "Sandbox:", order: 1, names: ["sandbox"], declare: declareSandbox };
 
-/** `sandbox start|status|stop|fault`. */
 function declareSandbox(registry: Registry): void {
   const group = registry.root
     .command("sandbox")

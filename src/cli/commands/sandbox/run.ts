@@ -230,7 +230,6 @@ function wantsJson(options: SandboxCommandOptions): boolean {
   return options.json === true || options.output === "json";
 }
 
-/** One line that a script can wait for, with everything that a client needs. */
 function readyLine(state: SandboxState, options: SandboxCommandOptions): string {
   const shown = toPrinted(state);
   if (wantsJson(options)) return `${JSON.stringify({ ready: true, ...shown } satisfies PrintedSandbox)}\n`;
@@ -246,7 +245,6 @@ async function isHealthy(state: SandboxState, context: CommandContext): Promise<
   }
 }
 
-/** Calls the admin API of the running sandbox. */
 async function control(
   state: SandboxState,
   method: string,

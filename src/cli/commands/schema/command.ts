@@ -3,7 +3,6 @@ import type { CommandDeclaration, Registry } from "../../runtime/declaration.js"
 
 export const command: CommandDeclaration = { group: "Help:", order: 3, names: ["schema"], declare: declareSchema };
 
-/** `schema [type]`: the JSON Schema of what is printed as JSON. */
 function declareSchema(registry: Registry): void {
   const rows = Object.entries(OUTPUT_TYPES).map(([name, { description }]) => `  ${name.padEnd(14)} ${description}`);
   registry.root

@@ -7,7 +7,6 @@ import type { CommandDeclaration, Registry } from "../../runtime/declaration.js"
 
 export const command: CommandDeclaration = { group: "Settings:", order: 5, names: ["store"], declare: declareStore };
 
-/** `store logins|health|reseal|sql|copy|keys|keep-alive`. */
 function declareStore(registry: Registry): void {
   const group = registry.root
     .command("store")

@@ -194,7 +194,6 @@ function formatSnippet({ host, name, entry }: HostEntry): string {
   return host.other?.print(name, entry) ?? `${JSON.stringify({ [host.key]: { [name]: entry } }, null, 2)}\n`;
 }
 
-/** The settings of a host that a command reads and changes. */
 interface HostSettings {
   /** Where they are, for users. */
   where: string;
@@ -379,7 +378,6 @@ export async function sayNextSteps(
   io.say(`log in once: agentauth login ${words.join(" ")}`);
 }
 
-/** Whether the store has a login that the entry can use. A store that cannot be read is no failure here. */
 async function isLoggedIn(url: string, context: CommandContext): Promise<boolean> {
   const logins = await context
     .agent()
