@@ -179,14 +179,6 @@ function listCheck(isItem: (item: string) => boolean, what: string): (value: unk
       : `is not a list ${what}`;
 }
 
-/** What of a request and of its response is passed on. */
-
-/** The name of a request's grant, and the rest of its path: `/` for the server itself. */
-export interface ForwardTarget {
-  readonly name: string;
-  readonly rest: string;
-}
-
 /** Headers that belong to one connection (RFC 9110 section 7.6.1), or that the next request sets itself. */
 const OF_CONNECTION = new Set(
   (
@@ -215,7 +207,7 @@ const LOGIN_HEADERS = new Set([
 ]);
 
 /** Reads the path of a request. Without a name it is empty, which no grant has. */
-export function readTarget(pathname: string): ForwardTarget {
+export function readTarget(pathname: string): { readonly name: string; readonly rest: string } {
   const [, name = "", rest = "/"] = /^\/([^/]*)(\/.*)?$/s.exec(pathname) ?? [];
   return { name, rest };
 }

@@ -88,14 +88,10 @@ async function run(argv: readonly string[], host: Host): Promise<number> {
   return bundle.run(argv, host, bundle.commands);
 }
 
-/** What each module of groups/ exports. */
-interface Bundle {
-  commands: readonly CommandDeclaration[];
-  run: typeof import("./execute.js").run;
-}
-
 /** Loads the bundle of the commands that the first word names; an unknown word needs little more than their names. */
-async function load(argv: readonly string[]): Promise<Bundle> {
+async function load(
+  argv: readonly string[],
+): Promise<{ commands: readonly CommandDeclaration[]; run: typeof import("./execute.js").run }> {
   const [word = "-"] = argv;
   const needsAll = word.startsWith("-") || HIDDEN_WORDS.includes(word) || argv.some(isHelp);
   const name = BUNDLE_OF_WORD.get(word) ?? (needsAll ? "all" : "settings");

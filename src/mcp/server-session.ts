@@ -18,11 +18,6 @@ import {
 /** How long the server may take for each response that begins a new session. */
 const MAX_RESPONSE_MS = 30_000;
 
-interface Agreement {
-  readonly params: unknown;
-  readonly protocolVersion: string;
-}
-
 /** What {@link SessionRecovery} reports to. */
 export interface SessionRecoveryOptions {
   url: string;
@@ -32,7 +27,7 @@ export interface SessionRecoveryOptions {
 /** Begins a new session in place of one that the server has lost, with what the host sent in the lost one. */
 export class SessionRecovery {
   readonly #options: SessionRecoveryOptions;
-  #agreement: Agreement | undefined;
+  #agreement: { readonly params: unknown; readonly protocolVersion: string } | undefined;
   /** Requests whose effect is part of the session: subscriptions and the log level. */
   readonly #state = new Map<string, RpcRequest>();
 

@@ -89,16 +89,11 @@ export function systemAuthorities(source: string): string[] {
   throw usageError(message, hint);
 }
 
-/** The proxies for requests, as they are set, and the hosts that bypass them. */
-export interface ProxySettings {
-  https: Sourced | undefined;
-  http: Sourced | undefined;
-  /** `NO_PROXY`. */
-  except: Sourced | undefined;
-}
-
 /** The proxies that are named, else those of the environment. */
-export function proxySettings(named: Sourced | undefined, env: Env): ProxySettings {
+export function proxySettings(
+  named: Sourced | undefined,
+  env: Env,
+): { https: Sourced | undefined; http: Sourced | undefined; except: Sourced | undefined } {
   // Programs read these in small letters first, and an empty one is unset.
   const inEnv = (name: string) => firstSet([env[name.toLowerCase()], name.toLowerCase()], [env[name], name]);
   const except = inEnv("NO_PROXY");

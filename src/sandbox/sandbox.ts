@@ -71,16 +71,10 @@ export interface OtherServersHost {
   open(): Promise<string>;
 }
 
-/** Other servers in place of the sandbox's own MCP servers: at its origin, and at those that they opened. */
-export interface OtherServers {
-  mcpUrl: string;
-  parts: ReadonlyMap<string, SandboxPart>;
-}
-
 /** {@link startSandbox}, with other servers. */
 export async function startSandboxWith(
   options: SandboxOptions,
-  startOthers?: (host: OtherServersHost) => Promise<OtherServers>,
+  startOthers?: (host: OtherServersHost) => Promise<{ mcpUrl: string; parts: ReadonlyMap<string, SandboxPart> }>,
 ): Promise<Sandbox> {
   requireOptions({ options }, { options: "object" }, "startSandbox");
   const { signal } = options;

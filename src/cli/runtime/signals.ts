@@ -31,13 +31,6 @@ export interface SignalHandling {
   stop(): void;
 }
 
-/** What the ending of a run depends on. */
-export interface SignalOptions {
-  pendingSaves: Pick<PendingSaves, "isUnderWay" | "settled">;
-  /** Called once when a signal does not end the process at once, because a refresh has to be saved first. */
-  onDelay(): void;
-}
-
 /** The signals of a process, for commands that act on them. */
 export function processSignals(host: Pick<Host, "on" | "off" | "emit">): ProcessSignals {
   return {
@@ -56,7 +49,10 @@ const GRACE_MS = 5000;
  * The first signal ends the current work in good order. A second one ends the process at once, except for a refresh that the
  * issuer may have obeyed: its answer is the session.
  */
-export function listenForSignals(host: SignalHost, { pendingSaves, onDelay }: SignalOptions): SignalHandling {
+export function listenForSignals(
+  host: SignalHost,
+  { pendingSaves, onDelay }: { pendingSaves: Pick<PendingSaves, "isUnderWay" | "settled">; onDelay(): void },
+): SignalHandling {
   const controller = new AbortController();
   let code: number | undefined;
   let grace: NodeJS.Timeout | undefined;

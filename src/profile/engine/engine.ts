@@ -170,14 +170,6 @@ export interface ConnectedDriver {
   close(): Promise<void>;
 }
 
-/** What a driver is before it is connected. */
-export interface LazyEngine {
-  system: string;
-  location: string;
-  /** Connects and fails at once if the engine cannot be reached. */
-  connect(): Promise<ConnectedDriver>;
-}
-
 /** A driver that can be closed; the next operation connects again. */
 export interface ClosableDriver extends StoreDriver {
   close(): Promise<void>;
@@ -197,7 +189,10 @@ interface Used {
  * A driver that connects at its first operation, closes the connection when it was idle for a second, and connects again
  * after the engine did not answer.
  */
-export function lazyDriver({ system, location, connect }: LazyEngine, idleMs: number = IDLE_MS): ClosableDriver {
+export function lazyDriver(
+  { system, location, connect }: { system: string; location: string; connect(): Promise<ConnectedDriver> },
+  idleMs: number = IDLE_MS,
+): ClosableDriver {
   let current: Used | undefined;
   const end = async (used: Used) => {
     if (current === used) current = undefined;

@@ -160,12 +160,6 @@ interface Session {
   owner: string;
 }
 
-interface StoredEvent {
-  id: string;
-  stream: string;
-  message: JSONRPCMessage;
-}
-
 const MAX_SESSIONS = 1000;
 const MAX_EVENTS = 1000;
 /** After which a client resumes a stream that the server has closed. */
@@ -254,7 +248,7 @@ function sessionNotFound(): Response {
 
 /** The last events of a session, for clients that resume a stream. */
 function createEventStore(): EventStore {
-  const events: StoredEvent[] = [];
+  const events: { id: string; stream: string; message: JSONRPCMessage }[] = [];
   let last = 0;
   const findStream = (id: string) => events.find((event) => event.id === id)?.stream;
   return {

@@ -250,17 +250,11 @@ export function since(from: ClockReading, clock: Clock): number {
 const SLACK_MS = 10_000;
 const MEASURED_FOR_MS = 10 * 60_000;
 
-interface Measurement {
-  readonly now: number;
-  readonly epoch: number;
-  readonly aheadMs: Promise<number>;
-}
-
 /** By how much the clock of this machine differs from the engine's, which is the one that all machines share. */
 export class EngineClock {
   readonly #driver: StoreDriver;
   readonly #clock: StoreClock;
-  #last: Measurement | undefined;
+  #last: (ClockReading & { readonly aheadMs: Promise<number> }) | undefined;
 
   constructor(driver: StoreDriver, clock: StoreClock) {
     this.#driver = driver;

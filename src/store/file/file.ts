@@ -211,17 +211,11 @@ function unusableFileError(path: string, cause: unknown): unknown {
   });
 }
 
-interface RecordForm<T> {
-  readonly kind: string;
-  encode(record: T): string;
-  decode(text: string, id: string): T;
-}
-
 /** Sealed records in a private folder, each in a file that its id names. */
 function recordFiles<T>(
   folder: string,
   { open, seal, onEmptyFile }: FileGrantTools,
-  { kind, encode, decode }: RecordForm<T>,
+  { kind, encode, decode }: { readonly kind: string; encode(record: T): string; decode(text: string, id: string): T },
 ) {
   const pathOf = (id: string) => join(folder, `${id}.json`);
   const ids = () => {

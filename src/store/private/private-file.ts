@@ -325,15 +325,11 @@ function openForReading(path: string, what: string): number | undefined {
   }
 }
 
-interface FileRules {
-  /** What messages call the file. */
-  what: string;
-  /** What others must not have. */
-  mode: "600" | "go-w";
-  maxBytes: number;
-}
-
-function readOpened(fd: number, path: string, { what, mode, maxBytes }: FileRules): string {
+function readOpened(
+  fd: number,
+  path: string,
+  { what, mode, maxBytes }: { what: string; mode: "600" | "go-w"; maxBytes: number },
+): string {
   try {
     const stat = checkOpened(fd, path, what, mode);
     if (stat.size > maxBytes) throw storeError(`${what} is larger than ${maxBytes} bytes`, undefined);

@@ -16,7 +16,10 @@ import type { CommandContext } from "../../runtime/context.js";
 const OFFSET = "pagination[offset]";
 
 /** `api GET`: the JSON of the response, or of each page of a list, with secrets masked. */
-export async function runApi(options: ApiOptions, context: CommandContext): Promise<undefined> {
+export async function runApi(
+  options: GlobalFlags & OutputFlags & { method: string; path: string; field?: string[]; paginate?: boolean },
+  context: CommandContext,
+): Promise<undefined> {
   if (options.method.toUpperCase() !== "GET")
     throw usageError(`the method ${quote(options.method)} is not supported`, "the service has GET operations only");
   if (/^[a-z][a-z\d+.-]*:\/\//i.test(options.path))
@@ -139,11 +142,4 @@ function splitField(pair: string): [string, string] {
   const at = pair.indexOf("=");
   if (at <= 0) throw usageError(`-f ${quote(pair)} is not name=value`, "for example -f pool_id=<pool_id>");
   return [pair.slice(0, at), pair.slice(at + 1)];
-}
-
-export interface ApiOptions extends GlobalFlags, OutputFlags {
-  method: string;
-  path: string;
-  field?: string[];
-  paginate?: boolean;
 }

@@ -94,14 +94,6 @@ export async function printResponse(response: Response, { stdout }: Io): Promise
   }
 }
 
-/** Escapes a stream of bytes for a terminal. */
-interface TerminalText {
-  /** The text that can be shown now. */
-  push(bytes: Uint8Array): string;
-  /** The rest, and a line break if the text does not end with one. */
-  end(): string;
-}
-
 // The last character waits for marks and a line feed that may belong to it; a longer run of marks is cut anyway.
 const UNFINISHED = /[^\n\t]\p{M}{0,32}$/u;
 const LONGEST_UNFINISHED = 80;
@@ -110,7 +102,7 @@ const LONGEST_UNFINISHED = 80;
  * Decodes UTF-8 and escapes control characters, also across chunks. Line breaks and tabs stay; invalid UTF-8 becomes
  * U+FFFD.
  */
-export function terminalText(): TerminalText {
+export function terminalText(): { push(bytes: Uint8Array): string; end(): string } {
   const decoder = new TextDecoder();
   let waiting = "";
   let last = "\n";

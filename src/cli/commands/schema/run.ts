@@ -19,7 +19,7 @@ const TYPE_COLUMNS = [
 ] as const satisfies readonly Column[];
 
 /** `schema`: one schema, or the list of types: name, version, `$id`, description. */
-export async function runSchema({ type }: SchemaOptions, { io, now }: CommandContext): Promise<undefined> {
+export async function runSchema({ type }: { type?: string }, { io, now }: CommandContext): Promise<undefined> {
   if (type === undefined) {
     // The id is for programs; a person types the name.
     const columns = io.stdout.isTTY ? TYPE_COLUMNS.filter(({ path }) => path !== "$id") : TYPE_COLUMNS;
@@ -52,8 +52,4 @@ function isOutputType(name: string): name is OutputTypeName {
 
 function schemaId(name: string, version: number): string {
   return `urn:agentauth:schema:${name}:${version}`;
-}
-
-export interface SchemaOptions {
-  type?: string;
 }

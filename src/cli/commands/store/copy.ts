@@ -16,11 +16,6 @@ import { printResult } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
-interface CopyOptions extends GlobalFlags, OutputFlags {
-  /** The address of the engine, or a reference to it. */
-  to?: string;
-}
-
 interface SkippedRecord {
   /** What it is. */
   record: string;
@@ -51,7 +46,10 @@ const NEWER = { reason: "the engine has a newer one" };
 const TRIES = 5;
 
 /** `store copy`: copies the logins in files to an engine, with what they need there. */
-export async function runCopy({ to, ...options }: CopyOptions, context: CommandContext) {
+export async function runCopy(
+  { to, ...options }: GlobalFlags & OutputFlags & { to?: string },
+  context: CommandContext,
+) {
   if (to === undefined) throw usageError("store copy needs --to", "agentauth store copy --to env:REDIS_URL");
   const { value, source } = context.storeChoice();
   if (value === "memory" || isEngine(value))

@@ -16,17 +16,12 @@ import type { CommandContext } from "../../runtime/context.js";
 import type { CommandRun } from "../../runtime/declaration.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
-export interface StoreOptions extends GlobalFlags, OutputFlags {
-  /** The file to write. */
-  path?: string;
-}
-
 export type StoreVerb = "health" | "reseal" | "sql" | "keys";
 
 /** Numbers of records, as `store reseal -o json` prints them. */
 export interface ResealRow extends ResealReport {}
 
-export const STORE_RUNS: Readonly<Record<StoreVerb, CommandRun<StoreOptions>>> = {
+export const STORE_RUNS: Readonly<Record<StoreVerb, CommandRun<GlobalFlags & OutputFlags & { path?: string }>>> = {
   async health(options, context) {
     const report = await engineReport(requireEngine(context), context.signal);
     await printResult(report, options, context);

@@ -80,14 +80,11 @@ async function apply(
   return undefined;
 }
 
-/** Options of `mcp remove`: the URL of the server, or its name. */
-interface McpRemoveFlags extends GlobalFlags, ChangeFlags {
-  url?: string;
-  name?: string;
-}
-
 /** `mcp remove`: removes an entry of ours from the host's settings. */
-export async function runMcpRemove(options: McpRemoveFlags, context: CommandContext): Promise<undefined> {
+export async function runMcpRemove(
+  options: GlobalFlags & ChangeFlags & { url?: string; name?: string },
+  context: CommandContext,
+): Promise<undefined> {
   const { host, name: named } = options;
   const url = options.url === undefined ? undefined : parseMcpUrlArgument(options.url);
   if (url === undefined && named === undefined)
