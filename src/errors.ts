@@ -52,7 +52,6 @@ export interface UnusableItems {
   readonly positions: readonly number[];
 }
 
-/** What to do about an error, in words and as data. */
 export type Advice = Pick<AgentAuthErrorOptions, "hint" | "remedy">;
 
 /** The JSON form of an error: absent fields are left out, and nothing in it is secret. */

@@ -4,7 +4,6 @@ import { userInfo } from "node:os";
 import { orUndefined, usageError } from "./errors.js";
 import { pasting, posixWord, quote, type Shell, shellWord, wordFor } from "./redact.js";
 
-/** What the code asks of the operating system. */
 export interface System {
   /** As in `process.platform`. */
   name: NodeJS.Platform;
@@ -144,9 +143,7 @@ export function changingMode(mode: "600" | "700" | "go-w" | "u+w", path: string,
   });
 }
 
-/** The user whose file another user cannot use. */
 export interface ForeignFile {
-  /** The user id of its owner. */
   owner?: number | undefined;
   /** Whether it is a folder, and everything in it is meant. */
   isTree?: boolean | undefined;
@@ -255,19 +252,14 @@ export function retryWhileBusy<T>(work: () => T): T {
       // Node loads the clock when it is first read.
       until ??= performance.now() + RETRY_MS;
       if (performance.now() > until) throw error;
-      block(pause);
+      // Blocks: a lease and the file under it must not be left in the middle of a step.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pause);
     }
   }
 }
 
-/** The system's name for an error. */
 export function errorCode(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException | undefined)?.code;
-}
-
-/** Blocks: a lease and the file under it must not be left in the middle of a step. */
-function block(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 /**
@@ -332,8 +324,6 @@ export function withoutByteOrderMark(text: string, source: string): string {
   if (text.startsWith("\ufeff")) return text.slice(1);
   // Neither byte of a mark of UTF-16 is UTF-8.
   if (!text.startsWith("\ufffd\ufffd")) return text;
-  throw usageError(
-    `${quote(source).slice(1, -1)} is UTF-16`,
-    "save it as UTF-8; PowerShell writes that with Set-Content -Encoding utf8",
-  );
+  const hint = "save it as UTF-8; PowerShell writes that with Set-Content -Encoding utf8";
+  throw usageError(`${quote(source).slice(1, -1)} is UTF-16`, hint);
 }

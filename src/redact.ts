@@ -197,7 +197,6 @@ export class Redactor {
   }
 }
 
-/** A shell that a user pastes commands into. */
 export type Shell = "sh" | "powershell" | "cmd";
 
 /** Where commands of messages are pasted. What reads the environment sets it; other modules read it. */
@@ -211,7 +210,6 @@ export function shellWord(word: string): string {
   return wordFor(pasting.shell, word);
 }
 
-/** A word of a command, quoted for a shell. */
 export function wordFor(shell: Shell, word: string): string {
   if (shell === "sh") return posixWord(word);
   if (/^[\w+:./\\-][\w+=:./\\-]*$/.test(word)) return word;

@@ -27,21 +27,8 @@ import { Listing, type ResourceOperations } from "./listing.js";
 import { type IgnoredSorting, type ListingSummary, type ListOptions, orderText } from "./page.js";
 import { type FetchPage, isUnusableItems, missingText, type Pace, pageError } from "./pages.js";
 import type { paths } from "./schema.gen.js";
-import {
-  type CallOptions,
-  callHeaders,
-  type Device,
-  type DeviceSorting,
-  type Domain,
-  type OpenSorting,
-  type Pool,
-  querySerializer,
-  readCallLimits,
-  readSorting,
-  readStrictChecks,
-  requireId,
-  type SortingEncoding,
-} from "./types.js";
+import type { CallOptions, Device, DeviceSorting, Domain, OpenSorting, Pool, SortingEncoding } from "./types.js";
+import { callHeaders, querySerializer, readCallLimits, readSorting, readStrictChecks, requireId } from "./types.js";
 
 /** How an {@link ManagementClient} reaches the service. */
 export interface ManagementClientOptions extends TransportOptions {
@@ -65,28 +52,14 @@ export interface ManagementClientOptions extends TransportOptions {
  * @internal
  */
 export const MANAGEMENT_OPTIONS: OptionNames<ManagementClientOptions> = {
-  fetch: true,
-  timeoutMs: true,
-  deadlineMs: true,
-  maxRetries: true,
-  maxBodyBytes: true,
-  redirects: true,
-  onEvent: true,
-  logger: true,
-  clock: true,
-  random: true,
-  baseUrl: true,
-  token: true,
-  auth: true,
-  querySerializer: true,
-  sorting: true,
-  userAgent: true,
+  ...{ fetch: true, timeoutMs: true, deadlineMs: true, maxRetries: true, maxBodyBytes: true },
+  ...{ redirects: true, onEvent: true, logger: true, clock: true, random: true, baseUrl: true },
+  ...{ token: true, auth: true, querySerializer: true, sorting: true, userAgent: true },
 };
 
 /** The raw client, typed by `openapi.yaml`; it shares token, retries, deadlines and caps with the lists. */
 export type RawClient = Client<paths>;
 
-/** The part of a call of openapi-fetch that the three list operations share. */
 interface PageCall<Sorting> {
   query: { sorting?: Sorting; "pagination[offset]"?: number; "pagination[page_size]"?: number };
   init: { parseAs: "stream"; fetch: (request: Request) => Promise<Response>; headers: Record<string, string> };
@@ -100,7 +73,6 @@ interface ListRequest<Sorting extends OpenSorting> {
   requestPage(call: PageCall<Sorting>): Promise<{ response: Response }>;
 }
 
-/** The names of {@link ListOptions}. */
 const LIST_OPTIONS: OptionNames<ListOptions<OpenSorting>> = {
   ...{ pageSize: true, sort: true, limit: true, concurrency: true, offset: true, maxPages: true, strict: true },
   ...{ onDrift: true, onSortingIgnored: true, onEnd: true, signal: true, headers: true },
@@ -193,9 +165,8 @@ export class ManagementClient {
     options: CallOptions = {},
   ): Promise<Response> {
     const headers = callHeaders(options);
-    if (!/^\/(?!\/)[^?#\\]*$/.test(path) || /(?:^|\/)\.{1,2}(?:\/|$)/.test(path)) {
+    if (!/^\/(?!\/)[^?#\\]*$/.test(path) || /(?:^|\/)\.{1,2}(?:\/|$)/.test(path))
       throw new TypeError(`path ${quote(path)} must begin with a single "/", without ".", "..", query or fragment`);
-    }
     const pairs = [...query].map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
     // The one call outside the contract: its paths are not in openapi-fetch's types.
     const get = this.#pageClient().GET as unknown as UntypedGet;

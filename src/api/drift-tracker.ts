@@ -30,7 +30,6 @@ export class SeenIds {
     return Math.min(this.#ascending?.length ?? this.#recent.size + this.#older.size, SeenIds.WINDOW);
   }
 
-  /** Whether the id of an item is known. */
   knows(item: object): boolean {
     const id = readItemId(item);
     if (id === undefined || this.#isAbove(id)) return false;
@@ -109,7 +108,6 @@ export function readItemId(item: object): string | undefined {
 
 /** The changes of a list over the pages of a listing. */
 export class DriftSummary {
-  /** Every change of a number. */
   readonly drift: Drift[] = [];
   /** The last `item_count`; undefined until a page has one. */
   count: number | undefined;
@@ -117,7 +115,6 @@ export class DriftSummary {
   previousCount: number | undefined;
   /** The first `item_count` plus every rise since: how many items the list ever held, deleted ones included. */
   everCounted = 0;
-  /** Whether `item_count` ever rose. */
   hasGrown = false;
   /** The number of items that were read again. */
   reread = 0;
@@ -196,7 +193,6 @@ export class DriftTracker<T extends object> {
     this.#seen = seen;
   }
 
-  /** The changes seen so far. */
   get stats(): Readonly<DriftSummary> {
     return this.#log.stats;
   }
@@ -222,9 +218,8 @@ export class DriftTracker<T extends object> {
         ? this.#compare(page, position, change)
         : this.#followCount(page, change, grain);
     if ("rewind" in decision) return decision;
-    if (items.slice(decision.shared, this.#overlap).some((item) => readItemId(item) === undefined)) {
+    if (items.slice(decision.shared, this.#overlap).some((item) => readItemId(item) === undefined))
       throw listChanged(page, "the list changed, and its items have no id by which those already read are known");
-    }
     this.#overlap = Math.max(0, this.#overlap - items.length);
     if (!this.#search) this.#advance(page, isCompared);
     return decision;
@@ -306,9 +301,8 @@ export class DriftTracker<T extends object> {
   #requireProgress(page: Page<T>, position: number): void {
     const { furthest, stalled } = this.#repairs;
     const isFurther = position > furthest;
-    if (!isFurther && stalled >= MAX_STALLED_REPAIRS) {
+    if (!isFurther && stalled >= MAX_STALLED_REPAIRS)
       throw listChanged(page, "the list changes faster than it can be read", page.offset - this.#overlap);
-    }
     this.#repairs = { furthest: Math.max(furthest, position), stalled: isFurther ? 0 : stalled + 1 };
   }
 
@@ -336,9 +330,8 @@ export class DriftTracker<T extends object> {
       return { skip: isExact ? 0 : at, shared: 0 };
     }
     const isAhead = depth === undefined || offset === 0 || (isFar && known >= 0);
-    if (!isAhead && (isExact || isFirst || depth < this.#seen.reach)) {
+    if (!isAhead && (isExact || isFirst || depth < this.#seen.reach))
       return this.#rewind(offset, depth, { depth: 2 * depth, isExact, isFar }, grain);
-    }
     if (items.length >= this.#overlap || pagination.next_page_offset == null) {
       const what = "the list changed too much to find the read position again: too few items are known there";
       throw listChanged(page, what, begun);
@@ -381,7 +374,6 @@ class DriftLog {
     return change;
   }
 
-  /** Reports a change. */
   add(drift: Drift): void {
     this.stats.drift.push(drift);
     this.#options.onDrift?.(drift);

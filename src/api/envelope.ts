@@ -50,9 +50,8 @@ export function readEnvelope<Item extends object>(
     throw badResponse("bad_envelope", message, details);
   }
   const { summaries, pagination, sorting } = body;
-  if (!Array.isArray(summaries)) {
+  if (!Array.isArray(summaries))
     throw badResponse("bad_envelope", `summaries is ${describeKind(summaries)}, not an array`, details);
-  }
   const invalidIndex = summaries.findIndex((item) => !isJsonObject(item));
   if (invalidIndex >= 0) {
     const message = `summaries[${invalidIndex}] is ${describeKind(summaries[invalidIndex])}, not an object`;
@@ -110,24 +109,18 @@ export function requireDocumented(kind: ListedKind, reply: BufferedResponse, che
 export function serviceError(reply: BufferedResponse, mask: (text: string) => string): AgentAuthError | undefined {
   const body = errorBody(reply);
   if (body === undefined && reply.response.ok) return undefined;
-  const { status } = reply;
+  const { status, requestId, response } = reply;
+  const url = shownUrl(reply.url);
   const code =
     (body?.code === undefined ? undefined : mask(body.code)) ??
     (status === 429 ? "rate_limited" : status >= 500 ? "server_error" : "http_error");
-  const errorClass = classifyError(code, status);
   const serviceMessage = body?.message ?? "";
   const message =
     serviceMessage === ""
       ? `HTTP ${status}`
       : `${cut(escapeText(mask(serviceMessage)))} (${escapeText(code)}, HTTP ${status})`;
-  return new AgentAuthError(code, `${shownUrl(reply.url)}: ${message}`, {
-    class: errorClass,
-    status,
-    requestId: reply.requestId,
-    url: shownUrl(reply.url),
-    response: reply.response,
-    ...adviceFor(code, status),
-  });
+  const details = { class: classifyError(code, status), status, requestId, url, response };
+  return new AgentAuthError(code, `${url}: ${message}`, { ...details, ...adviceFor(code, status) });
 }
 
 /** At most 500 characters, without splitting a surrogate pair. */
@@ -184,9 +177,6 @@ function describeKind(value: unknown): string {
       : `the ${typeof value} ${quote(value, 60)}`;
 }
 
-type SendOperation = (request: Request) => Promise<BufferedResponse>;
-
-/** The `fetch` option of a call of openapi-fetch. */
 type CallFetch = (request: Request) => Promise<Response>;
 
 /**
@@ -197,16 +187,15 @@ type CallFetch = (request: Request) => Promise<Response>;
  */
 export async function readBufferedResponse(
   call: (fetch: CallFetch) => Promise<{ response: Response }>,
-  send: SendOperation,
+  send: (request: Request) => Promise<BufferedResponse>,
 ): Promise<BufferedResponse> {
   const read: { reply?: BufferedResponse } = {};
   const { response } = await call(async (request) => {
     read.reply = await send(request);
     return read.reply.response;
   });
-  if (read.reply?.response !== response) {
+  if (read.reply?.response !== response)
     throw new TypeError("a middleware replaced a response; it must pass on the response that it was given");
-  }
   return read.reply;
 }
 
@@ -239,7 +228,6 @@ export function hideSecrets<T>(body: T): T {
   return body;
 }
 
-/** The same for one item of a list. */
 export function hideSecret(item: object): void {
   const details = "dynamic_client_details" in item ? item.dynamic_client_details : undefined;
   if (typeof details === "object" && details !== null) hideClientSecret(details);

@@ -141,9 +141,8 @@ function iterateItems<T extends object>(
 
 function wholeNumber(value: number | undefined, minimum: number, name: string): void {
   if (value === undefined) return;
-  if (!Number.isSafeInteger(value) || value < minimum) {
+  if (!Number.isSafeInteger(value) || value < minimum)
     throw new TypeError(`${name} must be a whole number of at least ${minimum}, not ${String(value)}`);
-  }
 }
 
 /** The operations on one resource. */

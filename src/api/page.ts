@@ -138,18 +138,14 @@ export function validatePagination<T>(page: Page<T>): number | null | AgentAuthE
   }
   const { item_count: count, item_start: start, item_end: end, page_offset: offset } = page.pagination;
   const length = page.items.length;
-  if (offset != null && offset !== page.offset) {
+  if (offset != null && offset !== page.offset)
     throw inconsistentPageError(page, `page_offset is ${offset}, but offset ${page.offset} was requested`);
-  }
   if (length > 0 && start != null && end != null && end - start + 1 !== length) {
-    throw inconsistentPageError(
-      page,
-      `item_start ${start} and item_end ${end} do not fit the ${length} items of the page`,
-    );
+    const what = `item_start ${start} and item_end ${end} do not fit the ${length} items of the page`;
+    throw inconsistentPageError(page, what);
   }
-  if (length > 0 && count != null && (end ?? length) > count) {
+  if (length > 0 && count != null && (end ?? length) > count)
     throw inconsistentPageError(page, `item_count is ${count}, but the page holds items up to ${end ?? length}`);
-  }
   const next = numbers["next_page_offset"] ?? null;
   if (next === null) return null;
   if (!isCount(next)) return inconsistentPageError(page, `next_page_offset is ${quote(next, 60)}, not a whole number`);
@@ -175,14 +171,9 @@ export function refusedPage<T>(
   what: string,
   more: Pick<AgentAuthErrorOptions, "retryable" | "resume" | "hint" | "remedy"> = {},
 ): AgentAuthError {
-  return new AgentAuthError(code, `${page.url}: ${what}`, {
-    ...more,
-    class: "refused",
-    status: page.response.status,
-    requestId: page.requestId,
-    url: page.url,
-    response: page.response,
-  });
+  const { url, requestId, response } = page;
+  const details = { class: "refused", status: response.status, requestId, url, response } as const;
+  return new AgentAuthError(code, `${url}: ${what}`, { ...more, ...details });
 }
 
 /** Compares the order that a list was requested in with the one that its pages have. */
@@ -209,12 +200,8 @@ export class OrderCheck {
     if (requested === undefined || (requested.field ?? requested.direction) === undefined) return;
     const applied = page.sorting;
     if (!isApplied(requested, applied)) {
-      if (checks.has("order")) {
-        throw sortingIgnoredError(
-          page,
-          `${orderText(requested)} was requested, and the answer names ${orderText(applied)}`,
-        );
-      }
+      const what = `${orderText(requested)} was requested, and the answer names ${orderText(applied)}`;
+      if (checks.has("order")) throw sortingIgnoredError(page, what);
       if (!this.#isReported) onSortingIgnored?.({ requested, applied });
       this.#isReported = true;
     }
@@ -248,10 +235,7 @@ export class OrderCheck {
 }
 
 /** Whether the order of a list is not known to be one in which items move: by a field that changes, other than the id. */
-export function hasSteadyOrder(
-  { sorting }: Pick<Page<object>, "sorting">,
-  requested: OpenSorting | undefined,
-): boolean {
+export function hasSteadyOrder({ sorting }: Pick<Page<object>, "sorting">, requested: OpenSorting | undefined) {
   return (sorting?.field ?? requested?.field ?? "id") === "id";
 }
 

@@ -1,17 +1,8 @@
 import { AgentAuthError, isAgentAuthError, type UnusableItems } from "../errors.js";
 import { type AbortSource, type FollowingController, followSignal } from "../http/deadline.js";
 import { type DriftSummary, DriftTracker, listChanged, readItemId, SeenIds } from "./drift-tracker.js";
-import {
-  hasSteadyOrder,
-  type ListingSummary,
-  type ListOptions,
-  OrderCheck,
-  type Page,
-  type ReadOptions,
-  refusedPage,
-  type UnseenShifts,
-  validatePagination,
-} from "./page.js";
+import type { ListingSummary, ListOptions, Page, ReadOptions, UnseenShifts } from "./page.js";
+import { hasSteadyOrder, OrderCheck, refusedPage, validatePagination } from "./page.js";
 
 /** Reads one page; without an `offset`, the one that the service begins with. */
 export type FetchPage<T> = (offset: number | undefined, signal: AbortSource) => Promise<Page<T>>;
@@ -31,9 +22,7 @@ const SLOW_PAGE_ITEMS = 500;
 const SLOW_PAGES = 2;
 const DEFAULT_CONCURRENCY = 4;
 
-/** What follows a page. */
 export interface Upcoming {
-  /** The offset of the next page. */
   readonly next: number;
   /** From each offset to that of the page after it, as far as all pages have the same size. */
   readonly step: number;
@@ -105,7 +94,6 @@ export class Prefetcher<T> {
     }
   }
 
-  /** Drops every page in flight. */
   drop(): void {
     this.stop();
     this.#controller = followSignal(this.#options.signal);
@@ -118,7 +106,6 @@ export class Prefetcher<T> {
     this.drop();
   }
 
-  /** Aborts every request in flight. */
   stop(): void {
     this.#pages.clear();
     this.#controller.abort(undefined);
@@ -208,9 +195,8 @@ export async function* readPages<T extends object>(
       progress.positions.push(...page.unusable.slice(0, MOST_POSITIONS - progress.positions.length));
       if (ids) for (const item of page.items) ids.add(readItemId(item));
       emptyRun = raw === 0 ? emptyRun + 1 : 0;
-      if (emptyRun > MAX_EMPTY_PAGES) {
+      if (emptyRun > MAX_EMPTY_PAGES)
         throw refusedPage("pagination_loop", page, `${MAX_EMPTY_PAGES} empty pages came in a row`);
-      }
       const left = limit - progress.yielded;
       if (typeof next === "number" && left > 0) reader.schedule(page, { raw, next, left });
       ({ url } = page);
@@ -290,11 +276,8 @@ function requireEnd<T>(page: Page<T>, progress: ListingProgress, stats: DriftSum
   const { count = 0, previousCount = count, reread } = stats;
   const reached = from + yielded + duplicates + unusable - reread;
   if (reached >= Math.min(count, previousCount)) return;
-  throw refusedPage(
-    "bad_pagination",
-    page,
-    `the service says there are ${count} items, but its last page came after ${reached}`,
-  );
+  const what = `the service says there are ${count} items, but its last page came after ${reached}`;
+  throw refusedPage("bad_pagination", page, what);
 }
 
 /** How many items may be missing, as a sentence. */
@@ -316,7 +299,6 @@ class SecondReading<T extends object> {
     this.#pages = readPages(fetchPage, { ...options, limit: undefined, onEnd, checks, isSecond: true }, pace);
   }
 
-  /** Its pages. @throws what a page fails with */
   async *pages(): AsyncGenerator<Page<T>, void, undefined> {
     try {
       yield* this.#pages;
@@ -349,22 +331,13 @@ class SecondReading<T extends object> {
  * @param subject what is listed
  * @param next where a listing continues that ended at a limit
  */
-export function unusableItems(
-  subject: string,
-  url: string,
-  unusable: UnusableItems,
-  next: number | undefined,
-): AgentAuthError {
+export function unusableItems(subject: string, url: string, unusable: UnusableItems, next: number | undefined) {
   const { count, positions } = unusable;
   const named = `${positions.slice(0, 10).join(", ")}${count > 10 ? ", …" : ""}`;
   const have = count === 1 ? "has no id, at offset" : "have no id, at offsets";
-  return new AgentAuthError("unusable_items", `${count} of the ${subject} ${have} ${named}; all others were listed`, {
-    class: "partial",
-    url,
-    resume: next,
-    unusable,
-    remedy: next === undefined ? undefined : { action: "resume", offset: next },
-  });
+  const message = `${count} of the ${subject} ${have} ${named}; all others were listed`;
+  const remedy = next === undefined ? undefined : ({ action: "resume", offset: next } as const);
+  return new AgentAuthError("unusable_items", message, { class: "partial", url, resume: next, unusable, remedy });
 }
 
 /** Whether an error says that all items of a list came but those without an id. */
@@ -415,7 +388,6 @@ function withResume(thrown: unknown, progress: ListingProgress): unknown {
 interface Progress {
   /** The number of items that the service sent in it. */
   readonly raw: number;
-  /** The offset that it names as the next one. */
   readonly next: number;
   /** The number of items that are still wanted. */
   readonly left: number;
@@ -489,7 +461,6 @@ class OverlappingReader<T> {
     this.#prefetcher.stopPrefetching();
   }
 
-  /** Aborts every request in flight. */
   stop(): void {
     this.#prefetcher.stop();
   }

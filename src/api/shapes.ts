@@ -10,25 +10,18 @@ import type { Check } from "./types.js";
 
 /** The documented constraints of one value: the part of JSON Schema that `openapi.yaml` uses. */
 export interface Shape {
-  /** The one type that the value has. */
   readonly type: "string" | "number" | "integer" | "boolean" | "array" | "object";
   /** Whether the service itself documents null for it. */
   readonly nullable?: boolean;
   /** Whether an object may have this property absent or null. */
   readonly optional?: boolean;
-  /** The only values that it may have. */
   readonly enum?: readonly string[];
-  /** A regular expression that a string matches. */
   readonly pattern?: string;
-  /** The least value of a number. */
   readonly minimum?: number;
   /** The notation of a string. */
   readonly format?: "ipv4";
-  /** The least number of items of an array. */
   readonly minItems?: number;
-  /** The greatest number of items of an array. */
   readonly maxItems?: number;
-  /** What every item of an array is. */
   readonly items?: Shape;
   /** Every property that an object has, and no other. */
   readonly properties?: Readonly<Record<string, Shape>>;
@@ -122,9 +115,8 @@ function valueRule(shape: Shape, value: unknown): string | undefined {
 }
 
 function stringRule(shape: Shape, value: string): string | undefined {
-  if (shape.enum !== undefined && !shape.enum.includes(value)) {
+  if (shape.enum !== undefined && !shape.enum.includes(value))
     return shape.enum.length === 1 ? `must be ${shape.enum[0]}` : `must be one of ${shape.enum.join(", ")}`;
-  }
   if (shape.pattern !== undefined && !new RegExp(shape.pattern, "u").test(value)) return `must match ${shape.pattern}`;
   if (shape.format === "ipv4" && !isIpv4(value)) return "must be an IPv4 address";
   return undefined;

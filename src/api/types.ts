@@ -105,7 +105,6 @@ export type SortText<Sorting extends OpenSorting> =
  */
 export type SortingEncoding = "deep" | "json" | "field:direction";
 
-/** The values of the `sorting` option. */
 export const SORTING_ENCODINGS: readonly SortingEncoding[] = ["deep", "json", "field:direction"];
 
 /** Options of one call of the management client; each replaces that of the client. */

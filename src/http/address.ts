@@ -217,7 +217,6 @@ export function mostPublic(classes: readonly AddressClass[]): AddressClass {
   return MOST_PUBLIC_FIRST.find((addressClass) => classes.includes(addressClass)) ?? "forbidden";
 }
 
-/** Whether requests on behalf of a server may go to a host of this class. */
 export type AddressPolicy = (hostname: string, addressClass: AddressClass) => boolean;
 
 /** The hosts, as in URLs, for which the user has disabled the rule; `all` for every host that the server names. */
@@ -252,9 +251,7 @@ export function findRule(addressClass: AddressClass): { rule: string; override: 
   return { rule: RULES[addressClass], override: isOverridable ? "allowPrivateNetwork" : undefined };
 }
 
-/** Which addresses a peer may name. */
 export interface PeerPolicy {
-  /** The hosts that the server may name. */
   bounds: AddressPolicy;
 }
 

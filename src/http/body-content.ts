@@ -2,7 +2,6 @@ import type { AbortSource } from "./deadline.js";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** The body of a request or a response as a stream. */
 export type ByteStream = ReadableStream<Bytes>;
 
 /** On Node a stream says whether it was read or cancelled; there is no standard interface for it. */
@@ -107,17 +106,14 @@ function readSource(given: NonNullable<RequestInit["body"]>): { source: BodySour
     case "ArrayBuffer":
       return { source: new Uint8Array((given as ArrayBuffer).slice(0)), type: null };
   }
-  if (ArrayBuffer.isView(given)) {
+  if (ArrayBuffer.isView(given))
     return { source: new Uint8Array(given.buffer, given.byteOffset, given.byteLength).slice(), type: null };
-  }
-  if (typeof given !== "object" || !(Symbol.asyncIterator in given)) {
+  if (typeof given !== "object" || !(Symbol.asyncIterator in given))
     return { source: `${given}`, type: "text/plain;charset=UTF-8" };
-  }
   if (isStream(given) && (given.locked || isDisturbed(given))) throw new TypeError("the stream of a body was read");
   return { source: given, type: null };
 }
 
-/** Whether a body can be read a second time. */
 export function isRepeatable(source: BodySource | null): source is string | Bytes | Blob | null {
   return source === null || typeof source === "string" || source instanceof Uint8Array || source instanceof Blob;
 }
@@ -177,7 +173,6 @@ export class BodyContent {
     if (error !== undefined) throw this.#broken(error);
   }
 
-  /** Ends the body, whatever was read of it. */
   async discard(): Promise<void> {
     if (this.#stream) return this.#stream.cancel().catch(() => undefined);
     const source = this.#source;

@@ -12,7 +12,6 @@ export interface BufferedResponse {
   /** Status, headers and address; its own body has been consumed. */
   readonly response: Response;
   readonly status: number;
-  /** The address that answered. */
   readonly url: string;
   text: string;
   /** The parsed body where the response is declared as JSON, else undefined. */
@@ -69,7 +68,6 @@ export function readRequestId(headers: Headers): string | undefined {
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json[ \t]*(?:;|$)/i;
 
-/** Whether a response declares its body as JSON. */
 export function saysJson(headers: Headers): boolean {
   return JSON_TYPE.test(headers.get("content-type") ?? "");
 }
@@ -183,7 +181,6 @@ interface RefusalContext extends Advice {
   retryable?: boolean;
 }
 
-/** An error of class `refused` about one response. */
 export function badResponse(code: string, message: string, context: RefusalContext): AgentAuthError {
   const { response, cause, retryable, hint, remedy } = context;
   const url = shownUrl(context.url);

@@ -49,7 +49,6 @@ export class FollowingController implements AbortSource {
   readonly #onAbort = () => this.abort(this.#parent?.reason);
   #controller: AbortController | undefined;
 
-  /** See {@link followSignal}. */
   constructor(parent: AbortSource | undefined, ms: number | undefined, reason: (() => unknown) | undefined) {
     this.#parent = parent;
     if (parent?.aborted) this.#onAbort();
@@ -138,7 +137,6 @@ export function untilAborted<T>(work: Promise<T>, signal: AbortSource): Promise<
   });
 }
 
-/** Resolves when the promise settles, or after a time. */
 export function settledWithin(work: Promise<unknown>, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);

@@ -1,11 +1,5 @@
-import {
-  type BodyContent,
-  type BodySource,
-  type ByteStream,
-  extractBody,
-  type GivenBody,
-  isRepeatable,
-} from "./body-content.js";
+import type { BodyContent, BodySource, ByteStream, GivenBody } from "./body-content.js";
+import { extractBody, isRepeatable } from "./body-content.js";
 import { type AbortSource, FollowingController } from "./deadline.js";
 
 type Init = NonNullable<RequestInit["headers"]> | Iterable<readonly string[]>;
@@ -236,7 +230,6 @@ const OPTIONS = [
 ] as const;
 type RequestOptions = Partial<Pick<Request, (typeof OPTIONS)[number]>>;
 
-/** What an {@link HttpRequest} is made of. */
 export interface HttpRequestInit extends Pick<RequestInit, "method" | "headers" | "signal" | "duplex">, RequestOptions {
   body?: NonNullable<RequestInit["body"]> | null;
 }
@@ -376,12 +369,10 @@ export class HttpRequest extends HttpBody implements Request {
     return isRepeatable(body) ? init : { ...init, duplex: "half" };
   }
 
-  /** The same request as an object of the global class. */
   asRequest(): Request {
     return new Request(this.url, this.asInit());
   }
 
-  /** The same request to another address. */
   movedTo(url: string): HttpRequest {
     const { method, headers } = this;
     const body = this.#content.clone();
@@ -409,7 +400,6 @@ function checkSignal(signal: AbortSignal | null): AbortSignal | undefined {
   return signal;
 }
 
-/** The head of an {@link HttpResponse}. */
 export interface HttpResponseInit {
   status?: number | undefined;
   statusText?: string | undefined;
@@ -421,14 +411,8 @@ export interface HttpResponseInit {
   signal?: Pick<AbortSource, "aborted" | "reason"> | undefined;
 }
 
-/** What a response has in common with its copies. */
-interface Head {
-  readonly status: number;
-  readonly statusText: string;
-  readonly url: string;
-  readonly redirected: boolean;
+interface Head extends Pick<Response, "status" | "statusText" | "url" | "redirected"> {
   readonly type: "basic" | "default";
-  /** Whether its headers cannot be changed. */
   readonly isFrozen: boolean;
 }
 
@@ -463,14 +447,8 @@ export class HttpResponse extends HttpBody implements Response {
 
   /** @throws `RangeError` for a status that no response can have, `TypeError` for another part of that kind */
   constructor(body?: GivenBody, init?: HttpResponseInit | null) {
-    const {
-      status: code = 200,
-      statusText: reason = "",
-      headers,
-      url,
-      redirected = false,
-      signal,
-    } = checkOptions(init);
+    const options = checkOptions(init);
+    const { status: code = 200, statusText: reason = "", headers, url, redirected = false, signal } = options;
     const status = Math.trunc(Number(code));
     if (!(status >= 200 && status <= 599)) throw new RangeError(`a response cannot have the status ${code}`);
     const statusText = `${reason}`;

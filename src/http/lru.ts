@@ -7,7 +7,6 @@ export class Lru<V> {
   #newer = new Map<string, V>();
   #older = new Map<string, V>();
 
-  /** @param max the number of entries */
   constructor(max: number) {
     this.#size = Math.ceil(max / 2);
   }

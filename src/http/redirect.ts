@@ -29,7 +29,6 @@ export class Cookies {
     return [...(own ? [own] : []), ...pairs].join("; ") || undefined;
   }
 
-  /** Takes the cookies of a response. */
   learn(headers: Headers): void {
     for (const line of headers.getSetCookie?.() ?? []) {
       const [, name, value = ""] = COOKIE.exec(line) ?? [];
@@ -91,13 +90,11 @@ export interface OriginRequest {
   mayFollow?: ((target: string) => boolean) | undefined;
   /** Those of its origin, which each request gets, and each response changes. */
   cookies?: Cookies | undefined;
-  /** The `Cookie` header of its caller. */
   ownCookie?: string | null;
 }
 
 /** What a request within its origin ended with. */
 export interface OriginReply<Reply> {
-  /** The last response. */
   reply: Reply;
   /** Why the redirect in it was not followed: `redirect_refused`. Undefined if it is none. */
   refused: AgentAuthError | undefined;

@@ -2,13 +2,10 @@ import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 import type { PolicyOption, Remedy } from "../remedy.js";
 
-/** A value from a peer that breaks a rule. */
 export interface Complaint {
   /** The member or parameter, such as `issuer`. */
   field: string;
-  /** Its value. */
   value: unknown;
-  /** Where it came from. */
   from: string;
   /** The address asked, where the advice depends on it. */
   url?: string | undefined;

@@ -169,7 +169,6 @@ function settle(result: AttemptResult): BufferedResponse {
   return result;
 }
 
-/** Whether the service says that there are too many requests. */
 function asksForLess(result: AttemptResult, policy: RetryPolicy): boolean {
   if (isAgentAuthError(result)) return false;
   return result.status === 429 || (result.status === 503 && requestedWait(result, policy) !== undefined);

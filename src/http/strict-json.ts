@@ -17,7 +17,6 @@ export class StrictJsonError extends Error {
   }
 }
 
-/** The levels of nesting that are read. */
 const MAX_DEPTH = 32;
 const SCALAR = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y;
 const SPACE = /[ \t\r\n]*/y;

@@ -1,18 +1,8 @@
 import { AgentAuthError, abortedError, orUndefined } from "../errors.js";
 import { quote } from "../redact.js";
 import { parseUrl, shownUrl } from "./address.js";
-import {
-  type BufferedResponse,
-  type Call,
-  discardBody,
-  type HttpEvent,
-  parseIfJson,
-  parseJson,
-  readRequestId,
-  readText,
-  type Send,
-  saysJson,
-} from "./buffered-response.js";
+import type { BufferedResponse, Call, HttpEvent, Send } from "./buffered-response.js";
+import { discardBody, parseIfJson, parseJson, readRequestId, readText, saysJson } from "./buffered-response.js";
 import { type AbortSource, type Clock, followSignal, systemClock, untilAborted } from "./deadline.js";
 import { toNativeFetch } from "./http-message.js";
 import { maskError, networkError } from "./network-error.js";
@@ -46,7 +36,6 @@ export interface TransportOptions {
 /** What one call sets in place of the transport's options. */
 export type CallLimits = Pick<TransportOptions, "timeoutMs" | "maxRetries">;
 
-/** Sends one request under a signal and returns the whole response. */
 export type Transport = (
   request: Request,
   signal?: AbortSource,
@@ -83,16 +72,8 @@ export function createTransport(
   checkLimits(options);
   const { maxRetries = 2 } = options;
   const onEvent = eventReceiver(options.logger, options.onEvent);
-  const attempt = fetchOnce(
-    {
-      ...options,
-      onEvent,
-      timeoutMs: timeout,
-      maxBodyBytes: requirePositive(options.maxBodyBytes, 16 * MIB, "maxBodyBytes"),
-      mask,
-    },
-    clock,
-  );
+  const maxBodyBytes = requirePositive(options.maxBodyBytes, 16 * MIB, "maxBodyBytes");
+  const attempt = fetchOnce({ ...options, onEvent, timeoutMs: timeout, maxBodyBytes, mask }, clock);
   const send = withRetry(
     auth(options.redirects === "manual" ? attempt : followSameOrigin(attempt)),
     { maxRetries, clock, random: options.random ?? Math.random, onEvent, throttle },
@@ -100,9 +81,8 @@ export function createTransport(
   );
   return async (request, signal, limits = {}) => {
     const within = options.deadlineMs === undefined ? Math.max(deadline, limits.timeoutMs ?? 0) : deadline;
-    const limit = followSignal(signal, within, () =>
-      timeoutError(request.url, `in ${within / 1000} s, retries included`),
-    );
+    const onLate = () => timeoutError(request.url, `in ${within / 1000} s, retries included`);
+    const limit = followSignal(signal, within, onLate);
     try {
       return await send(request, { ...limits, limit, endsAt: clock.now() + within });
     } finally {
@@ -135,14 +115,11 @@ function fetchOnce(options: AttemptOptions, clock: Clock): Send {
     const details = onEvent && { method, url: shownUrl(url) };
     const roundTrip = async (): Promise<BufferedResponse> => {
       if (attempt.aborted) throw abortedError(attempt);
-      const response = await doFetch(request, {
-        signal: attempt,
-        redirect: "manual",
-        ...(call.headers && { headers: call.headers }),
-      });
+      const headers = call.headers && { headers: call.headers };
+      const response = await doFetch(request, { signal: attempt, redirect: "manual", ...headers });
       // A fetch that ignores its signal may return after the call has ended.
       if (attempt.aborted) await discardBody(response);
-      return readResponse(response, url, { cap: maxBodyBytes, mask });
+      return readResponse(response, url, maxBodyBytes, mask);
     };
     try {
       if (details) onEvent({ type: "request", ...details, query: decodeQuery(url) });
@@ -161,26 +138,14 @@ function fetchOnce(options: AttemptOptions, clock: Clock): Send {
   };
 }
 
-interface ReadOptions {
-  /** Bytes that the body may have. */
-  cap: number;
-  mask: (text: string) => string;
-}
-
-async function readResponse(response: Response, url: string, { cap, mask }: ReadOptions): Promise<BufferedResponse> {
+async function readResponse(response: Response, url: string, cap: number, mask: (text: string) => string) {
   const typed = saysJson(response.headers);
   const text = await readText(response, url, cap, typed && response.ok);
   const isJson = typed && text !== "";
   const strict = isJson && response.ok;
   const requestId = readRequestId(response.headers);
-  return {
-    response,
-    status: response.status,
-    url,
-    text,
-    json: strict ? parseJson(text, response, url) : isJson ? parseIfJson(text) : undefined,
-    requestId: requestId && mask(requestId),
-  };
+  const json = strict ? parseJson(text, response, url) : isJson ? parseIfJson(text) : undefined;
+  return { response, status: response.status, url, text, json, requestId: requestId && mask(requestId) };
 }
 
 function decodeQuery(url: string): string {
@@ -189,8 +154,7 @@ function decodeQuery(url: string): string {
 }
 
 function timeoutError(url: string, within: string): AgentAuthError {
-  const host = parseUrl(url)?.host ?? "";
-  const message = `${host}: no complete response ${within}`;
+  const message = `${parseUrl(url)?.host ?? ""}: no complete response ${within}`;
   return new AgentAuthError("timeout", message, { class: "unavailable", url: shownUrl(url) });
 }
 

@@ -15,7 +15,6 @@ export interface Answer {
 export interface ChallengeContext {
   /** The address of the metadata; built from the configured resource, never from the request. */
   metadataUrl: string;
-  /** Every scope that the request needs. */
   scopes: readonly string[];
   acceptedSchemes: readonly Scheme[];
   scheme: Scheme;
@@ -27,7 +26,6 @@ const HEADERS = { "content-type": "application/json", "cache-control": "no-store
 /** Seconds for `Retry-After`, where the error does not say. */
 const RETRY_AFTER = 5;
 
-/** A response with a JSON body. */
 function jsonAnswer(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
   return { status, headers: { ...HEADERS, ...headers }, body: JSON.stringify(body) };
 }
@@ -106,7 +104,6 @@ export interface ResourceMetadataDocument {
 /** The metadata of a resource server, and its address. */
 export interface Metadata {
   document: ResourceMetadataDocument;
-  /** The whole address. */
   url: string;
   /** Its path, as in requests. */
   path: string;
@@ -122,13 +119,8 @@ const PREFLIGHT = {
   "access-control-max-age": "86400",
 };
 
-export function buildMetadata({
-  resource,
-  issuers,
-  scopesSupported,
-  dpop,
-  metadata,
-}: ResourceServerSettings): Metadata {
+export function buildMetadata(settings: ResourceServerSettings): Metadata {
+  const { resource, issuers, scopesSupported, dpop, metadata } = settings;
   const url = resourceMetadataAddress(resource);
   const document = {
     ...metadata,
@@ -142,7 +134,6 @@ export function buildMetadata({
   return { document, url, path: new URL(url).pathname, answer };
 }
 
-/** The response to a request for the metadata, by its method. */
 export function answerMetadata({ answer }: Metadata, method: string): Answer {
   if (method === "GET") return answer;
   if (method === "HEAD") return { ...answer, body: "" };

@@ -82,7 +82,6 @@ export interface CheckedToken {
 
 // The end of the year 9999. What lies beyond is milliseconds, or nonsense.
 const MAX_TIME = 253_402_300_799;
-/** The SHA-256 of a key. */
 const THUMBPRINT = /^[\w-]{43}$/;
 
 /** Checks the claims of a token by the rules of the service and of RFC 9068 section 4. @throws TokenRefusal */
@@ -103,12 +102,10 @@ export function checkClaims(
 
 function readAudience(aud: unknown, audiences: readonly string[]): readonly string[] {
   const named: unknown[] = Array.isArray(aud) ? aud : [aud];
-  if (!named.every((one) => typeof one === "string")) {
+  if (!named.every((one) => typeof one === "string"))
     throw new TokenRefusal("audience", `aud ${quote(aud)} must be a text or a list of texts`);
-  }
-  if (!named.some((one) => audiences.includes(one))) {
+  if (!named.some((one) => audiences.includes(one)))
     throw new TokenRefusal("audience", `aud ${quote(aud)} must have ${quote(audiences)} exactly (RFC 8707)`);
-  }
   return named;
 }
 
@@ -121,9 +118,8 @@ function readExpiry(claims: Readonly<Record<string, unknown>>, now: number, skew
   for (const name of ["nbf", "iat"]) {
     const from = readTime(name, claims[name]) ?? 0;
     // Rounded up, because the issuer may have rounded up to whole seconds too.
-    if (from > Math.ceil(now) + skew) {
+    if (from > Math.ceil(now) + skew)
       throw new TokenRefusal("not_yet", `${name} ${from} is in the future, now is ${Math.floor(now)}`);
-    }
   }
   return expiresAt;
 }

@@ -13,7 +13,6 @@ export class TokenCache<T> {
   readonly #max: number;
   readonly #entries = new Map<string, { value: T; until: number }>();
 
-  /** @param max the maximum number of entries */
   constructor(max: number) {
     this.#max = max;
   }
@@ -32,7 +31,6 @@ export class TokenCache<T> {
     return entry.value;
   }
 
-  /** Stores an entry until a time. */
   put(digest: string, value: T, until: number): void {
     this.#entries.delete(digest);
     const oldest = this.#entries.keys().next();
@@ -59,7 +57,6 @@ export interface ProofRules {
   digest: string;
   /** The thumbprint of the key that the token is bound to. */
   boundTo: string;
-  /** The HTTP method of the request. */
   method: string;
   /** The address of the request, as {@link requestAddress} returns it; undefined where it has none. */
   address: string | undefined;
@@ -125,9 +122,8 @@ async function readProof(
   if (parts.length !== 3 || !parts.every(isBase64url) || !claims) throw notOneJwt();
   const holder = keys.get(head, 0) ?? (await readHeader(head));
   const facts = readClaims(claims, rules);
-  if (holder.thumbprint !== rules.boundTo) {
+  if (holder.thumbprint !== rules.boundTo)
     throw new TokenRefusal("bound", "the proof is by another key than the token's");
-  }
   const { compactVerify } = await loadVerifier();
   await compactVerify(value, holder.jwk, { algorithms: [...PROOF_ALGORITHMS] }).catch(throwUnusable);
   keys.put(head, holder, Number.POSITIVE_INFINITY);
@@ -152,9 +148,8 @@ function throwUnusable(error: unknown): never {
 
 function readKey({ typ, alg, crit, jwk }: JsonObject): JWK {
   if (readMediaType(typ) !== "dpop+jwt") throw invalidProof(`typ ${quote(typ)} must be dpop+jwt`);
-  if (typeof alg !== "string" || !PROOF_ALGORITHMS.includes(alg)) {
+  if (typeof alg !== "string" || !PROOF_ALGORITHMS.includes(alg))
     throw invalidProof(`alg ${quote(alg)} is not among ${PROOF_ALGORITHMS.join(", ")}`);
-  }
   if (crit !== undefined) throw invalidProof(`crit ${quote(crit)} is not understood`);
   if (!isJsonObject(jwk)) throw invalidProof("jwk must be a key");
   // Named, never quoted: the log must not repeat a private key.
@@ -167,9 +162,8 @@ function readKey({ typ, alg, crit, jwk }: JsonObject): JWK {
 /** Bounds the work of a verification, which grows with the length of both numbers (RFC 7518 section 6.3.1). */
 function checkRsaKey({ n, e }: JsonObject): void {
   const [modulus, exponent] = [countBits(n), countBits(e)];
-  if (modulus < MIN_MODULUS_BITS || modulus > MAX_MODULUS_BITS) {
+  if (modulus < MIN_MODULUS_BITS || modulus > MAX_MODULUS_BITS)
     throw invalidProof(`n of jwk has ${modulus} bits, not ${MIN_MODULUS_BITS} to ${MAX_MODULUS_BITS}`);
-  }
   if (exponent > MAX_EXPONENT_BITS)
     throw invalidProof(`e of jwk has ${exponent} bits, and at most ${MAX_EXPONENT_BITS} are taken`);
 }
@@ -185,17 +179,14 @@ function readClaims(claims: JsonObject, rules: ProofRules): ProofFacts {
   const { htm, htu, iat, jti, ath, nonce } = claims;
   const { digest, method, address, now, window } = rules;
   if (htm !== method) throw invalidProof(`htm ${quote(htm)} must be ${quote(method)}`);
-  if (address === undefined || normalAddress(htu) !== address) {
+  if (address === undefined || normalAddress(htu) !== address)
     throw invalidProof(`htu ${quote(htu)} must be ${quote(address ?? "")}`);
-  }
-  if (typeof jti !== "string" || jti === "" || jti.length > MAX_JTI) {
+  if (typeof jti !== "string" || jti === "" || jti.length > MAX_JTI)
     throw invalidProof(`jti must be a text of 1 to ${MAX_JTI} characters`);
-  }
   if (typeof iat !== "number") throw invalidProof(`iat ${quote(iat)} must be a number of seconds`);
   // Rounded up, because the client may have rounded up to whole seconds too.
-  if (now >= iat + window || iat > Math.ceil(now) + window) {
+  if (now >= iat + window || iat > Math.ceil(now) + window)
     throw invalidProof(`iat ${iat} is more than ${window} seconds away, now is ${Math.floor(now)}`);
-  }
   checkLifetime(claims, rules);
   if (ath !== digest) throw invalidProof("ath is not the SHA-256 of the token");
   return { jti, nonce, endsAt: iat + window };
@@ -203,12 +194,10 @@ function readClaims(claims: JsonObject, rules: ProofRules): ProofFacts {
 
 /** A proof needs neither claim, and where it has one, it is bound to it as any JWT is (RFC 7519 sections 4.1.4 and 4.1.5). */
 function checkLifetime({ exp, nbf }: JsonObject, { now, skew }: ProofRules): void {
-  if (exp !== undefined && !(typeof exp === "number" && now < exp + skew)) {
+  if (exp !== undefined && !(typeof exp === "number" && now < exp + skew))
     throw invalidProof(`exp ${quote(exp)} must be in the future, now is ${Math.floor(now)}`);
-  }
-  if (nbf !== undefined && !(typeof nbf === "number" && nbf <= Math.ceil(now) + skew)) {
+  if (nbf !== undefined && !(typeof nbf === "number" && nbf <= Math.ceil(now) + skew))
     throw invalidProof(`nbf ${quote(nbf)} must be in the past, now is ${Math.floor(now)}`);
-  }
 }
 
 /**

@@ -13,7 +13,6 @@ export interface KeySet {
   isEmpty: boolean;
 }
 
-/** The cached keys of an issuer. */
 export interface Keys {
   cache: RefreshingCache<KeySet>;
   /** The key that the last refresh did not find; only one is stored, because anyone can name keys. */
@@ -38,15 +37,10 @@ export function loadVerifier(): ReturnType<typeof importVerifier> {
   return verifier;
 }
 
+type KeySettings = Pick<ResourceServerSettings, "keyTtlSeconds" | "staleKeysSeconds" | "clock">;
+
 /** The keys of an issuer, read when they are first needed. */
-export function readKeys(
-  issuer: Issuer,
-  {
-    keyTtlSeconds,
-    staleKeysSeconds,
-    clock,
-  }: Pick<ResourceServerSettings, "keyTtlSeconds" | "staleKeysSeconds" | "clock">,
-): Keys {
+export function readKeys(issuer: Issuer, { keyTtlSeconds, staleKeysSeconds, clock }: KeySettings): Keys {
   const read = async (signal: AbortSignal) => {
     const [document, { createLocalJWKSet }] = await Promise.all([issuer.keys(signal), import("jose/jwks/local")]);
     try {
@@ -81,18 +75,15 @@ export function readJwt(token: string, { algorithms, legacyTyp }: ResourceServer
   const claims = decodePart(body);
   if (parts.length !== 3 || !header || !claims) throw new TokenRefusal("not_a_jwt", "the token is no JWT");
   const { alg, typ, crit } = header;
-  if (typeof alg !== "string" || !algorithms.includes(alg)) {
+  if (typeof alg !== "string" || !algorithms.includes(alg))
     throw new TokenRefusal("algorithm", `alg ${quote(alg)} is not among ${algorithms.join(", ")}`);
-  }
   // jose accepts other texts of the same bytes: whoever looks tokens up by their text would not find those. The other two
   // parts were decoded by the same rule.
-  if (!isBase64url(signature)) {
+  if (!isBase64url(signature))
     throw new TokenRefusal("not_a_jwt", "a part of the token is not base64url without padding (RFC 7515 section 2)");
-  }
   if (crit !== undefined) throw new TokenRefusal("critical", `crit ${quote(crit)} is not understood`);
-  if (!isAccessTokenType(typ, legacyTyp)) {
+  if (!isAccessTokenType(typ, legacyTyp))
     throw new TokenRefusal("typ", `typ ${quote(typ)} must be at+jwt (RFC 9068 section 2.1)`);
-  }
   // Claims that mark an ID token where the type does not: the hash of an access token, or of a code.
   const ofIdToken = ["at_hash", "c_hash"].find((name) => claims[name] !== undefined);
   if (ofIdToken !== undefined) throw new TokenRefusal("typ", `${ofIdToken} is a claim of ID tokens`);

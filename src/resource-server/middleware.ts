@@ -1,13 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
-import {
-  type Answer,
-  answerMetadata,
-  answerTo,
-  askForToken,
-  type ChallengeContext,
-  type Metadata,
-} from "./challenge.js";
+import type { Answer, ChallengeContext, Metadata } from "./challenge.js";
+import { answerMetadata, answerTo, askForToken } from "./challenge.js";
 import { type AuthInfo, toAuthInfo, type VerifiedToken } from "./claims.js";
 import type { Dpop, Presentation } from "./dpop.js";
 import { type ResourceServerSettings, readScopes } from "./options.js";
@@ -19,9 +13,7 @@ export type Scopes<R> = readonly string[] | ((request: R) => readonly string[] |
 
 /** The credentials of a request, from any kind of server. */
 export interface PresentedRequest extends Pick<Presentation, "method" | "url"> {
-  /** Every `Authorization` header. */
   authorization: readonly string[];
-  /** Every `DPoP` header. */
   proof: readonly string[];
 }
 
@@ -40,7 +32,6 @@ export interface VerifyOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Authenticates requests. */
 export interface Authenticator {
   /** The metadata of the resource server, which challenges name. */
   readonly metadata: Metadata;
@@ -108,11 +99,8 @@ export function createAuthenticator(
         const credentials = read(authorization);
         if (!credentials) return { answer: askForToken(context) };
         context.scheme = credentials.scheme;
-        const { verified, isNonceOld } = await verifyToken(
-          credentials.token,
-          { ...presented, ...credentials },
-          undefined,
-        );
+        const presentation = { ...presented, ...credentials };
+        const { verified, isNonceOld } = await verifyToken(credentials.token, presentation, undefined);
         if (typeof scopes === "function") context.scopes = withRequired(await scopes(request));
         const headers = isNonceOld && nonce !== undefined ? { "dpop-nonce": nonce } : {};
         return { verified: requireScopes(verified, context.scopes), headers };
@@ -183,15 +171,7 @@ export type NodeMiddleware<R extends NodeRequest = NodeRequest> = (
 ) => Promise<void>;
 
 /** The response to a request that is not admitted, or its admission. */
-type AdmissionResult =
-  | { response: Response; admission?: undefined }
-  | { response?: undefined; admission: Admission; headers: readonly [name: string, value: string][] };
-
-async function admit(
-  authenticator: Authenticator,
-  request: Request,
-  scopes: Scopes<Request> | undefined,
-): Promise<AdmissionResult> {
+async function admit(authenticator: Authenticator, request: Request, scopes: Scopes<Request> | undefined) {
   const metadataReply = metadataResponse(authenticator.metadata, request);
   if (metadataReply) return { response: metadataReply };
   const { method, url } = request;

@@ -97,7 +97,6 @@ export interface ResourceServerOptions extends Pick<TransportOptions, "fetch" | 
   clock?: Clock | undefined;
 }
 
-/** The options that have a value once they are checked. */
 type Checked = Pick<
   ResourceServerOptions,
   | ("resource" | "requiredScopes" | "tokens" | "dpop" | "dpopNonces" | "clock" | "log")
@@ -113,7 +112,6 @@ export interface ResourceServerSettings
   readonly algorithms: string[];
   /** Whether tokens may have the type of other JWTs. */
   readonly legacyTyp: boolean;
-  /** The issuer that introspects tokens. */
   readonly introspectedBy: string | undefined;
   /** Seconds for which the response of an introspection is cached. */
   readonly cacheTtlSeconds: number;
@@ -161,17 +159,14 @@ export function checkAddresses(options: ResourceServerOptions): void {
   const { resource, authorizationServers } = options;
   parseBaseUrl(resource ?? "", "resource");
   const { href, origin } = new URL(resource);
-  if (resource !== href && resource !== origin) {
+  if (resource !== href && resource !== origin)
     throw new TypeError(`resource ${quote(resource)} must be written as ${quote(href)}: tokens name it so`);
-  }
-  if (!Array.isArray(authorizationServers) || authorizationServers.length === 0) {
+  if (!Array.isArray(authorizationServers) || authorizationServers.length === 0)
     throw new TypeError("authorizationServers must name at least one issuer");
-  }
   for (const issuer of authorizationServers) {
     parseBaseUrl(issuer ?? "", "authorizationServers");
-    if (classifyHost(new URL(issuer).hostname) === "forbidden") {
+    if (classifyHost(new URL(issuer).hostname) === "forbidden")
       throw new TypeError(`authorizationServers ${quote(issuer)} is an address where nothing is ever sent`);
-    }
   }
   if (options.introspection?.endpoint !== undefined)
     parseBaseUrl(options.introspection.endpoint, "introspection.endpoint");
@@ -186,9 +181,8 @@ export function checkAddresses(options: ResourceServerOptions): void {
 export function readResourceServerSettings(options: ResourceServerOptions): ResourceServerSettings {
   const { resource, authorizationServers, introspection, audience = resource, clock = systemClock } = options;
   const audiences = typeof audience === "string" ? [audience] : [...audience];
-  if (audiences.length === 0 || audiences.some((one) => typeof one !== "string" || one === "")) {
+  if (audiences.length === 0 || audiences.some((one) => typeof one !== "string" || one === ""))
     throw new TypeError("audience must be a text, or a list of texts that is not empty");
-  }
   const requiredScopes = readScopes("requiredScopes", options.requiredScopes);
   const { scopesSupported = requiredScopes.length > 0 ? requiredScopes : undefined } = options;
   const tokens = checkChoice("tokens", options.tokens, ["jwt", "introspection", "both"] as const);
@@ -224,22 +218,17 @@ export function readScopes(name: string, scopes: readonly string[] | undefined):
   return [...new Set(scopes)];
 }
 
-function readIntrospectingIssuer({
-  tokens,
-  introspection,
-  authorizationServers,
-}: ResourceServerOptions): string | undefined {
+function readIntrospectingIssuer(options: ResourceServerOptions): string | undefined {
+  const { tokens, introspection, authorizationServers } = options;
   if (!introspection) {
     if (tokens === undefined || tokens === "jwt") return undefined;
     throw new TypeError(`tokens ${quote(tokens)} needs the option introspection`);
   }
   const { issuer, clientId, clientSecret, authenticate } = introspection;
-  if (!authenticate && (clientId === undefined || clientSecret === undefined)) {
+  if (!authenticate && (clientId === undefined || clientSecret === undefined))
     throw new TypeError("introspection needs clientId and clientSecret, or authenticate (RFC 7662 section 2.1)");
-  }
-  if (issuer === undefined && authorizationServers.length > 1) {
+  if (issuer === undefined && authorizationServers.length > 1)
     throw new TypeError("introspection.issuer must say which of the authorizationServers is asked");
-  }
   const named = issuer ?? authorizationServers[0];
   if (named !== undefined && authorizationServers.includes(named)) return named;
   throw new TypeError(`introspection.issuer ${quote(named)} must be one of the authorizationServers`);

@@ -54,7 +54,6 @@ export const REFUSALS = {
   use_dpop_nonce: "the DPoP proof needs the nonce of this answer",
 } as const;
 
-/** The error code of a refused token. */
 export type RefusalCode = keyof typeof REFUSALS;
 
 /** What the client can know itself: that its proof failed, and that its proof needs a nonce. */
@@ -73,7 +72,6 @@ export function tokenRefusalError(reason: RefusalReason): AgentAuthError {
 /** How a token can be presented: as a bearer token (RFC 6750), or with a proof of its key (RFC 9449). */
 export type Scheme = "Bearer" | "DPoP";
 
-/** A token, and how it is presented. */
 export interface Credentials {
   scheme: Scheme;
   token: string;
@@ -100,18 +98,13 @@ export function readCredentials(values: readonly string[], acceptedSchemes: read
   if (value === undefined || value.trim() === "") throw new TokenRefusal("missing", "no Authorization header");
   if (more.length > 0) throw new TokenRefusal("malformed", `${values.length} Authorization headers`);
   if (value.length > MAX_TOKEN + 64) throw tooLarge(value.length);
-  const scheme = parseScheme(value);
-  if (!scheme || !acceptedSchemes.includes(scheme)) {
+  const [, scheme] = SCHEMES.find(([pattern]) => pattern.test(value)) ?? [];
+  if (!scheme || !acceptedSchemes.includes(scheme))
     throw new TokenRefusal("missing", `another scheme than ${acceptedSchemes.join(" and ")}`);
-  }
   if (/^\w+\s*$/.test(value)) throw new TokenRefusal("missing", `${scheme} without a token`);
   const token = CREDENTIALS.exec(value)?.[1];
   if (token === undefined) throw new TokenRefusal("malformed", `no token68 after ${scheme} (RFC 6750 section 2.1)`);
   return { scheme, token };
-}
-
-function parseScheme(value: string): Scheme | undefined {
-  return SCHEMES.find(([pattern]) => pattern.test(value))?.[1];
 }
 
 /** Refuses a token that is too long to parse. @throws TokenRefusal `too_large` */

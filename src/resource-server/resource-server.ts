@@ -2,25 +2,17 @@ import { buildMetadata, type ResourceMetadataDocument } from "./challenge.js";
 import type { VerifiedToken } from "./claims.js";
 import { Dpop } from "./dpop.js";
 import { httpIssuer, type Issuer } from "./issuer.js";
-import {
-  createAuthenticator,
-  createHono,
-  createMiddleware,
-  createProtected,
-  type HonoMiddleware,
-  metadataResponse,
-  type NodeMiddleware,
-  type NodeRequest,
-  type ProtectedHandler,
-  type Scopes,
-  type VerifyOptions,
+import type {
+  HonoMiddleware,
+  NodeMiddleware,
+  NodeRequest,
+  ProtectedHandler,
+  Scopes,
+  VerifyOptions,
 } from "./middleware.js";
-import {
-  checkAddresses,
-  type ResourceServerOptions,
-  type ResourceServerSettings,
-  readResourceServerSettings,
-} from "./options.js";
+import { createAuthenticator, createHono, createMiddleware, createProtected, metadataResponse } from "./middleware.js";
+import type { ResourceServerOptions, ResourceServerSettings } from "./options.js";
+import { checkAddresses, readResourceServerSettings } from "./options.js";
 import { createTokenVerifier } from "./verifier.js";
 
 /** Protects one server: an MCP server, or any other that accepts bearer tokens. */
@@ -69,10 +61,8 @@ export interface ResourceServer {
 export function createResourceServer(options: ResourceServerOptions): ResourceServer {
   checkAddresses(options);
   const { issuers, keyTtlSeconds } = readResourceServerSettings(options);
-  return buildResourceServer(
-    options,
-    issuers.map((issuer) => httpIssuer(issuer, options, keyTtlSeconds)),
-  );
+  const connected = issuers.map((issuer) => httpIssuer(issuer, options, keyTtlSeconds));
+  return buildResourceServer(options, connected);
 }
 
 /**

@@ -9,7 +9,6 @@ import { type KeySet, type Keys, looksLikeJwt, readJwt, readKeys, verifySignatur
 import type { ResourceServerSettings } from "./options.js";
 import { checkLength, TokenRefusal, tokenRefusalError } from "./refusal.js";
 
-/** The result of a verification. */
 export interface Verified {
   verified: VerifiedToken;
   /** Whether the response must send the client a new nonce. */
@@ -29,7 +28,6 @@ export type TokenVerifier = (
   signal: AbortSignal | undefined,
 ) => Promise<Verified>;
 
-/** What the signature of a JWT proved. */
 interface SignedClaims {
   issuer: string;
   claims: TokenClaims;
@@ -39,7 +37,6 @@ interface SignedClaims {
 }
 
 const MAX_SIGNED = 2000;
-/** The message where a token could not be verified. */
 const UNVERIFIABLE = "the access token could not be checked";
 
 export function createTokenVerifier(

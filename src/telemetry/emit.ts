@@ -8,7 +8,6 @@ interface Channel {
   publish(message: unknown): void;
 }
 
-/** Passes events to their receivers. */
 export interface Events {
   /** Whether anyone receives events of this type. */
   wants(type: EventName): boolean;
@@ -70,11 +69,7 @@ export type Ended<T> = { readonly result: T } | { readonly error: unknown };
 /** The events that say how long something took. */
 type TimedName = { [N in EventName]: "durationMs" extends keyof EventFields<N> ? N : never }[EventName];
 
-/**
- * Does work, and emits one event about how it ended.
- *
- * @param describe the fields; undefined for no event
- */
+/** Does work, and emits one event about how it ended. @param describe the fields; undefined for no event */
 export async function observe<N extends TimedName, T>(
   events: Events,
   type: N,

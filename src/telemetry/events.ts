@@ -1,4 +1,3 @@
-/** What a field of an event holds. */
 export interface EventField {
   /** What it says. */
   readonly description: string;

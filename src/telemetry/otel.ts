@@ -1,12 +1,5 @@
-import {
-  type Attributes,
-  type MeterProvider,
-  metrics,
-  SpanKind,
-  SpanStatusCode,
-  type TracerProvider,
-  trace,
-} from "@opentelemetry/api";
+import type { Attributes, MeterProvider, TracerProvider } from "@opentelemetry/api";
+import { metrics, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { usageError } from "../errors.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { diagnosticsChannel } from "./emit.js";
@@ -83,17 +76,7 @@ const KINDS: Partial<Record<EventName, SpanKind>> = {
 };
 
 /** Any other one is `_OTHER`, as the conventions of HTTP have it. */
-const METHODS: ReadonlySet<string> = new Set([
-  "CONNECT",
-  "DELETE",
-  "GET",
-  "HEAD",
-  "OPTIONS",
-  "PATCH",
-  "POST",
-  "PUT",
-  "TRACE",
-]);
+const METHODS = new Set(["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"]);
 
 /** Fields that are text, and have few values in one installation. */
 const NAMED = ["issuer", "client", "name"];

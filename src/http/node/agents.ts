@@ -6,11 +6,10 @@ import ipaddr from "ipaddr.js";
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { PolicyOption } from "../../remedy.js";
+import type { AddressClass, Exemptions } from "../address.js";
 import {
-  type AddressClass,
   bareHost,
   classifyHost,
-  type Exemptions,
   findRule,
   isExempt,
   isLoopbackHost,
@@ -51,7 +50,6 @@ export interface SsrfGuard {
 }
 
 export interface SsrfGuardOptions {
-  /** Hosts that may be less public than the server. */
   exemptions: Exemptions;
   lookup: Lookup;
   /** Whether the server is behind a proxy, so that its address is unknown: it counts as public. */
@@ -130,10 +128,8 @@ function rebindingError(hostname: string, address: string): AgentAuthError {
 }
 
 function blockedError(message: string, override: PolicyOption | undefined): AgentAuthError {
-  return new AgentAuthError("bad_address", message, {
-    class: "refused",
-    ...(override !== undefined && explainOverride(override)),
-  });
+  const advice = override && explainOverride(override);
+  return new AgentAuthError("bad_address", message, { class: "refused", ...advice });
 }
 
 /** The proxies (http:// or https://) by the scheme of the requested address; `http` also serves https where that has none. */
@@ -212,7 +208,6 @@ function isIn(host: string, base: ipaddr.IPv4 | ipaddr.IPv6, bits: number): bool
   return address.kind() === base.kind() && address.match(base, bits);
 }
 
-/** The failure of a proxy, or of the connection to it. */
 export class ProxyError extends Error {
   override readonly name = "ProxyError";
   /** What it answered in place of a tunnel. */
@@ -333,7 +328,8 @@ function openTunnels(agent: Agent, proxy: URL, proxyTls: ConnectionOptions, serv
   const isTls = (agent as { protocol?: string }).protocol === "https:";
   const open = async ({ host, port, until, servername }: TunnelArgs & { servername?: string }): Promise<Duplex> => {
     const signal = until?.();
-    const socket = await connectThrough(proxy, proxyTls, `${withBrackets(String(host))}:${port}`, signal);
+    const name = String(host).includes(":") ? `[${withoutBrackets(String(host))}]` : host;
+    const socket = await connectThrough(proxy, proxyTls, `${name}:${port}`, signal);
     // Node would keep the connection of a request that has ended in the meantime.
     if (signal?.aborted) throw socket.destroy() && new Error("aborted");
     if (!isTls) return socket;
@@ -345,10 +341,6 @@ function openTunnels(agent: Agent, proxy: URL, proxyTls: ConnectionOptions, serv
       open(args).then((socket) => done(null, socket), done);
     },
   });
-}
-
-function withBrackets(host: string): string {
-  return host.includes(":") ? `[${withoutBrackets(host)}]` : host;
 }
 
 /** A connection through a proxy (RFC 9110 section 9.3.6). */
@@ -405,7 +397,6 @@ const BLOCKED = new Set(
   ).split(" "),
 );
 
-/** Whether `fetch` refuses the port of an address. */
 export function isBlockedPort({ port }: URL): boolean {
   return BLOCKED.has(port);
 }

@@ -8,6 +8,7 @@ import { withoutBrackets } from "../address.js";
 import type { ArrivingBody } from "../body-content.js";
 import { type AbortSource, startDeadline } from "../deadline.js";
 import { userAgent } from "../version.js";
+import type { ProxyOptions, SsrfGuard, TunnelArgs } from "./agents.js";
 import {
   agentPool,
   explainProxyFailure,
@@ -15,10 +16,7 @@ import {
   idleMs,
   isBlockedPort,
   ProxyError,
-  type ProxyOptions,
   proxyChooser,
-  type SsrfGuard,
-  type TunnelArgs,
 } from "./agents.js";
 
 /** The head of a response, and its body as it arrives. */
@@ -309,9 +307,8 @@ function sendOnConnection({ request, url, agent, idleTimeout }: ConnectionReques
     const published = { request: sent, method, url: url.href };
     publish("agentauth:request:create", published);
     whenConnected(sent, { agent, isTls }, (socket) => {
-      if (sent.reusedSocket && (socket.destroyed || socket.readableEnded || isTooOld(socket, method))) {
+      if (sent.reusedSocket && (socket.destroyed || socket.readableEnded || isTooOld(socket, method)))
         return void sent.destroy();
-      }
       connecting?.clear();
       isWritten = true;
       publish("agentauth:request:write", { ...published, socket });
@@ -354,9 +351,8 @@ function whenConnected(
 function buildHeaders({ headers, body, method }: PlainRequest, { host }: URL): Record<string, string | string[]> {
   const all: Record<string, string | string[]> = { host };
   for (const [name, value] of headers) {
-    if (REFUSED_HEADERS.has(name) || (name === "connection" && !/^(?:keep-alive|close)$/i.test(value))) {
+    if (REFUSED_HEADERS.has(name) || (name === "connection" && !/^(?:keep-alive|close)$/i.test(value)))
       throw new TypeError(`the header ${name} cannot be set`);
-    }
     // The host is that of the address, and the length that of the body, whatever the caller says.
     if (name !== "content-length" && name !== "host") all[name] = value;
   }

@@ -24,11 +24,8 @@ export function nodeNetwork(options: NodeNetworkOptions = {}): Network {
   const lookup: Lookup = options.lookup ?? lookupBySystem;
   return {
     connectTo(server, exemptions) {
-      const guard = createSsrfGuard(server.hostname, {
-        exemptions,
-        lookup,
-        isBehindProxy: proxyChooser(options)(server) !== undefined,
-      });
+      const isBehindProxy = proxyChooser(options)(server) !== undefined;
+      const guard = createSsrfGuard(server.hostname, { exemptions, lookup, isBehindProxy });
       return { fetch: createFetch(options, guard), addressClass: guard.addressClass };
     },
   };
@@ -54,7 +51,8 @@ function fetchOver(send: PlainSend): typeof globalThis.fetch {
     let current = await plainRequest(request?.url ?? String(input), request, init);
     for (let hop = 0; ; hop++) {
       const response = await send(current);
-      const location = REDIRECTS.has(response.status) ? readHeader(response, "location") : undefined;
+      const header = response.headers.find(([name]) => name === "location");
+      const location = REDIRECTS.has(response.status) ? header?.[1] : undefined;
       if (location === undefined || redirect === "manual") return toResponse(response, current, hop > 0);
       response.body?.destroy();
       if (redirect === "error") throw fetchError("unexpected redirect");
@@ -101,9 +99,8 @@ function redirectRequest(request: PlainRequest, status: number, location: string
   if (to.hash === "") to.hash = from.hash;
   const { method, body, headers, signal } = request;
   const isDropped = (status === 303 && method !== "GET" && method !== "HEAD") || (status <= 302 && method === "POST");
-  if (!isDropped && body !== undefined && typeof body !== "string" && !(body instanceof Uint8Array)) {
+  if (!isDropped && body !== undefined && typeof body !== "string" && !(body instanceof Uint8Array))
     throw fetchError("the body is a stream, which cannot be sent again");
-  }
   const dropped = [...(isDropped ? OF_BODY : []), ...(to.origin === from.origin ? [] : CREDENTIALS)];
   return {
     url: to.href,
@@ -112,10 +109,6 @@ function redirectRequest(request: PlainRequest, status: number, location: string
     body: isDropped ? undefined : body,
     signal,
   };
-}
-
-function readHeader({ headers }: PlainResponse, wanted: string): string | undefined {
-  return headers.find(([name]) => name === wanted)?.[1];
 }
 
 /** A `Response` of the global class, so that `instanceof` and `new Response(…)` work as with the global fetch. */
