@@ -84,7 +84,6 @@ export class IdpTokens {
     return manager;
   }
 
-  /** The stored grant of a server that came from the login. */
   async find(key: GrantKey): Promise<Grant | undefined> {
     const login = await this.login.stored(key.profile);
     return login && this.#derived(login, key);
@@ -121,11 +120,7 @@ export class IdpTokens {
   }
 
   /** What discovery finds, if the issuer of the server takes assertions. */
-  async #announcing(
-    key: GrantKey,
-    challenge: GrantOptions["challenge"],
-    signal: AbortSignal | undefined,
-  ): Promise<Discovered<IssuerMetadata> | undefined> {
+  async #announcing(key: GrantKey, challenge: GrantOptions["challenge"], signal: AbortSignal | undefined) {
     try {
       const found = await discoverIssuer(this.#agent.loginContext(key, undefined), key.server, challenge, signal);
       return takesIdJag(found.issuer) ? found : undefined;
@@ -192,7 +187,6 @@ class IdpLogin {
     this.#agent = agent;
   }
 
-  /** Logs the user in at the provider, even if a login is stored. */
   async logIn(profile: string, requested: LoginOptions): Promise<Grant> {
     const { context, issuer, options, stored } = await this.prepare(profile, requested);
     const manager = this.#managerAt(context, issuer);
@@ -256,11 +250,7 @@ class IdpLogin {
   }
 
   /** The context of the login itself: that of an agent whose client and issuer are those of the provider. */
-  #contextAt(
-    profile: string,
-    { issuer, clientId, clientSecret }: IdpOptions,
-    before: ClientRecord | undefined,
-  ): ProviderContext {
+  #contextAt(profile: string, { issuer, clientId, clientSecret }: IdpOptions, before: ClientRecord | undefined) {
     const known = before?.source === "pre-registered" && isSameIssuer(before.issuer, issuer) && before;
     const id = clientId ?? (known ? known.clientId : undefined);
     const secret = clientSecret ?? (known && known.clientId === id ? known.clientSecret : undefined);
@@ -270,16 +260,13 @@ class IdpLogin {
     return new ProviderContext(own, profile, this.#agent);
   }
 
-  /** The manager of the login itself. */
   #managerAt(context: ProviderContext, issuer: string): TokenManager {
     const { client } = context.options;
     const name = JSON.stringify([issuer, client?.clientId]);
     const before = this.#providers.get(name);
     if (before) return before;
-    const manager = new TokenManager({
-      ...context.managerContext(),
-      requirements: { dpop: "off", expectedIssuer: issuer, preRegistered: client },
-    });
+    const requirements = { dpop: "off", expectedIssuer: issuer, preRegistered: client } as const;
+    const manager = new TokenManager({ ...context.managerContext(), requirements });
     this.#providers.set(name, manager);
     return manager;
   }
@@ -300,7 +287,6 @@ class ProviderContext extends AgentContext {
   }
 }
 
-/** The key of the login at an identity provider. */
 function idpKey(profile: string, issuer: string): GrantKey {
   return { profile, server: parseMcpUrl(issuer).resource, account: IDP_ACCOUNT };
 }
@@ -334,7 +320,6 @@ function noKnownClientError(server: string, issuer: string | undefined): AgentAu
 const MARGIN_MS = 60_000;
 const MAX_CACHED = 256;
 
-/** Exchanges tokens and caches the results in memory. */
 export class ExchangeCache {
   readonly #cached = new Map<string, ExchangedToken>();
   readonly #inFlight = new SingleFlight<ExchangedToken>();
@@ -417,12 +402,8 @@ export async function callForClient(
 ): Promise<ClientCall | undefined> {
   const { preRegistered, http, clock, trace } = context;
   if (preRegistered === undefined) return undefined;
-  const { issuer: server, server: named } = await discoverIssuer(
-    { ...context, chosenIssuer: undefined, sendsCredential: true },
-    mcpUrl,
-    undefined,
-    signal,
-  );
+  const search = { ...context, chosenIssuer: undefined, sendsCredential: true };
+  const { issuer: server, server: named } = await discoverIssuer(search, mcpUrl, undefined, signal);
   // The token to exchange is a credential too.
   const credential = fingerprintCredential(preRegistered) ?? "the token to exchange";
   const use = { client: preRegistered, issuer: server.issuer, server: named, credential, isInteractive: false, signal };
@@ -431,17 +412,8 @@ export async function callForClient(
   const { issuer, tokenEndpoint } = server;
   const acceptedTokenType = acceptedTypeFor(server, context);
   const { privateKey } = preRegistered;
-  return {
-    http,
-    clock,
-    issuer,
-    tokenEndpoint,
-    client,
-    privateKey,
-    acceptedTokenType,
-    trace,
-    exchanges: listsExchange(server),
-  };
+  const exchanges = listsExchange(server);
+  return { http, clock, issuer, tokenEndpoint, client, privateKey, acceptedTokenType, trace, exchanges };
 }
 
 export { disconnectLogins, removeAndRevoke, retryRevocations } from "./agent-logout.js";

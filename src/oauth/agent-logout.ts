@@ -44,12 +44,7 @@ export async function removeAndRevoke(
   });
 }
 
-async function revokeUnlessDown(
-  agent: AgentContext,
-  grant: Grant,
-  signal: AbortSignal | undefined,
-  down: Set<string>,
-): Promise<RemoteLogout> {
+async function revokeUnlessDown(agent: AgentContext, grant: Grant, signal: AbortSignal | undefined, down: Set<string>) {
   if (down.has(grant.endpoints.token)) return { revoked: false, sessionEnded: null };
   const { client, privateKey, http } = agent.callOf(grant);
   const context = { http, events: agent.events, signal, privateKey };

@@ -16,15 +16,8 @@ import { DPOP_POLICIES, type DpopPolicy } from "./dpop/dpop.js";
 import { checkedStore } from "./grant/checked-store.js";
 import { type LoginOptions, machineAccountError, type TokenOptions } from "./grant/grant-requirements.js";
 import { PendingRefreshes } from "./grant/send-refresh.js";
-import {
-  ConnectionPool,
-  Nonces,
-  type OAuthHttpOptions,
-  type Progress,
-  type Remembered,
-  type ServerConnection,
-  type TraceEntry,
-} from "./http/http.js";
+import type { OAuthHttpOptions, Progress, Remembered, TraceEntry } from "./http/http.js";
+import { ConnectionPool, Nonces } from "./http/http.js";
 import type { LoginContext, PreparedDeviceLogin, PreparedLogin } from "./login/authorization.js";
 import { DEFAULT_LOGIN_TIMEOUT_MS, type LoginMethod } from "./login/login-method.js";
 import type { WebLoginContext } from "./login/web-login.js";
@@ -159,42 +152,15 @@ export interface AgentClientOptions extends Omit<OAuthHttpOptions, "onEvent">, I
  * @internal
  */
 export const AGENT_OPTIONS: OptionNames<AgentClientOptions> = {
-  store: true,
-  login: true,
-  clientName: true,
-  network: true,
-  profile: true,
-  client: true,
-  grant: true,
-  storedGrants: true,
-  idp: true,
-  mutualTls: true,
-  dpop: true,
-  clientMetadataUrl: true,
-  resource: true,
-  resourceMetadata: true,
-  authorizationParams: true,
-  flow: true,
-  loginTimeoutMs: true,
-  loginHint: true,
-  loginSecret: true,
-  onTrace: true,
-  onProgress: true,
-  fetch: true,
-  clock: true,
-  random: true,
-  onEvent: true,
-  logger: true,
-  timeoutMs: true,
-  maxRetries: true,
-  userAgent: true,
-  policy: true,
-  issuer: true,
-  trustNamedIssuer: true,
-  confirmIssuer: true,
+  ...{ store: true, login: true, clientName: true, network: true, profile: true, client: true },
+  ...{ grant: true, storedGrants: true, idp: true, mutualTls: true, dpop: true, clientMetadataUrl: true },
+  ...{ resource: true, resourceMetadata: true, authorizationParams: true, flow: true },
+  ...{ loginTimeoutMs: true, loginHint: true, loginSecret: true, onTrace: true, onProgress: true },
+  ...{ fetch: true, clock: true, random: true, onEvent: true, logger: true, timeoutMs: true },
+  ...{ maxRetries: true, userAgent: true, policy: true, issuer: true, trustNamedIssuer: true },
+  ...{ confirmIssuer: true },
 };
 
-/** Default milliseconds for each request of the flow. */
 const DEFAULT_TIMEOUT_MS = 15_000;
 
 /** The options, with a store whose grants are checked; contradictory ones are rejected before any request. */
@@ -233,24 +199,14 @@ function checkOptions(options: AgentClientOptions): void {
   if (loginHint !== undefined) throw new TypeError("grant and loginHint exclude each other: a machine has no account");
 }
 
-/** The names of {@link SecurityPolicy}. */
 const POLICY: OptionNames<SecurityPolicy> = {
-  allowMissingPkceMetadata: true,
-  allowCrossOriginMetadata: true,
-  allowCrossOriginEndpoints: true,
-  legacyDiscovery: true,
-  allowPrivateNetwork: true,
-  acceptTokenType: true,
-  strictResource: true,
-  sameOriginEndpoints: true,
+  ...{ allowMissingPkceMetadata: true, allowCrossOriginMetadata: true, allowCrossOriginEndpoints: true },
+  ...{ legacyDiscovery: true, allowPrivateNetwork: true, acceptTokenType: true, strictResource: true },
+  ...{ sameOriginEndpoints: true },
 };
 
 const CLIENT: OptionNames<PreRegisteredClient> = {
-  clientId: true,
-  clientSecret: true,
-  privateKey: true,
-  authMethod: true,
-  issuer: true,
+  ...{ clientId: true, clientSecret: true, privateKey: true, authMethod: true, issuer: true },
 };
 const IDP: OptionNames<IdpOptions> = { issuer: true, clientId: true, clientSecret: true, scope: true };
 
@@ -281,7 +237,6 @@ function checkParams(params: AuthorizationParams = {}): void {
   }
 }
 
-/** The secrets that seal logins of web apps. */
 function loginSecrets({ loginSecret = [] }: AgentClientOptions): readonly string[] {
   return typeof loginSecret === "string" ? [loginSecret] : loginSecret;
 }
@@ -317,12 +272,7 @@ export function checkCallNames(options: object, call: keyof typeof CALLS): void 
  * @throws `TypeError` for an invalid number, `AgentAuthError` `usage` for invalid scopes, `aborted` if the signal has
  * fired already
  */
-export function checkCall({
-  minTtl,
-  scope,
-  signal,
-  authorizationParams,
-}: Pick<TokenOptions, "minTtl"> & LoginOptions): void {
+export function checkCall({ minTtl, scope, signal, authorizationParams }: Pick<TokenOptions, "minTtl"> & LoginOptions) {
   checkParams(authorizationParams);
   if (minTtl !== undefined && !(minTtl >= 0)) throw new TypeError("minTtl must be a number of seconds, 0 or more");
   if (scope !== undefined) checkScope(scope);
@@ -358,7 +308,6 @@ export interface StatusOptions extends Pick<TokenOptions, "signal"> {
   onUnusable?: (error: AgentAuthError) => void;
 }
 
-/** A request by a client, without its signal. */
 export interface ClientCall extends Omit<TokenCall, "signal"> {
   /** Whether the issuer lists token exchange; undefined if it lists no grant types. */
   exchanges?: boolean | undefined;
@@ -373,7 +322,6 @@ export class AgentContext {
   readonly cookies: CookieJars;
   readonly pending: PendingRefreshes;
   readonly profile: string;
-  /** The tenant of the store; undefined where it has none. */
   readonly tenant: string | undefined;
   readonly events: Events;
   /** The address of the latest call, which is that of the next one in most programs. */
@@ -415,12 +363,34 @@ export class AgentContext {
     remembered: Remembered | undefined,
     trace: (entry: TraceEntry) => void = this.options.onTrace ?? (() => {}),
   ): LoginContext {
-    const own = { clock: this.clock, nonces: this.nonces, events: this.events, profile, trace };
-    return createLoginContext(this.options, account, {
+    const { options, clock, nonces, events } = this;
+    const { store, timeoutMs = DEFAULT_TIMEOUT_MS, client, grant, login, loginTimeoutMs, onProgress } = options;
+    const { clientName, clientMetadataUrl, resource, resourceMetadata, authorizationParams, mutualTls } = options;
+    const { policy = {}, dpop = "auto", flow = "browser", trustNamedIssuer, confirmIssuer } = options;
+    const issuer = expectedIssuer(options);
+    const own = { clock, nonces, events, profile, trace, remembered, store, timeoutMs, onProgress };
+    const registration = { clientName, clientMetadataUrl, preRegistered: client, privateKey: client?.privateKey };
+    const request = { resource, resourceMetadata, authorizationParams, mutualTls, dpop, flow };
+    return {
       ...this.connections.get(server, remembered),
       ...own,
-      remembered,
-    });
+      ...registration,
+      ...request,
+      overrides: policy,
+      // A machine sends its credential only to an issuer that the server names too.
+      chosenIssuer: grant === undefined ? options.issuer : undefined,
+      expectedIssuer: issuer,
+      boundIssuer: async () => {
+        const clientId = client?.clientId || account;
+        return clientId && (await store.readBinding({ profile, clientId }))?.issuer;
+      },
+      sendsCredential: grant !== undefined || (client !== undefined && fingerprintCredential(client) !== undefined),
+      trust: { issuer, trustNamedIssuer, confirmIssuer },
+      confirmsEndpoints: login?.confirmEndpoints !== undefined,
+      loginTimeoutMs: loginTimeoutMs ?? login?.loginTimeoutMs ?? DEFAULT_LOGIN_TIMEOUT_MS,
+      loginHint: account ?? options.loginHint,
+      refusals: [],
+    };
   }
 
   /** Where the started logins of web apps are, and to whom they belong. */
@@ -441,29 +411,16 @@ export class AgentContext {
     const clientSecret = stored.clientSecret ?? (isSameClient ? readClientSecret(configured) : undefined);
     const by = { clock: this.clock, http, acceptedTokenType, trace: this.options.onTrace };
     const privateKey = isSameClient ? configured.privateKey : undefined;
-    return {
-      ...by,
-      issuer,
-      tokenEndpoint: endpoints.token,
-      client: { ...stored, clientSecret },
-      privateKey,
-      exchanges,
-    };
+    const client = { ...stored, clientSecret };
+    return { ...by, issuer, tokenEndpoint: endpoints.token, client, privateKey, exchanges };
   }
 
-  /** What the managers of all tokens of this client have in common. */
   managerContext() {
     const { clock, events, nonces, pending, connections } = this;
     const { store, login: method, timeoutMs = DEFAULT_TIMEOUT_MS, onProgress } = this.options;
+    const shared = { store, clock, events, nonces, pending, method, timeoutMs, onProgress };
     return {
-      store,
-      clock,
-      events,
-      nonces,
-      pending,
-      method,
-      timeoutMs,
-      onProgress,
+      ...shared,
       loginContext: (key: GrantKey, before: Grant | undefined) => this.loginContext(key, before),
       httpFor: (grant: Grant) => connections.get(grant.server, grant).http,
       httpTo: (address: string) => connections.get(address).http,
@@ -493,64 +450,4 @@ export class AgentContext {
   #keyOf(mcpUrl: string): GrantKey {
     return { profile: this.profile, server: parseMcpUrl(mcpUrl).resource, account: this.options.loginHint };
   }
-}
-
-/**
- * The login context of a client's options.
- *
- * @param account the account to log in with; default: that of the options
- * @param connection the server connection, and the state of the client
- */
-function createLoginContext(
-  options: AgentClientOptions,
-  account: string | undefined,
-  connection: ServerConnection & Pick<LoginContext, "clock" | "events" | "nonces" | "profile" | "remembered" | "trace">,
-): LoginContext {
-  const issuer = expectedIssuer(options);
-  const { trustNamedIssuer, confirmIssuer } = options;
-  const {
-    store,
-    timeoutMs: timeout,
-    clientName,
-    client,
-    clientMetadataUrl,
-    resource,
-    resourceMetadata,
-    authorizationParams,
-    flow,
-    loginHint,
-    mutualTls,
-    dpop,
-  } = options;
-  return {
-    ...connection,
-    timeoutMs: timeout ?? DEFAULT_TIMEOUT_MS,
-    overrides: options.policy ?? {},
-    store,
-    clientName,
-    // A machine sends its credential only to an issuer that the server names too.
-    chosenIssuer: options.grant === undefined ? options.issuer : undefined,
-    expectedIssuer: issuer,
-    boundIssuer: async () => {
-      const clientId = client?.clientId || account;
-      return clientId && (await store.readBinding({ profile: connection.profile, clientId }))?.issuer;
-    },
-    sendsCredential:
-      options.grant !== undefined || (client !== undefined && fingerprintCredential(client) !== undefined),
-    preRegistered: client,
-    trust: { issuer, trustNamedIssuer, confirmIssuer },
-    privateKey: client?.privateKey,
-    mutualTls,
-    dpop: dpop ?? "auto",
-    clientMetadataUrl,
-    resource,
-    resourceMetadata,
-    authorizationParams,
-    flow: flow ?? "browser",
-    confirmsEndpoints: options.login?.confirmEndpoints !== undefined,
-    loginTimeoutMs: options.loginTimeoutMs ?? options.login?.loginTimeoutMs ?? DEFAULT_LOGIN_TIMEOUT_MS,
-    loginHint: account ?? loginHint,
-    refusals: [],
-    onProgress: options.onProgress,
-  };
 }

@@ -27,7 +27,6 @@ export class AgentTokens {
   #ofMachine: MachineTokenManager | undefined;
   #ofIdp: IdpTokens | undefined;
   readonly #openServers = new OpenServers();
-  /** The clients of stored machine grants. */
   readonly #machines = new Map<string, AgentTokens>();
 
   constructor(context: AgentContext) {
@@ -108,9 +107,8 @@ export class AgentTokens {
     if (known !== undefined) return known;
     const read = await storedGrants.read(recipe, grant.client);
     const own = { ...options, ...read, issuer: grant.issuer, idp: undefined, loginHint: undefined };
-    const machine = new AgentTokens(
-      new AgentContext({ ...own, storedGrants: { ...storedGrants, recipe } }, this.context.profile, this.context),
-    );
+    const machineOptions = { ...own, storedGrants: { ...storedGrants, recipe } };
+    const machine = new AgentTokens(new AgentContext(machineOptions, this.context.profile, this.context));
     this.#machines.set(name, machine);
     return machine;
   }
@@ -143,9 +141,8 @@ export class AgentTokens {
 
   /** Whether requests to a server need a login; one with a stored login does. */
   async requiresLogin(key: GrantKey, mcpUrl: string, { signal }: Pick<TokenOptions, "signal">): Promise<boolean> {
-    return (
-      (await this.find(key)) !== undefined || requiresLogin(this.context.loginContext(key, undefined), mcpUrl, signal)
-    );
+    if ((await this.find(key)) !== undefined) return true;
+    return requiresLogin(this.context.loginContext(key, undefined), mcpUrl, signal);
   }
 
   /** Exchanges the token of a server, or one from elsewhere, by the client of the login there or of the options. */
@@ -163,11 +160,7 @@ export class AgentTokens {
     return this.#exchanges.get(key.server, call, request, { clock: context.clock, signal });
   }
 
-  /**
-   * What a `fetch` with tokens needs.
-   *
-   * @param keyOf the key of the user's login at a server
-   */
+  /** What a `fetch` with tokens needs. @param keyOf the key of the user's login at a server */
   fetchContext(keyOf: (url: string) => GrantKey): FetchContext {
     const { ofUser, isOfMachine } = this;
     const { connections, cookies, nonces, tenant, options: own } = this.context;
@@ -206,11 +199,9 @@ export class AgentTokens {
 }
 
 interface GrantSearch {
-  /** The stored grant, if there is one. */
   find(): Promise<Grant | undefined>;
   /** Gets the grant, or fails because a login is required. */
   get(): Promise<Grant>;
-  /** Finds out whether a login is required. */
   requiresLogin(): Promise<boolean>;
 }
 
@@ -243,10 +234,7 @@ class OpenServers {
   }
 }
 
-/**
- * Options of `agent.exchange`: a request of RFC 8693 whose subject token defaults to the server's own access
- * token.
- */
+/** Options of `agent.exchange`: a request of RFC 8693 whose subject token defaults to the server's own access token. */
 export interface ExchangeOptions extends Omit<ExchangeRequest, "subjectToken"> {
   /** Default: the access token of the MCP server. It is never stored. */
   subjectToken?: string | Secret | undefined;
@@ -290,11 +278,8 @@ export class AgentUsers {
     if (loginHint !== undefined) throw new TypeError("loginHint names the account of one user: leave it out");
     if (typeof user !== "string" || user === "") throw new TypeError("user must be a text of at least one character");
     const tokens = this.tokensOf(tenant);
-    return new AgentUserView(
-      this,
-      tokens,
-      new AgentContext(tokens.context.options, user, this.#own.context, tokens.context.tenant),
-    );
+    const { options, tenant: ofStore } = tokens.context;
+    return new AgentUserView(this, tokens, new AgentContext(options, user, this.#own.context, ofStore));
   }
 
   /**
@@ -316,7 +301,6 @@ export class AgentUsers {
   }
 }
 
-/** What an agent client of one user is made of. */
 export class AgentUserView {
   readonly users: AgentUsers;
   readonly tokens: AgentTokens;
@@ -377,11 +361,7 @@ export async function disconnect(
 }
 
 /** The context of the client that revokes a grant: without its recipe, that of a machine grant has its secret at least. */
-async function revokingContext(
-  tokens: AgentUserView["tokens"],
-  own: AgentContext,
-  grant: Grant,
-): Promise<AgentContext> {
+async function revokingContext(tokens: AgentUserView["tokens"], own: AgentContext, grant: Grant) {
   if (grant.recipe === undefined) return own;
   return tokens.clientOf(grant).then(
     ({ context }) => context,
@@ -390,10 +370,7 @@ async function revokingContext(
 }
 
 /** Ends the login at the identity provider, and those at servers that came from it. */
-export async function logoutIdp(
-  { context, tokens }: AgentUserView,
-  options: Pick<TokenOptions, "signal">,
-): Promise<IdpLogout[]> {
+export async function logoutIdp({ context, tokens }: AgentUserView, options: Pick<TokenOptions, "signal">) {
   checkCall(options);
   const { removeAndRevoke } = await import("./agent-derived.js");
   const end = async (grant: Grant): Promise<IdpLogout> => {

@@ -2,28 +2,17 @@ import { type AgentAuthError, isAgentAuthError, usageError } from "../errors.js"
 import { bindingPrototype, bindMethods } from "../http/public-class.js";
 import type { LoginRemedy } from "../remedy.js";
 import type { DisconnectSummary } from "./agent-logout.js";
-import {
-  type AgentClientOptions,
-  type AgentContext,
-  checkCall,
-  checkCallNames,
-  checkedOptions,
-  type DiscoveryReport,
-  type StatusOptions,
-} from "./agent-options.js";
-import {
-  type AgentTokens,
-  type AgentUser,
-  AgentUsers,
-  AgentUserView,
-  type DisconnectAllOptions,
-  type DisconnectOptions,
-  disconnect,
-  disconnectAll,
-  type ExchangeOptions,
-  type IdpLogout,
-  logoutIdp,
+import type { AgentClientOptions, AgentContext, DiscoveryReport, StatusOptions } from "./agent-options.js";
+import { checkCall, checkCallNames, checkedOptions } from "./agent-options.js";
+import type {
+  AgentTokens,
+  AgentUser,
+  DisconnectAllOptions,
+  DisconnectOptions,
+  ExchangeOptions,
+  IdpLogout,
 } from "./agent-tokens.js";
+import { AgentUsers, AgentUserView, disconnect, disconnectAll, logoutIdp } from "./agent-tokens.js";
 import { requestChallenge } from "./discovery/challenge-request.js";
 import { discover } from "./discovery/discovery.js";
 import { challengeOfRemedy } from "./discovery/resource-metadata.js";
@@ -35,25 +24,16 @@ import { type LoginContext, type PreparedDeviceLogin, type PreparedLogin, withPa
 import { beginDevice, finishDevice, finishInSession, grantKeyFor } from "./login/login-flow.js";
 import type { LoginSession } from "./login/login-method.js";
 import { type Preparation, planLogin, preferredRedirect, prepareLogin } from "./login/login-plan.js";
-import {
-  type CallbackOptions,
-  type CallbackResult,
-  checkRedirectUri,
-  checkReturnTo,
-  type LoginStart,
-  readQueryParameters,
-  type StartedLogin,
-  type StartLoginOptions,
-} from "./login/web-app.js";
+import type { CallbackOptions, CallbackResult, LoginStart, StartedLogin, StartLoginOptions } from "./login/web-app.js";
+import { checkRedirectUri, checkReturnTo, readQueryParameters } from "./login/web-app.js";
 import { GRANT_STRATEGIES, type GrantFlag, noStoredTokenError } from "./machine/grant-strategies.js";
-import {
-  type McpAuthProvider,
-  type McpOAuthClientProvider,
-  type ProviderOptions,
-  SdkProvider,
-  type SdkTokenContext,
-  SdkTokenSource,
+import type {
+  McpAuthProvider,
+  McpOAuthClientProvider,
+  ProviderOptions,
+  SdkTokenContext,
 } from "./mcp-sdk/sdk-provider.js";
+import { SdkProvider, SdkTokenSource } from "./mcp-sdk/sdk-provider.js";
 import type { ConnectionPage, ConnectionQuery } from "./model/connection.js";
 import { AccessToken, type Grant, type GrantKey, hasExpired } from "./model/grant.js";
 import { withReservation } from "./model/grant-store.js";
@@ -569,11 +549,7 @@ async function beginBrowserLogin(
   });
 }
 
-async function beginDeviceLogin(
-  agent: AgentContext,
-  mcpUrl: string | URL,
-  options: BeginOptions,
-): Promise<PreparedDeviceLogin> {
+async function beginDeviceLogin(agent: AgentContext, mcpUrl: string | URL, options: BeginOptions) {
   const { context, preparation } = await prepareTwoStepLogin(agent, mcpUrl, "device", options);
   return withReservation(context.store, grantKeyFor(context, preparation.found.server), () =>
     beginDevice(context, preparation),
@@ -665,7 +641,6 @@ export interface LoginStatus {
   stored_in: string;
 }
 
-/** A grant without its secrets. */
 export function describeLogin(grant: Grant, now: number, location: string): LoginStatus {
   const { expiresAt, scope, refreshToken } = grant.tokens;
   const machine = parseMachineAccount(grant.account);

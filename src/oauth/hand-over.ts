@@ -73,7 +73,6 @@ export interface HandOverFormats {
 /** Vaults take names of at most 255 characters; those of a URL are ASCII. */
 const MAX_NAME = 255;
 
-/** What a client that hands a login over does with it. */
 interface HandOverClient {
   discover(mcpUrl: string, options: Pick<LoginOptions, "signal">): Promise<DiscoveryReport>;
   login(mcpUrl: string, options: LoginOptions): Promise<unknown>;
@@ -179,10 +178,8 @@ export async function checkHandOver(
   if (found === undefined) throw error;
   if ((await newProofKey("auto", found)) === undefined) return;
   const message = `${quote(found.server)} accepts only tokens that are bound to a key (DPoP, RFC 9449), which a hosted agent does not have`;
-  throw new AgentAuthError("dpop_unsupported", message, {
-    class: "refused",
-    hint: "no login there can be handed over",
-  });
+  const hint = "no login there can be handed over";
+  throw new AgentAuthError("dpop_unsupported", message, { class: "refused", hint });
 }
 
 /** The login that a client with {@link handOverOptions} has just made. */

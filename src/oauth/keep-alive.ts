@@ -8,14 +8,8 @@ import { retryRevocations } from "./agent-logout.js";
 import type { AgentTokens, AgentUsers } from "./agent-tokens.js";
 import { isLastToken } from "./grant/send-refresh.js";
 import type { Connection } from "./model/connection.js";
-import {
-  type DueLogin,
-  type DueLogins,
-  dueByReading,
-  parseTime,
-  type ShortLivedRecords,
-  type TimeUnit,
-} from "./model/grant-store.js";
+import type { DueLogin, DueLogins, ShortLivedRecords, TimeUnit } from "./model/grant-store.js";
+import { dueByReading, parseTime } from "./model/grant-store.js";
 
 /** That an issuer asked not to be asked. */
 interface IssuerPause {
@@ -52,7 +46,6 @@ class Gate {
   }
 }
 
-/** What a worker knows about an issuer. */
 interface IssuerLoad extends IssuerPause {
   readonly gate: Gate;
   /** How many refreshes have failed one after the other. */
@@ -71,11 +64,9 @@ const SET_ASIDE = 30;
 /** What a refresh shows about its issuer. */
 export type IssuerOutcome = AgentAuthError | "answered" | undefined;
 
-/** What limits one worker. */
 interface IssuerLimits {
   /** How many refreshes are in flight at one issuer. */
   perIssuer: number;
-  /** How many logins may wait for one issuer. */
   mostWaiting: number;
   everyMs: number;
 }
@@ -257,7 +248,6 @@ export interface KeepAliveProgress extends KeepAliveReport {
   seconds_left: number | null;
 }
 
-/** The logins of one tenant. */
 interface Tenant {
   readonly name: string | undefined;
   readonly tokens: AgentTokens;
@@ -332,7 +322,6 @@ class Keeper {
   #done = 0;
   /** The logins that this process works on, or leaves alone until then. */
   readonly #known = new Map<string, number>();
-  /** What begins at a time. */
   #upcoming: { at: number; begin(): void }[] = [];
   readonly #tasks = new Set<Promise<void>>();
   #failure: unknown;
@@ -553,12 +542,7 @@ class Keeper {
   }
 
   /** Sets a login back, for a time that grows with each failure. */
-  async #postpone(
-    tenant: Tenant,
-    login: DueLogin,
-    until: number,
-    error?: AgentAuthError,
-  ): Promise<AgentAuthError | undefined> {
+  async #postpone(tenant: Tenant, login: DueLogin, until: number, error?: AgentAuthError) {
     const pauseMs = Math.min(MINUTE_MS * 2 ** login.failures, this.#everyMs / 4);
     const now = this.#clock.epoch();
     const afterMs = Math.max(until - now, (error?.retryAfter ?? 0) * 1000, pauseMs);

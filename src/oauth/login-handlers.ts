@@ -2,14 +2,8 @@ import { isAgentAuthError, usageError } from "../errors.js";
 import { parseUrl } from "../http/address.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import type { AgentClient } from "./agent.js";
-import {
-  checkRedirectUri,
-  cookiePath,
-  readCookie,
-  readQueryParameters,
-  type StartedLogin,
-  setCookie,
-} from "./login/web-app.js";
+import type { StartedLogin } from "./login/web-app.js";
+import { checkRedirectUri, cookiePath, readCookie, readQueryParameters, setCookie } from "./login/web-app.js";
 import { abandonedCookies, cookieName, readState, savedCookieName, WEB_LOGIN_LIFE_MS } from "./login/web-login.js";
 
 /** What the login pages of a web app need; `R` is the request of its framework. */
@@ -62,18 +56,12 @@ export function loginHandlers(options: LoginHandlersOptions): LoginHandlers {
   return { start: handler(startPage), callback: handler(callbackPage) };
 }
 
-/** What a page knows of its web app. */
 type PageOptions = Pick<LoginHandlersOptions, "redirectUri" | "servers" | "idp" | "scopes">;
 
 type LoginPage = (agent: AgentClient, request: Request, options: PageOptions) => Promise<Response>;
 
 /** The response of a page to the request of a user, which a framework may have in its own form. */
-async function answerPage<R>(
-  options: LoginHandlersOptions<R>,
-  page: LoginPage,
-  request: Request,
-  original: R,
-): Promise<Response> {
+async function answerPage<R>(options: LoginHandlersOptions<R>, page: LoginPage, request: Request, original: R) {
   if (request.method !== "GET") return respondPlain(405, "The method is not allowed.", { allow: "GET" });
   try {
     const agent = await options.agent(original);
@@ -93,7 +81,6 @@ export function describeFailure(error: unknown): { status: number; code: string 
   return { status: statusFor(error), code };
 }
 
-/** Redirects the browser to the authorization server. */
 const startPage: LoginPage = async (agent, request, { redirectUri, servers, idp = false, scopes = [] }) => {
   // Another site must not start logins of its visitors.
   if (comesFromElsewhere(request.headers, redirectUri)) return respondPlain(403, "Start the login on this site.");
@@ -153,10 +140,7 @@ const MAX_SEALED = 3;
 const MAX_COOKIE = 4096;
 
 /** The cookies of a login: a sealed login is in one itself, so that no process has to store it. */
-async function writeCookies(
-  { state, saved, cookie }: Omit<StartedLogin, "url">,
-  redirectUri: string,
-): Promise<string[]> {
+async function writeCookies({ state, saved, cookie }: Omit<StartedLogin, "url">, redirectUri: string) {
   if (saved === undefined) return [cookie];
   const name = await savedCookieName(state);
   if (name.length + saved.length > MAX_COOKIE) {
@@ -247,7 +231,6 @@ export function loginMiddlewares<R extends LoginNodeRequest = LoginNodeRequest>(
   return { start: middleware(startPage), callback: middleware(callbackPage) };
 }
 
-/** The parts of a request that the pages read. */
 function buildWebRequest({ method = "GET", url = "", headers }: LoginNodeRequest, origin: string): Request {
   const address = new URL(origin);
   address.search = url.split("#")[0]?.split(/\?(.*)/s)[1] ?? "";

@@ -62,11 +62,7 @@ function authenticateByKey(client: ClientRecord, given: ClientKey | undefined): 
   );
 }
 
-function missingCredentialError(
-  { clientId }: ClientRecord,
-  what: string,
-  option: "clientSecret" | "privateKey",
-): AgentAuthError {
+function missingCredentialError({ clientId }: ClientRecord, what: string, option: "clientSecret" | "privateKey") {
   const message = `the client ${quote(clientId)} authenticates with ${what}, which is not stored and must be provided`;
   const remedy: Remedy = { action: "configure", option };
   const hint = `set client.clientId and client.${option}`;
@@ -92,9 +88,8 @@ function checkKey(given: ClientKey): ClientKey {
   const { key, algorithm } = given;
   if (!Object.hasOwn(MATCHES_KEY, algorithm))
     throw new TypeError(`privateKey.algorithm ${quote(algorithm)} is not known`);
-  if (key.type !== "private" || !MATCHES_KEY[algorithm](key.algorithm)) {
+  if (key.type !== "private" || !MATCHES_KEY[algorithm](key.algorithm))
     throw new TypeError(`privateKey.key must be a private key for ${algorithm}`);
-  }
   return given;
 }
 
@@ -121,7 +116,6 @@ const DEFAULT_METHODS: readonly string[] = ["client_secret_basic"];
 /** Authentication by the TLS connection (RFC 8705 section 2): the request has only the client id. */
 const CERTIFICATE_METHODS = ["tls_client_auth", "self_signed_tls_client_auth"];
 
-/** A client's authentication method, and input of its check. */
 export interface MethodCheck {
   method: AuthMethod;
   /** Whether the method is configured, rather than chosen here. */
@@ -144,11 +138,8 @@ function checkAuthMethod(server: IssuerMetadata, { method, isConfigured, algorit
   if (!isFree && !isMutual && !(listed ?? DEFAULT_METHODS).includes(method)) {
     const list = listed === undefined ? `nothing, which means ${DEFAULT_METHODS.join(", ")}` : quote(listed.join(", "));
     const rule = "token_endpoint_auth_methods_supported (RFC 8414 section 2)";
-    throw unsupportedMethodError(
-      server,
-      `of a client with the authentication method ${method}`,
-      `${rule} lists ${list}`,
-    );
+    const whose = `of a client with the authentication method ${method}`;
+    throw unsupportedMethodError(server, whose, `${rule} lists ${list}`);
   }
   if (method !== "private_key_jwt" || algorithm === undefined || algorithms === undefined) return;
   if (!algorithms.includes(algorithm)) {
@@ -188,11 +179,9 @@ export function readClientSecret({ clientSecret }: Pick<PreRegisteredClient, "cl
   return typeof clientSecret === "string" ? new Secret(clientSecret) : clientSecret;
 }
 
-/** Input of {@link preRegisteredClient}. */
 export interface PreRegisteredClientContext {
   client: PreRegisteredClient;
   server: IssuerMetadata;
-  /** Whether requests to issuers present a client certificate. */
   mutualTls?: boolean | undefined;
   /** Whether it is for a machine grant, whose method is always checked against the issuer's list. */
   isMachine?: boolean;

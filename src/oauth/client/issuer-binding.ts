@@ -43,10 +43,8 @@ export interface BindingContext {
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** A client that is about to be used. */
 export interface ClientUse {
   client: PreRegisteredClient;
-  /** The issuer that requests are about to be sent to. */
   issuer: string;
   /** The MCP server that named it. */
   server: string;
@@ -134,10 +132,7 @@ function showsTrust({ client, account }: Pick<Grant, "client" | "account">): boo
 }
 
 /** The stored logins of a client, which say where it belongs if no binding could be stored. */
-async function earlierLogins(
-  { store, profile }: Pick<BindingContext, "store" | "profile">,
-  clientId: string,
-): Promise<Grant[]> {
+async function earlierLogins({ store, profile }: Pick<BindingContext, "store" | "profile">, clientId: string) {
   const grants = await store.list({ profile });
   return grants.filter(({ client }) => client.source === "pre-registered" && client.clientId === clientId);
 }
@@ -180,25 +175,17 @@ function describeClient(clientId: string): string {
 
 /** The error for a client that is bound to another issuer than the one that the server names. */
 function issuerChangedError(clientId: string, own: string, issuer: string): AgentAuthError {
-  return new AgentAuthError(
-    "issuer_changed",
-    `${describeClient(clientId)} belongs to ${quote(own)}, but the server now names ${quote(issuer)}; it is not used there`,
-    {
-      class: "auth",
-      hint: "use a client of the other authorization server; if the client has moved, disconnect its logins, or name its issuer",
-      remedy: { action: "configure", option: "clientId", clientId },
-    },
-  );
+  const message = `${describeClient(clientId)} belongs to ${quote(own)}, but the server now names ${quote(issuer)}; it is not used there`;
+  const hint =
+    "use a client of the other authorization server; if the client has moved, disconnect its logins, or name its issuer";
+  const remedy = { action: "configure", option: "clientId", clientId } as const;
+  return new AgentAuthError("issuer_changed", message, { class: "auth", hint, remedy });
 }
 
-function issuerUnboundError(
-  profile: string,
-  { client: { clientId }, issuer, server, credential }: ClientUse,
-): AgentAuthError {
+function issuerUnboundError(profile: string, { client: { clientId }, issuer, server, credential }: ClientUse) {
   const what = `${describeClient(clientId)} is not bound to an issuer, and ${quote(server)} names ${quote(issuer)}`;
-  return new AgentAuthError("issuer_unbound", `${what}: ${credential ?? "nothing"} is not sent there`, {
-    class: "refused",
-    hint: "if this is the issuer of the client, set client.issuer; confirmIssuer can ask the user",
-    remedy: { action: "configure", option: "issuer", value: issuer, profile },
-  });
+  const message = `${what}: ${credential ?? "nothing"} is not sent there`;
+  const hint = "if this is the issuer of the client, set client.issuer; confirmIssuer can ask the user";
+  const remedy = { action: "configure", option: "issuer", value: issuer, profile } as const;
+  return new AgentAuthError("issuer_unbound", message, { class: "refused", hint, remedy });
 }

@@ -15,13 +15,8 @@ import type { AuthMethod, ClientRecord } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
 import { HEARTBEAT_MS, type Lease, rethrowRecentFailure } from "../model/lease.js";
 import { type IssuerMetadata, listsExchange, type ServerMetadata, TOKEN_EXCHANGE } from "../model/metadata.js";
-import {
-  chosenMethod,
-  type PreRegisteredClient,
-  preferredMethod,
-  preRegisteredClient,
-  SUPPORTED_METHODS,
-} from "./client-auth.js";
+import type { PreRegisteredClient } from "./client-auth.js";
+import { chosenMethod, preferredMethod, preRegisteredClient, SUPPORTED_METHODS } from "./client-auth.js";
 
 /**
  * The ports of the redirect addresses in our metadata document, to try in this order. An issuer that follows RFC 8252
@@ -33,16 +28,9 @@ export const DOCUMENT_PORTS: readonly number[] = [28_461, 28_462, 28_463];
 export const FIRST_DOCUMENT_REDIRECT = "http://127.0.0.1:28461/callback";
 
 /** The redirect addresses of the logins of this program: without a port, and with each of the ports. */
-export const DOCUMENT_REDIRECTS: readonly string[] = [
-  "http://127.0.0.1/callback",
-  "http://localhost/callback",
-  FIRST_DOCUMENT_REDIRECT,
-  "http://localhost:28461/callback",
-  "http://127.0.0.1:28462/callback",
-  "http://localhost:28462/callback",
-  "http://127.0.0.1:28463/callback",
-  "http://localhost:28463/callback",
-];
+export const DOCUMENT_REDIRECTS: readonly string[] = ["", ...DOCUMENT_PORTS.map((port) => `:${port}`)].flatMap(
+  (port) => [`http://127.0.0.1${port}/callback`, `http://localhost${port}/callback`],
+);
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -59,7 +47,6 @@ export function findDocumentUrlProblem(value: string): string | undefined {
   return url.href === value ? undefined : `must be written as ${url.href}`;
 }
 
-/** Input of {@link usesDocument}. */
 export interface DocumentUse {
   server: ServerMetadata;
   store: GrantStore;
@@ -90,15 +77,12 @@ export function refuseDocument(store: GrantStore, client: ClientRecord, now: num
 
 export interface RefusedRegistration {
   response: Response;
-  /** The body of the response. */
   text: string;
   url: string;
-  /** The redirect address that was sent. */
   redirectUri: string;
   server: NonRegistering;
 }
 
-/** The issuer that registers no client. */
 type NonRegistering = Pick<ServerMetadata, "issuer" | "takesClientIdDocuments">;
 
 const CODE = /^[\w.-]{1,64}$/;
@@ -178,12 +162,6 @@ function refusesHost(words: string, host: string): boolean {
   return new RegExp(`${after}|\\b(?:not|no) (?:allow |permit |accept |use )?${name}\\b`, "i").test(words);
 }
 
-/** What a client asks an authorization endpoint for. */
-interface AuthorizationRequest {
-  authorizationUrl: string;
-  redirectUri: string;
-}
-
 /**
  * Whether the issuer has forgotten a client, by a request to the authorization endpoint without following redirects:
  * the issuer reports that in the browser only, without a callback. Only a rejection counts, since a page may be readable
@@ -192,7 +170,7 @@ interface AuthorizationRequest {
  */
 export async function isForgotten(
   http: OAuthHttp,
-  { authorizationUrl, redirectUri }: AuthorizationRequest,
+  { authorizationUrl, redirectUri }: { authorizationUrl: string; redirectUri: string },
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   const reply = await http.probe(authorizationUrl, signal).catch((error: unknown) => {
@@ -211,22 +189,18 @@ const REJECTIONS = [400, 401, 403, 404, 422, 500];
 /** The errors of a client, by RFC 6749 sections 4.1.2.1 and 5.2, and RFC 7591 section 3.2.2. */
 const OF_CLIENT = ["invalid_client", "unauthorized_client", "invalid_redirect_uri"];
 
-/** Input of {@link obtainClient}. */
 export interface Registration {
   http: OAuthHttp;
   server: ServerMetadata;
   store: GrantStore;
   profile: string;
-  /** The redirect address of this login. */
   redirectUri: string;
   /** The name to register; undefined for the default one, or that of a stored client. */
   clientName: string | undefined;
   preRegistered: PreRegisteredClient | undefined;
   /** The address of our client id metadata document, if we publish one. */
   clientMetadataUrl: string | undefined;
-  /** Scopes that the client may request. */
   scope: readonly string[];
-  /** Grant types in addition to the usual two. */
   moreGrants?: readonly string[];
   now: number;
   trace: (entry: TraceEntry) => void;
@@ -248,18 +222,12 @@ const MAX_PER_DAY = 3;
 export async function obtainClient(registration: Registration): Promise<ClientRecord> {
   const { server, preRegistered, clientMetadataUrl, redirectUri, store } = registration;
   checkRedirect(redirectUri);
-  const base = {
-    issuer: clientIssuer(server),
-    redirectUri,
-    clientSecret: undefined,
-    secretExpiresAt: undefined,
-  } as const;
-  if (preRegistered) return { ...preRegisteredClient({ ...registration, client: preRegistered }), redirectUri };
-  if (clientMetadataUrl !== undefined && (await usesDocument(registration, base.issuer))) {
-    return { ...base, clientId: checkDocumentUrl(clientMetadataUrl), authMethod: "none", source: "metadata-document" };
-  }
-  const form = redirectForm(redirectUri);
   const issuer = clientIssuer(server);
+  const base = { issuer, redirectUri, clientSecret: undefined, secretExpiresAt: undefined } as const;
+  if (preRegistered) return { ...preRegisteredClient({ ...registration, client: preRegistered }), redirectUri };
+  if (clientMetadataUrl !== undefined && (await usesDocument(registration, issuer)))
+    return { ...base, clientId: checkDocumentUrl(clientMetadataUrl), authMethod: "none", source: "metadata-document" };
+  const form = redirectForm(redirectUri);
   const known = await store.readClient(issuer, form);
   if (known && isUsable(known, registration)) return known;
   return runExclusively(registration, issuer, form, async (lease) => {
@@ -316,7 +284,8 @@ function runExclusively<T>(
  */
 function isUsable(client: ClientRecord, { clientName, now }: Pick<Registration, "clientName" | "now">): boolean {
   const isOther = clientName !== undefined && clientName !== client.clientName;
-  return isLimitReached(client, now) || !(client.isRefused || isOther || expiresSoon(client, now));
+  const expiresSoon = client.secretExpiresAt !== undefined && client.secretExpiresAt - now < 60_000;
+  return isLimitReached(client, now) || !(client.isRefused || isOther || expiresSoon);
 }
 
 /**
@@ -343,10 +312,6 @@ export function redirectForm(redirectUri: string): string {
   const url = new URL(redirectUri);
   if (url.protocol === "http:") url.port = "";
   return url.href;
-}
-
-function expiresSoon(client: ClientRecord, now: number): boolean {
-  return client.secretExpiresAt !== undefined && client.secretExpiresAt - now < 60_000;
 }
 
 /** Registers with all metadata that may be needed; if the server rejects that, with less. */
@@ -376,8 +341,7 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
   if (url === undefined) {
     const where = redirectUri.startsWith("https:") ? `, with the redirect address ${redirectUri}` : "";
     const message = `the authorization server ${quote(server.issuer)} has no registration_endpoint, so this client must be registered beforehand${where}`;
-    const advice = adviseWithoutRegistration(server);
-    throw new AgentAuthError("no_registration", message, { class: "auth", ...advice });
+    throw new AgentAuthError("no_registration", message, { class: "auth", ...adviseWithoutRegistration(server) });
   }
   const metadata = {
     client_name: clientName,
@@ -397,10 +361,7 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
     response = await oauth.dynamicClientRegistrationRequest(
       { issuer: server.issuer, registration_endpoint: url },
       metadata as Parameters<typeof oauth.dynamicClientRegistrationRequest>[1],
-      {
-        [oauth.customFetch]: http.fetcher({ signal }) as never,
-        [oauth.allowInsecureRequests]: true,
-      },
+      { [oauth.customFetch]: http.fetcher({ signal }) as never, [oauth.allowInsecureRequests]: true },
     );
     status = response.status;
     if (!response.ok) text = await response.clone().text();
@@ -440,19 +401,14 @@ function checkAnswer(
   const from = server.registrationEndpoint ?? "";
   const complain = (field: string, value: unknown, rule: string) =>
     refusalError("bad_registration", { field, value, from, rule });
-  const {
-    client_id: clientId,
-    client_secret: secret,
-    redirect_uris: redirects,
-    client_secret_expires_at: expiresAt,
-  } = answer;
+  const { client_id: clientId, client_secret: secret, redirect_uris: redirects } = answer;
+  const { client_secret_expires_at: expiresAt } = answer;
   if (clientId.length > 2048 || !/^[\x20-\x7e]+$/.test(clientId)) {
     const rule = "must be a non-empty string of visible ASCII characters (RFC 7591 section 3.2.1)";
     throw complain("client_id", clientId, rule);
   }
-  if (secret !== undefined && secret.length > 8192) {
+  if (secret !== undefined && secret.length > 8192)
     throw complain("client_secret", "(not shown)", "must be at most 8192 characters long");
-  }
   if (
     redirects !== undefined &&
     !(Array.isArray(redirects) && redirects.length === 1 && redirects[0] === redirectUri)
@@ -462,9 +418,8 @@ function checkAnswer(
   }
   // The response decides, not the request (RFC 7591 section 3.2.1).
   const method = answer["token_endpoint_auth_method"] ?? requestedMethod;
-  if (!SUPPORTED_METHODS.includes(method as AuthMethod)) {
+  if (!SUPPORTED_METHODS.includes(method as AuthMethod))
     throw complain("token_endpoint_auth_method", method, `must be one of ${SUPPORTED_METHODS.join(", ")}`);
-  }
   return {
     issuer: clientIssuer(server),
     clientId,

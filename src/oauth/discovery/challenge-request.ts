@@ -9,18 +9,14 @@ import { quote } from "../../redact.js";
 import type { TraceEntry } from "../http/http.js";
 import { type BearerChallenge, bearerChallenge, responseChallenges } from "../model/challenge.js";
 
-/** What a request without a token depends on. */
 export interface ChallengeRequestContext {
-  /** The `fetch` for the MCP server. */
   fetch: typeof globalThis.fetch;
   userAgent: string;
   timeoutMs: number;
   trace: (entry: TraceEntry) => void;
 }
 
-/** The response of an MCP server to a request without a token. */
 export interface UnauthenticatedResponse {
-  /** Its challenge; undefined if it has none. */
   challenge: BearerChallenge | undefined;
   status: number;
   /** Why a redirect in it was not followed. */
@@ -63,11 +59,7 @@ const UNSUPPORTED_REVISION = -32_022;
  *
  * @throws `AgentAuthError` a network error
  */
-export async function requestChallenge(
-  context: ChallengeRequestContext,
-  mcpUrl: string,
-  signal?: AbortSignal,
-): Promise<UnauthenticatedResponse> {
+export async function requestChallenge(context: ChallengeRequestContext, mcpUrl: string, signal?: AbortSignal) {
   const first = await sendTraced(context, mcpUrl, { body: TOOLS, signal });
   if (!first.wantsSessionless) return first;
   return sendTraced(context, mcpUrl, { body: SESSIONLESS_TOOLS, headers: SESSIONLESS_HEADERS, signal });
@@ -158,9 +150,8 @@ async function sendProbe(
   { method = "POST", body, headers, cookies, signal }: RequestParts,
 ): Promise<Received> {
   const call = followSignal(signal, context.timeoutMs, () => {
-    return new AgentAuthError("timeout", `${new URL(mcpUrl).host}: no response in ${context.timeoutMs / 1000} s`, {
-      class: "unavailable",
-    });
+    const message = `${new URL(mcpUrl).host}: no response in ${context.timeoutMs / 1000} s`;
+    return new AgentAuthError("timeout", message, { class: "unavailable" });
   });
   try {
     const types = { "content-type": "application/json", accept: "application/json, text/event-stream" };
@@ -222,26 +213,22 @@ function isForSessionless(message: JsonObject | undefined): boolean {
 
 /** The error for a server that answers requests without a token, and names no issuer. */
 export function loginNotRequiredError(server: string): AgentAuthError {
-  return new AgentAuthError("login_not_required", `${server} requires no login, so there is no token`, {
-    class: "auth",
-    hint: "send the requests without a token, as fetch() does",
-    remedy: { action: "connect", server },
-  });
+  const message = `${server} requires no login, so there is no token`;
+  const hint = "send the requests without a token, as fetch() does";
+  const remedy = { action: "connect", server } as const;
+  return new AgentAuthError("login_not_required", message, { class: "auth", hint, remedy });
 }
 
-/** Whether an error is that of a server without a login. */
 export function isLoginNotRequired(error: unknown): boolean {
   return isAgentAuthError(error, "login_not_required");
 }
 
-/** The error for an address without an MCP server. */
 export function nothingThereError(mcpUrl: string): AgentAuthError {
   const message = `nothing is at ${quote(mcpUrl)}: it answered HTTP 404`;
   const hint = "check the path of the address";
   return new AgentAuthError("not_found", message, { class: "remote", status: 404, url: mcpUrl, hint });
 }
 
-/** Whether an error is that of an address without an MCP server. */
 export function isNothingThere(error: unknown): boolean {
   return isAgentAuthError(error, "not_found");
 }

@@ -17,19 +17,13 @@ import {
   requestChallenge,
   type UnauthenticatedResponse,
 } from "./challenge-request.js";
-import {
-  boundFirst,
-  type IssuerCandidate,
-  type IssuerExpectation,
-  issuerCandidates,
-  issuerMismatchError,
-} from "./issuer-choice.js";
+import type { IssuerCandidate, IssuerExpectation } from "./issuer-choice.js";
+import { boundFirst, issuerCandidates, issuerMismatchError } from "./issuer-choice.js";
+import type { LoginFlowOptions, OverrideContext } from "./overrides.js";
 import {
   chosenResource,
   hasOverride,
-  type LoginFlowOptions,
   loginNeeds,
-  type OverrideContext,
   overridesFor,
   readOnce,
   traceOnce,
@@ -43,25 +37,19 @@ import {
   rememberedMetadata,
   withUnseen,
 } from "./resource-metadata.js";
-import {
-  type ForeignMetadata,
-  findIssuerMetadata,
-  findServerMetadata,
-  type ServerDiscovery,
-} from "./server-metadata.js";
+import type { ForeignMetadata, ServerDiscovery } from "./server-metadata.js";
+import { findIssuerMetadata, findServerMetadata } from "./server-metadata.js";
 
 export interface DiscoveryContext extends ServerConnection, OverrideContext, IssuerExpectation, LoginFlowOptions {
   timeoutMs: number;
   /** The option `resourceMetadata`: replaces the address that the server names. */
   resourceMetadata?: string | undefined;
-  /** Whether requests to issuers present a client certificate. */
   mutualTls?: boolean | undefined;
   /** An earlier login at the server: its exceptions remain in force for its issuer. */
   remembered: OverrideContext["remembered"];
   trace: (entry: TraceEntry) => void;
 }
 
-/** What is known at the beginning of discovery. */
 export interface Search {
   mcpUrl: string;
   challenge: BearerChallenge | undefined;
@@ -72,18 +60,13 @@ export interface Search {
 
 /** What an MCP server says about itself. */
 export interface ExaminedServer {
-  /** Its address. */
   url: string;
-  /** The same, canonical. */
   server: string;
-  /** Its challenge to a request without a token. */
   challenge: BearerChallenge | undefined;
   response: Pick<UnauthenticatedResponse, "status" | "challenge" | "refused">;
-  /** Its metadata; undefined for a server that has none. */
   resource: ResourceMetadata | undefined;
   /** Whether it answered that request, so that only an earlier login names the issuer. */
   isUnprotected: boolean;
-  /** Whether no MCP server is at the address. */
   isAbsent: boolean;
   /** Reads each document once. */
   http: ServerDiscovery["http"];
@@ -130,18 +113,8 @@ async function examineServer(
   if (isUnprotected && remembered === undefined) throw loginNotRequiredError(server);
   const resource = isUnprotected && remembered ? rememberedMetadata(remembered, url) : published;
   const response = first ?? { status: 401, challenge };
-  return {
-    url,
-    server,
-    challenge,
-    response,
-    resource,
-    isUnprotected,
-    isAbsent: openness === "absent",
-    http,
-    policy,
-    signal,
-  };
+  const isAbsent = openness === "absent";
+  return { url, server, challenge, response, resource, isUnprotected, isAbsent, http, policy, signal };
 }
 
 export type ReadMetadata<T> = (discovery: ServerDiscovery) => Promise<T>;
@@ -302,11 +275,7 @@ export function discoverIssuer(
  *
  * @throws as {@link discover}
  */
-export function discoverProvider(
-  context: DiscoveryContext,
-  address: string,
-  signal?: AbortSignal,
-): Promise<Discovered> {
+export function discoverProvider(context: DiscoveryContext, address: string, signal?: AbortSignal) {
   const { overrides, mutualTls, trace, http, expectedIssuer: issuer = address } = context;
   const { resource: server } = parseMcpUrl(address);
   return withDeadline(address, signal, async (own) => {
@@ -314,14 +283,9 @@ export function discoverProvider(
     const sameOriginEndpoints = overrides.sameOriginEndpoints === true;
     const policy = { bounds: await context.addressPolicy(), missingPkceMetadata, sameOriginEndpoints };
     const found = await findServerMetadata({ http: readOnce(http), issuer, policy, mutualTls, trace, signal: own });
-    const { url } = found;
-    const resource = {
-      resource: NO_RESOURCE,
-      authorizationServers: [issuer],
-      scopesSupported: ["openid"],
-      dpopRequired: false,
-    };
-    return { server, challenge: undefined, resource: { ...resource, url }, isUnprotected: false, issuer: found };
+    const identity = { resource: NO_RESOURCE, scopesSupported: ["openid"], dpopRequired: false, url: found.url };
+    const resource = { ...identity, authorizationServers: [issuer] };
+    return { server, challenge: undefined, resource, isUnprotected: false, issuer: found };
   });
 }
 
@@ -354,11 +318,8 @@ async function withDeadline<T>(
   const message = `discovery for ${quote(mcpUrl)} did not finish in ${seconds} s`;
   const hint = "discover() reports every requested address";
   const remedy: Remedy = { action: "inspect", subject: "discovery" };
-  const call = followSignal(
-    signal,
-    DISCOVERY_DEADLINE_MS,
-    () => new AgentAuthError("timeout", message, { class: "unavailable", hint, remedy }),
-  );
+  const timeoutError = () => new AgentAuthError("timeout", message, { class: "unavailable", hint, remedy });
+  const call = followSignal(signal, DISCOVERY_DEADLINE_MS, timeoutError);
   try {
     return await work(call.signal);
   } finally {

@@ -13,9 +13,7 @@ export interface IssuerExpectation {
   expectedIssuer?: string | undefined;
   /** Whether a credential is sent to the issuer: a secret, a key, an assertion or a token to exchange. */
   sendsCredential?: boolean | undefined;
-  /** An earlier login at the server. */
   remembered: Pick<Grant, "issuer" | "namedIssuer"> | undefined;
-  /** The issuer that the client of the options is bound to. */
   boundIssuer?: (() => Promise<string | undefined>) | undefined;
 }
 
@@ -76,11 +74,9 @@ function requiredException(
   if (issuer === undefined || namedIssuer === undefined) return undefined;
   if (named.some((one) => isSameIssuer(one, namedIssuer) || isSameIssuer(one, issuer))) return issuer;
   const message = `the login uses ${quote(issuer)} where the server named ${quote(namedIssuer)}, but ${quote(from)} now names ${quote(named.length === 1 ? named[0] : named)}`;
-  throw new AgentAuthError("issuer_changed", message, {
-    class: "auth",
-    hint: "if you trust the new issuer, log out first, or name it with the option issuer",
-    remedy: { action: "configure", option: "issuer", value: named[0] },
-  });
+  const hint = "if you trust the new issuer, log out first, or name it with the option issuer";
+  const remedy = { action: "configure", option: "issuer", value: named[0] } as const;
+  throw new AgentAuthError("issuer_changed", message, { class: "auth", hint, remedy });
 }
 
 function isException(remembered: IssuerExpectation["remembered"], issuer: string, named: string): boolean {
@@ -101,10 +97,7 @@ function checkChosen(issuer: string, policy: PeerPolicy): void {
  * The issuers that a server names, with that of the earlier login or of the client first: their order says nothing
  * (RFC 9728 section 7.6).
  */
-export async function boundFirst(
-  named: readonly string[],
-  { remembered, boundIssuer }: IssuerExpectation,
-): Promise<readonly string[]> {
+export async function boundFirst(named: readonly string[], { remembered, boundIssuer }: IssuerExpectation) {
   if (named.length < 2) return named;
   const own = remembered?.issuer ?? (await boundIssuer?.());
   const isOther = (one: string) => own === undefined || !isSameIssuer(one, own);
@@ -127,12 +120,7 @@ export function isRemembered(
  * @param named the issuers that the server names
  * @param chosen the value of the option `issuer` that helps; undefined if it does not
  */
-export function issuerMismatchError(
-  issuer: string,
-  named: readonly string[],
-  from: string,
-  chosen?: string,
-): AgentAuthError {
+export function issuerMismatchError(issuer: string, named: readonly string[], from: string, chosen?: string) {
   const value = named.length === 1 ? named[0] : named;
   const rule = `must name ${quote(issuer)}, the issuer that is configured`;
   const remedy: Remedy = { action: "configure", option: "issuer", value: chosen };

@@ -4,13 +4,9 @@ import { quote } from "../../redact.js";
 import type { AllowRemedy, PolicyOption } from "../../remedy.js";
 import type { OAuthHttp, Remembered, TraceEntry } from "../http/http.js";
 import type { AuthorizationParams } from "../model/authorization-params.js";
-import {
-  type Discovered,
-  type IssuerMetadata,
-  isSameIssuer,
-  type ResourceMetadata,
-  type ServerMetadata,
-} from "../model/metadata.js";
+import type { GrantEndpoints } from "../model/grant.js";
+import type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "../model/metadata.js";
+import { isSameIssuer } from "../model/metadata.js";
 import { type IssuerCandidate, isRemembered } from "./issuer-choice.js";
 import { isUnprovenParent } from "./resource-metadata.js";
 
@@ -22,9 +18,7 @@ const TRIED = ["allowMissingPkceMetadata", "legacyDiscovery"] as const satisfies
 
 type Tried = (typeof TRIED)[number];
 
-/** What a login needs beside what is set. */
 export interface LoginNeeds {
-  /** An option that disables a check. */
   option: PolicyOption | undefined;
   /** The issuer to register a client with by hand. */
   clientIssuer?: string | undefined;
@@ -53,12 +47,8 @@ export async function withEveryOption(
   if (!isAgentAuthError(error) || option === undefined || (also.length === 0 && clientIssuer === undefined))
     return error;
   const { code, message, class: kind, status, url, cause } = error;
-  const remedy: AllowRemedy = {
-    action: "allow",
-    option,
-    ...(also.length > 0 && { also }),
-    ...(clientIssuer !== undefined && { clientIssuer }),
-  };
+  const more = { ...(also.length > 0 && { also }), ...(clientIssuer !== undefined && { clientIssuer }) };
+  const remedy: AllowRemedy = { action: "allow", option, ...more };
   const checks = also.length > 0 ? "disable these checks" : "disables this check";
   const client = clientIssuer === undefined ? "" : "; and give the client that its issuer knows as client";
   const hint = `if you trust this server, ${needed.map(optionPath).join(" and ")} ${checks} for it${client}`;
@@ -134,7 +124,6 @@ export interface OverrideContext {
   overrides: SecurityPolicy;
   /** The option `resource`: replaces the one that the metadata name. */
   resource?: string | undefined;
-  /** The user's parameters of the authorization request. */
   authorizationParams?: AuthorizationParams | undefined;
   /** An earlier login at the server: its exceptions remain in force for its issuer. */
   remembered: Omit<Remembered, "endpoints"> | undefined;
@@ -156,13 +145,17 @@ export function overridesFor(issuer: NamedIssuer, context: OverrideContext): str
   return resource !== undefined || before.includes("resource") ? [...names, "resource"] : names;
 }
 
+export function grantEndpoints(issuer: IssuerMetadata): GrantEndpoints {
+  const { tokenEndpoint: token, introspectionEndpoint: introspection, revocationEndpoint: revocation } = issuer;
+  return { token, introspection, revocation, endSession: issuer.endSessionEndpoint, jwks: issuer.jwksUri };
+}
+
 /** The resource of a login: that of this call, else the one that the user chose for the issuer, else the server's. */
 export function resourceFor(found: Discovered<IssuerMetadata>, context: OverrideContext): string {
   const { resource } = context;
   return resource ?? chosenResource(rememberedFor(found.issuer, context)) ?? found.resource?.resource ?? found.server;
 }
 
-/** The resource that the user chose at an earlier login. */
 export function chosenResource(remembered: OverrideContext["remembered"]): string | undefined {
   return remembered?.overrides.includes("resource") ? remembered.resource : undefined;
 }
@@ -225,20 +218,17 @@ export function trustedNames(context: OverrideContext, mcpUrl: string, metadata:
   });
 }
 
-/** How the user logs in. */
 export interface LoginFlowOptions {
-  /** In a browser, or on another device. */
   flow?: "browser" | "device" | undefined;
   /** Whether the user is asked about endpoints of different origins. */
   confirmsEndpoints?: boolean | undefined;
-  /** The client that the user names. */
   preRegistered?: object | undefined;
   /** The address of our client id metadata document, if we publish one. */
   clientMetadataUrl?: string | undefined;
 }
 
 /** The endpoint that a login begins at. */
-export interface FirstEndpoint {
+interface FirstEndpoint {
   field: string;
   address: string;
   /** What makes another origin harmless; to be read after the rule. */
@@ -279,8 +269,5 @@ export function loginNeeds(
   const option = "allowCrossOriginEndpoints";
   const isForeign = foreignFirstEndpoint(issuer, flow) !== undefined;
   const isAllowed = confirmsEndpoints || overridesFor(issuer, context).includes(option);
-  return {
-    option: isForeign && !isAllowed ? option : undefined,
-    clientIssuer: hasClient ? undefined : issuer.issuer,
-  };
+  return { option: isForeign && !isAllowed ? option : undefined, clientIssuer: hasClient ? undefined : issuer.issuer };
 }

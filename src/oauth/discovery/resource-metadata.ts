@@ -13,10 +13,8 @@ import { parseScope } from "../model/scope.js";
 import type { UnauthenticatedResponse } from "./challenge-request.js";
 import { readDocument } from "./server-metadata.js";
 
-/** Input of {@link findResourceMetadata}. */
 export interface ResourceDiscovery {
   http: Pick<OAuthHttp, "document">;
-  /** The MCP server's address. */
   mcpUrl: string;
   /** Addresses that the challenge named, or the user. */
   named: readonly string[];
@@ -59,9 +57,8 @@ export async function findResourceMetadata(discovery: ResourceDiscovery): Promis
     throw (await explainedByServer(error, discovery)) ?? error;
   }
   const search = { ...discovery, named };
-  let candidates = named.length > 0 ? named : wellKnownAddresses(discovery.mcpUrl);
   // A server that names an address without a document may still have one at the well-known address.
-  if (named.length > 0) candidates = [...new Set([...named, ...wellKnownAddresses(discovery.mcpUrl)])];
+  const candidates = new Set([...named, ...wellKnownAddresses(discovery.mcpUrl)]);
   let first: unknown;
   let withoutIssuer: ResourceMetadata | undefined;
   for (const url of candidates) {
@@ -101,7 +98,6 @@ function requiresToken({ status, challenge, refused }: TokenlessResponse): boole
   return status === 401 || challenge !== undefined || refused !== undefined;
 }
 
-/** The refusal of metadata that name no issuer. */
 export function namesNoIssuer({ url }: ResourceMetadata, response: TokenlessResponse): AgentAuthError {
   const complaint = { field: "authorization_servers", value: undefined, from: url, rule: AT_LEAST_ONE };
   return refusalError("bad_resource_metadata", {
@@ -110,17 +106,12 @@ export function namesNoIssuer({ url }: ResourceMetadata, response: TokenlessResp
   });
 }
 
-/** The error for a server that publishes no metadata. */
 export function noResourceMetadata(mcpUrl: string, response: TokenlessResponse): AgentAuthError {
   const legacy = "a server of the MCP revision 2025-03-26 is reached with legacyDiscovery";
+  const remedy = { action: "allow", option: "legacyDiscovery" } as const;
   const advice: Advice = requiresToken(response)
-    ? {
-        hint: `${legacy}; discover() reports what was requested`,
-        remedy: { action: "allow", option: "legacyDiscovery" },
-      }
-    : {
-        hint: `check the address: it answered a request without a token with HTTP ${response.status}`,
-      };
+    ? { hint: `${legacy}; discover() reports what was requested`, remedy }
+    : { hint: `check the address: it answered a request without a token with HTTP ${response.status}` };
   const why = response.refused === undefined ? "" : `; ${response.refused.message}`;
   const message = `${quote(mcpUrl)} names no authorization server (RFC 9728)${why}`;
   return new AgentAuthError("no_resource_metadata", message, { class: "refused", ...advice });
@@ -154,7 +145,6 @@ function challengeAt(mcpUrl: string): string {
   return `the WWW-Authenticate of ${mcpUrl}`;
 }
 
-/** The refusal of an address on another origin than the MCP server's. */
 function crossOriginMetadataError(value: string, from: string): AgentAuthError {
   const rule = "must be on the MCP server's origin (RFC 9728 section 7.3)";
   const override = "allowCrossOriginMetadata";
@@ -201,7 +191,10 @@ async function readResourceDocument(url: string, discovery: ResourceDiscovery): 
     }
     const metadata = checkMetadata(document, url, discovery);
     const isParent = !coversServer(new URL(metadata.resource), new URL(discovery.mcpUrl), true);
-    const own = isParent && isNamedRoot(url, discovery) ? await readOwnDocument(discovery) : undefined;
+    // The document of the server itself takes precedence over that of the whole origin.
+    const ownUrl = resourceMetadataAddress(discovery.mcpUrl);
+    const isNamedRoot = discovery.named.includes(url) && new URL(url).href !== ownUrl;
+    const own = isParent && isNamedRoot ? await readResourceDocument(ownUrl, discovery) : undefined;
     const why = own ? "the server has its own document" : isParent ? parentText(metadata) : "it describes this server";
     trace({ ...entry, status, used: own === undefined, why });
     return own ?? metadata;
@@ -269,16 +262,6 @@ export function isUnprovenParent({ resource, url }: ResourceMetadata, mcpUrl: st
 function alternativeText(identityOnly: boolean, { strictResource }: ResourceDiscovery["policy"]): string {
   if (!identityOnly) return " or a parent of it";
   return strictResource ? "" : " where the document is not at a well-known address of it";
-}
-
-/** Whether the challenge named the well-known address of the origin although the server has another one. */
-function isNamedRoot(url: string, { named, mcpUrl }: ResourceDiscovery): boolean {
-  return named.includes(url) && new URL(url).href !== resourceMetadataAddress(mcpUrl);
-}
-
-/** The document of the server itself, which takes precedence over that of the whole origin. */
-function readOwnDocument(discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {
-  return readResourceDocument(resourceMetadataAddress(discovery.mcpUrl), discovery);
 }
 
 function parentText({ resource }: ResourceMetadata): string {

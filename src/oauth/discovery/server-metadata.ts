@@ -20,7 +20,6 @@ export interface ForeignMetadata {
 
 export interface ServerDiscovery {
   http: Pick<OAuthHttp, "document">;
-  /** What the metadata must name. */
   issuer: string;
   /** What the MCP server names, if that is another issuer. */
   namedIssuer?: string | undefined;
@@ -33,7 +32,6 @@ export interface ServerDiscovery {
   signal: AbortSignal | undefined;
 }
 
-/** A metadata document before its checks. */
 export type MetadataDocument = Record<string, unknown>;
 
 /** Members whose emptiness says something: an issuer without PKCE methods, a server that takes tokens in no way (RFC 9728). */
@@ -47,7 +45,6 @@ export function readDocument(reply: BufferedResponse): MetadataDocument {
   return deleteEmpty(deleteNulls(strictObject(reply)), NEEDED);
 }
 
-/** Field readers for both kinds of checks. */
 function createReader(document: MetadataDocument, url: string, { policy }: ServerDiscovery) {
   const complain = (field: string, rule: string) =>
     refusalError("bad_server_metadata", { field, value: document[field], from: url, rule });
@@ -65,7 +62,6 @@ function createReader(document: MetadataDocument, url: string, { policy }: Serve
   };
 }
 
-/** Checks the metadata of a server that users log in at. */
 export function checkServerMetadata(
   document: MetadataDocument,
   url: string,
@@ -125,7 +121,6 @@ function checkPkce(
   });
 }
 
-/** Checks what machine grants need. */
 export function checkIssuerMetadata(
   document: MetadataDocument,
   url: string,
@@ -147,7 +142,8 @@ function readIssuerMetadata(document: MetadataDocument, url: string, discovery: 
     (aliases && address(field, aliases, `mtls_endpoint_aliases.${field}`)) ?? address(field);
   const tokenEndpoint = endpoint("token_endpoint");
   if (tokenEndpoint === undefined) throw complain("token_endpoint", "is required to get a token (RFC 8414 section 2)");
-  const scopes = list("scopes_supported");
+  // A server may list more scopes than `parseScope` accepts, and no other one matters here.
+  const scopes = list("scopes_supported")?.filter((scope) => scope === "offline_access");
   return {
     issuer,
     namedIssuer: discovery.namedIssuer,
@@ -158,7 +154,7 @@ function readIssuerMetadata(document: MetadataDocument, url: string, discovery: 
     endSessionEndpoint: address("end_session_endpoint"),
     deviceAuthorizationEndpoint: endpoint("device_authorization_endpoint"),
     jwksUri: address("jwks_uri"),
-    scopesSupported: scopes && parseLenient(scopes, url),
+    scopesSupported: scopes && parseScope(scopes, "scopes_supported", url),
     grantTypesSupported: list("grant_types_supported"),
     grantProfilesSupported: list("authorization_grant_profiles_supported"),
     tokenEndpointAuthMethods: list("token_endpoint_auth_methods_supported"),
@@ -168,17 +164,6 @@ function readIssuerMetadata(document: MetadataDocument, url: string, discovery: 
     takesClientIdDocuments: document["client_id_metadata_document_supported"] === true,
     url,
   };
-}
-
-/**
- * Reads `offline_access` alone: a server may list more scopes than `parseScope` accepts, and no other one matters here.
- */
-function parseLenient(scopes: readonly string[], url: string): readonly string[] {
-  return parseScope(
-    scopes.filter((scope) => scope === "offline_access"),
-    "scopes_supported",
-    url,
-  );
 }
 
 /**
@@ -246,6 +231,7 @@ export function findIssuerMetadata(discovery: ServerDiscovery): Promise<IssuerMe
 
 /** Milliseconds that a usable document waits for one that it takes precedence over. */
 const SPARE_MS = 250;
+const METADATA_STEP = { step: "server metadata", method: "GET" } as const;
 
 type CheckMetadata<T extends IssuerMetadata> = (
   document: MetadataDocument,
@@ -269,26 +255,14 @@ async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery
     for (const [index, answer] of answers.entries()) {
       if (answer.status === "rejected") failures.push(answer.reason);
       else if (answer.value) {
-        const { url, status, metadata } = answer.value;
-        discovery.trace({
-          step: "server metadata",
-          method: "GET",
-          url,
-          status,
-          used: true,
-          why: discovery.foreign ? "it names the expected issuer in place of this one" : "it names the issuer",
-        });
+        const { metadata, ...document } = answer.value;
+        const named = discovery.foreign ? "the expected issuer in place of this one" : "the issuer";
+        discovery.trace({ ...METADATA_STEP, ...document, used: true, why: `it names ${named}` });
         for (const spare of answers.slice(index + 1)) {
           if (spare.status !== "fulfilled" || !spare.value) continue;
+          const { url, status } = spare.value;
           const why = "another document takes precedence";
-          discovery.trace({
-            step: "server metadata",
-            method: "GET",
-            url: spare.value.url,
-            status: spare.value.status,
-            used: false,
-            why,
-          });
+          discovery.trace({ ...METADATA_STEP, url, status, used: false, why });
         }
         return metadata;
       }
@@ -304,21 +278,16 @@ async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery
 function chooseMostInformative(failures: readonly unknown[], issuer: string): unknown {
   const errors = failures.filter(isAgentAuthError);
   const other = failures.find((failure) => !isAgentAuthError(failure));
+  const message = `the authorization server ${quote(issuer)} publishes no metadata (RFC 8414)`;
+  const hint = "discover() reports every requested address";
+  const remedy = { action: "inspect", subject: "discovery" } as const;
   return (
     other ??
     errors.find((error) => error.class === "aborted") ??
     errors.find((error) => error.class === "unavailable") ??
     errors.find((error) => error.code !== "bad_content_type") ??
     errors[0] ??
-    new AgentAuthError(
-      "no_server_metadata",
-      `the authorization server ${quote(issuer)} publishes no metadata (RFC 8414)`,
-      {
-        class: "refused",
-        hint: "discover() reports every requested address",
-        remedy: { action: "inspect", subject: "discovery" },
-      },
-    )
+    new AgentAuthError("no_server_metadata", message, { class: "refused", hint, remedy })
   );
 }
 
@@ -334,7 +303,7 @@ async function readServerDocument<T extends IssuerMetadata>(
   check: CheckMetadata<T>,
 ): Promise<UsableDocument<T> | undefined> {
   const { http, trace, signal } = discovery;
-  const entry = { step: "server metadata", method: "GET", url } as const;
+  const entry = { ...METADATA_STEP, url };
   let status: number | undefined;
   try {
     const reply = await http.document(url, signal);

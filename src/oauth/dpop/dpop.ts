@@ -11,7 +11,6 @@ import type { Discovered, IssuerMetadata } from "../model/metadata.js";
  */
 export type DpopPolicy = "off" | "auto" | "required";
 
-/** The values of {@link DpopPolicy}. */
 export const DPOP_POLICIES = ["off", "auto", "required"] as const satisfies readonly DpopPolicy[];
 
 /** The one algorithm that every implementation supports. */
@@ -62,10 +61,7 @@ export function proverFor({ proofKey }: Pick<Grant, "proofKey">, nonces: Nonces)
  *
  * @throws `AgentAuthError` `dpop_unsupported` if it is required and the issuer does not support it
  */
-export async function newProofKey(
-  policy: DpopPolicy,
-  { resource, challenge, issuer }: Discovered<IssuerMetadata>,
-): Promise<Secret | undefined> {
+export async function newProofKey(policy: DpopPolicy, { resource, challenge, issuer }: Discovered<IssuerMetadata>) {
   const isOffered = issuer.dpopSigningAlgorithms?.includes(ALGORITHM) === true;
   if (policy === "required" && !isOffered) {
     throw refusalError("dpop_unsupported", {

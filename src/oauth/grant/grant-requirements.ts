@@ -33,21 +33,16 @@ export interface LoginOptions extends Pick<TokenOptions, "scope" | "signal"> {
   authorizationParams?: AuthorizationParams | undefined;
 }
 
-/** What the grant of a request must meet. */
 export interface GrantOptions extends TokenOptions {
   /** The challenge of the response to the request without a token: the server requires a login. */
   challenge?: BearerChallenge | undefined;
 }
 
-/** What a stored grant must meet to be used. */
 export interface GrantRequirements {
-  /** Whether its tokens must be bound to a key. */
   dpop: DpopPolicy;
   /** The resource of its tokens, in place of the one that the server names. */
   resource?: string | undefined;
-  /** The only issuer to accept. */
   expectedIssuer?: string | undefined;
-  /** The client that the tokens must be issued to. */
   preRegistered: PreRegisteredClient | undefined;
 }
 
@@ -77,11 +72,9 @@ export const LOGIN_HINT = "call login() with the account and the scope of the re
 export interface LoginParameters {
   /** Scopes, separated by blanks. */
   scope?: string | undefined;
-  /** Whether its tokens are bound to a key. */
   dpop?: DpopPolicy | undefined;
   /** The address of the resource metadata, where a login cannot find it. */
   resourceMetadata?: string | undefined;
-  /** Parameters of the authorization request. */
   authorizationParams?: AuthorizationParams | undefined;
 }
 

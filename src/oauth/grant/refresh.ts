@@ -2,21 +2,18 @@ import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import { quote } from "../../redact.js";
 import { type Grant, hasExpired, hasSameTokens, mergeResponse, retire, tokenGeneration } from "../model/grant.js";
-import { type GrantStore, isStoreFailure, type Reservation, withReservation } from "../model/grant-store.js";
+import { isStoreFailure, type Reservation, withReservation } from "../model/grant-store.js";
 import { holderText, type Lease, rethrowRecentFailure } from "../model/lease.js";
 import { LOGIN_HINT, loginRemedy, loginRequired, missingParams } from "./grant-requirements.js";
+import type { ObservedRefresh, PendingRefreshes, SaveContext, SendContext } from "./send-refresh.js";
 import {
   describeLoss,
   isLastToken,
   markLost,
   mayHaveBeenUsed,
-  type ObservedRefresh,
   observeRefresh,
-  type PendingRefreshes,
   refreshDurationMs,
   reportRefresh,
-  type SaveContext,
-  type SendContext,
   saveNext,
   sendRefresh,
   unsavedFor,
@@ -34,7 +31,6 @@ export interface RefreshContext extends SaveContext, SendContext {
   pending: Pick<PendingRefreshes, "add">;
 }
 
-/** Why a grant is to be refreshed. */
 export interface RefreshTrigger {
   isRefused: boolean;
   isForced: boolean;
@@ -72,7 +68,7 @@ export async function refreshGrant(
 }
 
 /**
- * The result of a refresh, by this process (`isOwn`) or by another one. One's own may look older than the call: its time is
+ * The result of a refresh, by this process (`refreshedHere`) or by another one. One's own may look older than the call: its time is
  * that of the issuer, in whole seconds.
  */
 interface RefreshResult {
@@ -204,10 +200,6 @@ async function savePending(context: RefreshContext, current: Grant): Promise<Gra
   );
 }
 
-async function readNewerTokens(store: GrantStore, seen: Grant): Promise<Grant | undefined> {
-  return selectNewer(await store.read(seen), seen);
-}
-
 function selectNewer(stored: Grant | undefined, seen: Grant): Grant | undefined {
   return stored && !hasSameTokens(stored, seen) && !stored.retired ? stored : undefined;
 }
@@ -236,7 +228,7 @@ function refreshUnderLease(
     }
     await lease.commit();
     // The previous holder may have been late only, and have saved in the meantime.
-    const newer = mayHaveBeenUsed(lease.previous) && (await readNewerTokens(context.store, current));
+    const newer = mayHaveBeenUsed(lease.previous) && selectNewer(await context.store.read(current), current);
     if (newer) return { grant: newer, refreshedHere: false, outcome: undefined };
     let outcome = await sendRefresh(context, current, lease, isValid);
     if ("verdict" in outcome && outcome.verdict.code === "invalid_client") {
@@ -251,12 +243,8 @@ function refreshUnderLease(
     if ("response" in outcome) {
       const { usedAt = current.tokens.obtainedAt } = current;
       const { client, form } = outcome;
-      const next = {
-        ...mergeResponse(current, outcome.response),
-        client,
-        ...form,
-        ...(trigger.dueAt !== undefined && { usedAt }),
-      };
+      const use = trigger.dueAt === undefined ? {} : { usedAt };
+      const next = { ...mergeResponse(current, outcome.response), client, ...form, ...use };
       if (next.tokens.refreshToken?.reveal() !== current.tokens.refreshToken?.reveal()) lease.markRotated?.();
       const grant = await saveNext(context, reservation, current, next);
       // Not by the generation: after a failover, two processes may have refreshed the same one.
@@ -278,12 +266,7 @@ function refreshUnderLease(
 }
 
 /** Stores that the response to a refresh was lost. If that fails, the record of the lease still says so. */
-async function storeLostMark(
-  context: RefreshContext,
-  reservation: Reservation,
-  current: Grant,
-  code: string,
-): Promise<Grant> {
+async function storeLostMark(context: RefreshContext, reservation: Reservation, current: Grant, code: string) {
   reportRefresh(
     context,
     `the response to the refresh of the token for ${current.server} was lost (${code}): the stored token is used until it expires, then the refresh is tried again`,

@@ -7,15 +7,8 @@ import type { ClientKey } from "../client/client-auth.js";
 import { proverFor } from "../dpop/dpop.js";
 import type { Nonces, OAuthHttp, Progress, TraceEntry } from "../http/http.js";
 import { withResourceHint } from "../http/oauth-error.js";
-import {
-  type ClientRecord,
-  type Grant,
-  type GrantKey,
-  hasExpired,
-  hasSameTokens,
-  type TokenResponse,
-  tokenGeneration,
-} from "../model/grant.js";
+import type { ClientRecord, Grant, GrantKey, TokenResponse } from "../model/grant.js";
+import { hasExpired, hasSameTokens, tokenGeneration } from "../model/grant.js";
 import { type GrantStore, isStoreFailure, type Reservation } from "../model/grant-store.js";
 import { type Lease, leaseLost, maySend, type PreviousAttempt } from "../model/lease.js";
 import { revokeRecorded, revokeRemotely } from "../token/revocation.js";
@@ -27,7 +20,6 @@ export interface SaveContext {
   http: OAuthHttp;
   events: Events;
   clock: Pick<Clock, "sleep">;
-  /** What a client of the method `private_key_jwt` signs with. */
   privateKey?: ClientKey | undefined;
   /** Refreshed grants that could not be saved, by the grant before: the only copy of the new tokens. */
   unsaved: Map<string, Grant>;
@@ -50,12 +42,7 @@ function refreshName({ profile, server, account, tokens }: Grant): string {
 }
 
 /** Saves the next generation. Until that succeeds it stays in memory: another refresh would end the session. */
-export async function saveNext(
-  context: SaveContext,
-  reservation: Reservation,
-  current: Grant,
-  next: Grant,
-): Promise<Grant> {
+export async function saveNext(context: SaveContext, reservation: Reservation, current: Grant, next: Grant) {
   const { store, unsaved } = context;
   const previous = refreshName(current);
   unsaved.set(previous, next);
@@ -77,12 +64,7 @@ export async function saveNext(
 }
 
 /** The space was reserved, so a failure to save may be temporary. */
-async function saveWithRetries(
-  { clock, store }: SaveContext,
-  reservation: Reservation,
-  next: Grant,
-  expected: number,
-): Promise<boolean> {
+async function saveWithRetries({ clock, store }: SaveContext, reservation: Reservation, next: Grant, expected: number) {
   for (const pause of [...SAVE_PAUSES_MS, undefined]) {
     try {
       return await reservation.save(next, expected);
@@ -173,12 +155,8 @@ export async function observeToken(
     events.emit("token", () => ({ type: "token", source, issuer: grant.issuer, server: readOrigin(server) }));
     return grant;
   } catch (error) {
-    events.emit("token", () => ({
-      type: "token",
-      source: "none",
-      code: readKnownCode(error),
-      server: readOrigin(server),
-    }));
+    const failure = { source: "none", code: readKnownCode(error) } as const;
+    events.emit("token", () => ({ type: "token", ...failure, server: readOrigin(server) }));
     throw error;
   }
 }
@@ -220,12 +198,9 @@ function describeFailure(error: unknown): Pick<RefreshFields, "outcome" | "reaso
   return { outcome: isLost ? "lost" : "failed", reason, code: readKnownCode(error) };
 }
 
-/** What a refresh request needs. */
 export interface SendContext extends Pick<SaveContext, "http" | "privateKey"> {
   clock: Pick<Clock, "epoch">;
-  /** Milliseconds for a token request. */
   timeoutMs: number;
-  /** DPoP nonces of the issuers. */
   nonces: Nonces;
   onProgress?: ((progress: Progress) => void) | undefined;
 }
@@ -252,7 +227,6 @@ interface RefreshedTokens {
   form: RefreshForm;
 }
 
-/** What a refresh at the issuer ended with. */
 export type RefreshOutcome =
   | RefreshedTokens
   | { verdict: AgentAuthError; repeated: boolean }

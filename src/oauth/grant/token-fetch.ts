@@ -7,7 +7,6 @@ import { isSessionUnknown } from "../../http/lost-session.js";
 import { type Cookies, leavesOrigin, type OriginReply, sendWithinOrigin } from "../../http/redirect.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { quote, type Secret } from "../../redact.js";
-import type { LoginRemedy } from "../../remedy.js";
 import { noResourceMetadata } from "../discovery/resource-metadata.js";
 import { proverFor } from "../dpop/dpop.js";
 import type { Nonces, Prover } from "../http/http.js";
@@ -61,7 +60,6 @@ export async function recoverToken(
   return context.replace(grant, { ...scope, previousScope, ...(challenge && { challenge }), signal });
 }
 
-/** All scopes requested or granted so far. */
 function previousScopes(grant: Grant): string | undefined {
   return unionScopes(grant.requestedScope, grant.tokens.scope);
 }
@@ -77,10 +75,7 @@ const TO_LOGIN = new Set([302, 303, 307]);
  *
  * @param request the one that had the token
  */
-export async function saysTokenRejected(
-  response: Response,
-  { method, url }: { method: string; url: string },
-): Promise<boolean> {
+export async function saysTokenRejected(response: Response, { method, url }: { method: string; url: string }) {
   const { status, headers } = response;
   if (status === 401) return true;
   if (TO_LOGIN.has(status)) return method !== "GET" && method !== "HEAD" && leavesOrigin(response, url);
@@ -150,7 +145,7 @@ export function chooseRecovery(
   if (mayLogin(grant) && !(isFutile && isRepeated)) return "stepUp";
   const lacks = isFutile && isRepeated ? "still lacks scopes after a login that requested them" : "lacks scopes";
   const message = `the token for ${quote(grant.server)} ${lacks}: ${quote(challenge.scope ?? "(unspecified)")}`;
-  const remedy = stepUpRemedy(grant, challenge.scope);
+  const remedy = loginRemedy(grant, { scope: unionScopes(previousScopes(grant), challenge.scope) });
   throw new AgentAuthError("insufficient_scope", message, { class: "auth", status: 403, hint: LOGIN_HINT, remedy });
 }
 
@@ -160,17 +155,8 @@ export function wasRequested({ requestedScope }: Grant, missing: string | undefi
   return splitScope(missing).every((scope) => requested.has(scope));
 }
 
-/** The login that requests the previous scopes and the missing ones. */
-function stepUpRemedy(grant: Grant, missing: string | undefined): LoginRemedy {
-  return loginRemedy(grant, { scope: unionScopes(previousScopes(grant), missing) });
-}
-
 /** Refreshes; undefined if the issuer refuses, so that the caller tries the next recovery. */
-async function tryRefresh(
-  context: ServerTokens,
-  grant: Grant,
-  signal: AbortSignal | undefined,
-): Promise<Grant | undefined> {
+async function tryRefresh(context: ServerTokens, grant: Grant, signal: AbortSignal | undefined) {
   try {
     return await context.refresh(grant, signal);
   } catch (error) {
@@ -211,15 +197,12 @@ export interface AgentRequestInit extends RequestInit {
   mayFollow?: ((target: string) => boolean) | undefined;
 }
 
-/** What `fetch` needs from its agent. */
 export interface FetchContext extends ServerTokens {
   /** The `fetch` for requests to a server, with the token of a grant if there is one. */
   fetchFor(url: string, grant: Grant | undefined): typeof globalThis.fetch;
   /** The cookies of the server for a grant, or for requests without one. */
   cookiesFor(url: string, grant: Grant | undefined): Cookies;
-  /** DPoP nonces of the servers. */
   nonces: Nonces;
-  /** The `User-Agent` of requests that have none. */
   userAgent: string;
 }
 
@@ -281,9 +264,10 @@ async function sendWithout(
   context.onRejected(server);
   return orDiscard(response, async () => {
     const grant = await context.grant(server, { ...options, challenge }).catch((error: unknown) => {
-      throw isLoginUnknown(error) && challenge?.resourceMetadata.length === 0
-        ? noResourceMetadata(server, { status, challenge })
-        : error;
+      // A login is required that would find out no more than the request did.
+      const isUnknown = isAgentAuthError(error, "login_required") && error.status === undefined;
+      if (!isUnknown || challenge?.resourceMetadata.length !== 0) throw error;
+      throw noResourceMetadata(server, { status, challenge });
     });
     if (grant === undefined) return response;
     await discardBody(response);
@@ -307,11 +291,6 @@ function resolveServer(server: string, url: string): string {
   const [base, target] = [new URL(server), new URL(url)];
   if (base.origin === target.origin && isPathWithin(target.pathname, base.pathname)) return server;
   throw new TypeError(`the option server is ${quote(server)}, and the address ${quote(url)} is not below it`);
-}
-
-/** Whether a login is required that would find out no more than the request did. */
-function isLoginUnknown(error: unknown): boolean {
-  return isAgentAuthError(error, "login_required") && error.status === undefined;
 }
 
 /** A response to a request with a token, and why a redirect in it was not followed. */
@@ -354,17 +333,9 @@ async function sendWithToken(context: FetchContext, replay: Replay, grant: Grant
   return { ...reply, refused: follows ? refused : undefined };
 }
 
-/** Headers without private data. */
-const PUBLIC_HEADERS: ReadonlySet<string> = new Set([
-  "accept",
-  "accept-encoding",
-  "accept-language",
-  "cache-control",
-  "if-modified-since",
-  "if-none-match",
-  "pragma",
-  "range",
-  "user-agent",
+const PUBLIC_HEADERS = new Set([
+  ...["accept", "accept-encoding", "accept-language", "cache-control", "if-modified-since", "if-none-match"],
+  ...["pragma", "range", "user-agent"],
 ]);
 
 /** Whether any server that this one redirects to may see the request without its token. */
@@ -392,13 +363,10 @@ function isNonceChallenge(response: Response): boolean {
 
 /** A request that can be sent several times, if its body allows. */
 interface Replay {
-  /** The address. */
   readonly url: string;
-  /** The method, as sent. */
   readonly method: string;
   /** Which redirects inside the origin are followed although the mode is manual. */
   readonly mayFollow: AgentRequestInit["mayFollow"];
-  /** The caller's redirect mode. */
   readonly redirect: NonNullable<RequestInit["redirect"]>;
   headers(): HttpHeaders;
   /** The arguments for `fetch`, with additional headers, options and another address. */
@@ -407,7 +375,6 @@ interface Replay {
   require(): void;
 }
 
-/** Makes the arguments of `fetch` reusable. */
 function toReplay(
   input: string | URL | Request,
   { init, mayFollow, userAgent }: { init: RequestInit; userAgent: string } & Pick<Replay, "mayFollow">,
@@ -438,11 +405,10 @@ function toReplay(
     },
     require() {
       if (!isStream) return;
-      throw new AgentAuthError(
-        "body_not_replayable",
-        "the server requires the request again, with another proof or token, but its body is a stream that can be sent only once",
-        { class: "auth", hint: "give the body as a string, bytes or a form" },
-      );
+      const message =
+        "the server requires the request again, with another proof or token, but its body is a stream that can be sent only once";
+      const hint = "give the body as a string, bytes or a form";
+      throw new AgentAuthError("body_not_replayable", message, { class: "auth", hint });
     },
   };
 }

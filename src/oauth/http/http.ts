@@ -48,7 +48,6 @@ export interface Progress {
 
 /** HTTP clients for one MCP server and its issuer, with the address policy. */
 export interface ServerConnection {
-  /** The HTTP client for issuer and metadata requests. */
   readonly http: OAuthHttp;
   readonly fetch: typeof globalThis.fetch;
   /** The `User-Agent` of requests to the server that have none. */
@@ -72,9 +71,7 @@ export interface Remembered
 }
 
 export interface ConnectionOptions extends OAuthHttpOptions {
-  /** Classifies addresses after DNS resolution. */
   network?: Network | undefined;
-  /** The rule about addresses of private networks. */
   policy?: { allowPrivateNetwork?: boolean | undefined } | undefined;
 }
 
@@ -169,7 +166,6 @@ const METADATA_BYTES = 256 * 1024;
  */
 const DOCUMENT_DEADLINE_MS = 15_000;
 const TOKEN_BYTES = 1024 * 1024;
-/** The bounds of the document cache. */
 const MAX_LIFE_S = 24 * 60 * 60;
 const MAX_DOCUMENTS = 100;
 
@@ -214,7 +210,6 @@ export class OAuthHttp {
     this.#documents.clear();
   }
 
-  /** Sends one GET request and does not follow redirects. */
   probe(url: string, signal: AbortSignal | undefined): Promise<BufferedResponse> {
     return this.#probe(new HttpRequest(url, { headers: { ...this.#headers, accept: "text/html" } }), signal);
   }
@@ -238,7 +233,10 @@ export class OAuthHttp {
       const mask = (text: string) => sent.redactKnown(text);
       beforeSend?.();
       try {
-        const reply = await this.#once(request, signal, { mask }).catch(rethrowTruncated);
+        const reply = await this.#once(request, signal, { mask }).catch((error: unknown) => {
+          // A truncated response is neither a success nor a rejection.
+          throw isAgentAuthError(error, "bad_json") && error.retryable ? asUnavailable(error) : error;
+        });
         prover?.nonces.learn(url, reply.response.headers);
         return normalizeResponse(requireUncompressed(reply), sent);
       } catch (error) {
@@ -297,11 +295,6 @@ function rethrowRedirect(error: unknown): never {
   throw withHint(error, "the server's owner must publish the metadata at this address itself, not on another host");
 }
 
-/** A truncated response is neither a success nor a rejection. */
-function rethrowTruncated(error: unknown): never {
-  throw isAgentAuthError(error, "bad_json") && error.retryable ? asUnavailable(error) : error;
-}
-
 interface FetcherOptions {
   signal: AbortSignal | undefined;
   beforeSend?: (() => void) | undefined;
@@ -333,7 +326,6 @@ const MAX_ORIGINS = 256;
 export class Nonces {
   readonly #byOrigin = new Map<string, string>();
 
-  /** The nonce for a request. */
   get(url: string): string | undefined {
     return this.#byOrigin.get(new URL(url).origin);
   }
@@ -356,6 +348,5 @@ export interface Prover {
   thumbprint(): Promise<string>;
   /** A proof for one request. Each is new: a server accepts none twice. */
   proof(request: { method: string; url: string }, accessToken?: string): Promise<string>;
-  /** The nonces that servers require in proofs. */
   readonly nonces: Nonces;
 }

@@ -155,16 +155,8 @@ const MIN_PART = 16;
 
 /** Form members with secrets (RFC 6749, 7009, 7521, 7636, 8628, 8693). */
 const SECRET_MEMBERS = [
-  "code",
-  "code_verifier",
-  "client_secret",
-  "client_assertion",
-  "assertion",
-  "refresh_token",
-  "device_code",
-  "subject_token",
-  "actor_token",
-  "token",
+  ...["code", "code_verifier", "client_secret", "client_assertion", "assertion", "refresh_token", "device_code"],
+  ...["subject_token", "actor_token", "token"],
 ];
 
 /** The secrets of a request, which its server may repeat in the response. */
@@ -200,12 +192,10 @@ function addForms(secrets: Redactor, value: string): void {
 const secretsByResponse = new WeakMap<Response, Redactor>();
 const textByResponse = new WeakMap<Response, string>();
 
-/** The body of a response as it was received. */
 export function readText(response: Response): string | undefined {
   return textByResponse.get(response);
 }
 
-/** The redactor for the secrets that were sent in the request of a response. */
 export function secretsSentBefore(answer: unknown): Redactor {
   return (isResponse(answer) ? secretsByResponse.get(answer) : undefined) ?? new Redactor();
 }

@@ -11,15 +11,8 @@ import { NO_RESOURCE } from "../model/resource.js";
 import { readText, secretsIn, secretsSentBefore } from "./normalize-response.js";
 
 const AUTH_ERRORS = new Set([
-  "invalid_grant",
-  "invalid_client",
-  "unauthorized_client",
-  "access_denied",
-  "login_required",
-  "interaction_required",
-  "consent_required",
-  "expired_token",
-  "invalid_token",
+  ...["invalid_grant", "invalid_client", "unauthorized_client", "access_denied", "login_required"],
+  ...["interaction_required", "consent_required", "expired_token", "invalid_token"],
 ]);
 
 /** Codes about our own state, which an issuer cannot know: a response must not imitate them. */
@@ -134,22 +127,17 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
       return new AgentAuthError("server_error", message, { class: "unavailable", status, url, retryAfter });
     }
     // All other bodies were strictly parsed before.
-    if ("code" in thrown && thrown.code === oauth.PARSE_ERROR) {
+    if ("code" in thrown && thrown.code === oauth.PARSE_ERROR)
       return new AgentAuthError("bad_json", `${url}: the response is empty`, { class: "unavailable", url });
-    }
     const isHttpError = status !== undefined && status >= 400;
     const broken = isHttpError ? undefined : brokenMember(thrown, url);
     if (broken !== undefined) return broken;
-    return new AgentAuthError(
-      isHttpError ? "http_error" : "bad_token_answer",
-      `${url}: ${isHttpError ? `HTTP ${status}${wordsAfter(response, known)}` : escapeText(secretsSentBefore(response).redactKnown(thrown.message))}`,
-      {
-        class: isHttpError ? "remote" : "refused",
-        status,
-        url,
-        // Without the cause: it holds the response, which may have tokens.
-      },
-    );
+    const code = isHttpError ? "http_error" : "bad_token_answer";
+    const what = isHttpError
+      ? `HTTP ${status}${wordsAfter(response, known)}`
+      : escapeText(secretsSentBefore(response).redactKnown(thrown.message));
+    // Without the cause: it holds the response, which may have tokens.
+    return new AgentAuthError(code, `${url}: ${what}`, { class: isHttpError ? "remote" : "refused", status, url });
   }
   return thrown;
 }
@@ -177,18 +165,14 @@ function readCodes(thrown: { error: string }, redactor: Redactor): { code: strin
 function authorizationError(thrown: oauth.AuthorizationResponseError, url: string): AgentAuthError {
   const redactor = secretsIn(new HttpHeaders(), thrown.cause);
   const { code, error } = readCodes(thrown, redactor);
-  return new AgentAuthError(error, `the login failed with ${quote(code, 60)}${readDescription(thrown, redactor)}`, {
-    class: error === "temporarily_unavailable" || error === "server_error" ? "unavailable" : "auth",
-    url,
-    // Without the cause: it holds the callback's parameters.
-  });
+  const message = `the login failed with ${quote(code, 60)}${readDescription(thrown, redactor)}`;
+  const isDown = error === "temporarily_unavailable" || error === "server_error";
+  // Without the cause: it holds the callback's parameters.
+  return new AgentAuthError(error, message, { class: isDown ? "unavailable" : "auth", url });
 }
 
 /** The server's description, escaped and shortened. */
-function readDescription(
-  { error_description: description }: { error_description?: unknown },
-  redactor: Redactor,
-): string {
+function readDescription({ error_description: description }: { error_description?: unknown }, redactor: Redactor) {
   return typeof description === "string" ? `: ${escapeText(redactor.redactKnown(description)).slice(0, 300)}` : "";
 }
 

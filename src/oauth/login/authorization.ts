@@ -72,9 +72,7 @@ export interface DeviceAuthorization extends Readonly<Omit<DevicePrompt, "expire
   readonly expiresAt: number;
 }
 
-/** A login whose callback has been validated. */
 export interface AuthorizedLogin {
-  /** The login as last requested. */
   login: PreparedLogin;
   /** The callback's parameters, as returned by `checkCallback`. */
   parameters: URLSearchParams;
@@ -89,7 +87,6 @@ export function requireSecrets({ pending }: PreparedLogin): void {
   throw usageError(message, hint);
 }
 
-/** What every login of an agent client needs. */
 export interface LoginContext extends DiscoveryContext {
   store: GrantStore;
   events: Events;
@@ -102,15 +99,11 @@ export interface LoginContext extends DiscoveryContext {
   trust: IssuerTrust;
   /** Whether the login is one at an identity provider, whose id token is verified before the login is stored. */
   requiresIdToken?: boolean | undefined;
-  /** The key of a client of the method `private_key_jwt`. */
   privateKey?: ClientKey | undefined;
-  /** Whether tokens are bound to a key of this client. */
   dpop: DpopPolicy;
-  /** DPoP nonces of the servers. */
   nonces: Nonces;
   clientMetadataUrl: string | undefined;
   flow: "browser" | "device";
-  /** Milliseconds for the user to log in. */
   loginTimeoutMs: number;
   loginHint: string | undefined;
   /** Unix milliseconds of recent rejections by servers, if they led to this login. */
@@ -129,10 +122,7 @@ export interface LoginRequest {
 }
 
 /** The context of a login with parameters of its own; each replaces that of the client of the same name. */
-export function withParams(
-  context: LoginContext,
-  { authorizationParams }: Pick<LoginOptions, "authorizationParams">,
-): LoginContext {
+export function withParams(context: LoginContext, { authorizationParams }: Pick<LoginOptions, "authorizationParams">) {
   return { ...context, authorizationParams: { ...context.authorizationParams, ...authorizationParams } };
 }
 
@@ -239,7 +229,6 @@ export function withScopeHint(
     : withHint(error, "ask for other scopes", { ...loginRemedy(key), option: "scope" });
 }
 
-/** Builds the authorization request of a login. */
 export async function readAuthorization(
   context: Pick<LoginContext, "loginHint" | "nonces" | "requiresIdToken">,
   login: Omit<PreparedLogin, "pending">,
@@ -313,10 +302,7 @@ export function isScopeRefusal(error: unknown, addedScope: readonly string[]): b
 }
 
 /** The scopes of a login without those that the caller did not request. */
-export function withoutAddedScope({ scope, addedScope }: Pick<PreparedLogin, "scope" | "addedScope">): {
-  scope: readonly string[];
-  addedScope: readonly string[];
-} {
+export function withoutAddedScope({ scope, addedScope }: Pick<PreparedLogin, "scope" | "addedScope">) {
   return { scope: scope.filter((one) => !addedScope.includes(one)), addedScope: [] };
 }
 
@@ -356,7 +342,6 @@ export interface AuthorizationRequest {
   loginHint?: string | undefined;
   /** The hash of the key that the tokens are bound to: the code is then bound to it as well (RFC 9449 section 10). */
   proofKeyThumbprint?: string | undefined;
-  /** The user's parameters. */
   authorizationParams?: AuthorizationParams | undefined;
   /** Whether only a forced consent leads to a refresh token, as an earlier login showed. */
   needsConsent?: boolean | undefined;
@@ -419,7 +404,6 @@ export async function buildAuthorization(request: AuthorizationRequest): Promise
   };
 }
 
-/** Whether an authorization request forces the user to consent. */
 export function asksForConsent({ authorizationUrl }: PendingAuthorization): boolean {
   return new URL(authorizationUrl).searchParams.get("prompt")?.split(" ").includes("consent") === true;
 }
@@ -438,11 +422,7 @@ export function checkCallback(pending: PendingAuthorization, parameters: URLSear
     if (parameters.getAll(name).length > 1)
       throw refusalError("bad_callback", { field: name, value: "(several)", from, rule: "must come once" });
   }
-  if (parameters.get("state") !== pending.state) {
-    throw new AgentAuthError("state_mismatch", "the callback does not belong to this login: its state differs", {
-      class: "refused",
-    });
-  }
+  if (parameters.get("state") !== pending.state) throw stateMismatchError();
   const iss = parameters.get("iss");
   if (iss === null && pending.promisesIss) throw missingIssError(pending.issuer);
   if (iss !== null && iss !== pending.issuer) {
@@ -463,6 +443,11 @@ export function checkCallback(pending: PendingAuthorization, parameters: URLSear
   } catch (thrown) {
     throw oauthError(thrown, pending.issuer);
   }
+}
+
+export function stateMismatchError(): AgentAuthError {
+  const message = "the callback does not belong to this login: its state differs";
+  return new AgentAuthError("state_mismatch", message, { class: "refused" });
 }
 
 /** The error for a response without the issuer that the metadata announce: it may be that of another issuer. */

@@ -9,13 +9,10 @@ import type { TokenResponse } from "../model/grant.js";
 import type { Discovered } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
 import { readTokenResponse, sendAuthenticated, type TokenCall } from "../token/token.js";
+import type { ClientResponse, DeviceAuthorization, LoginContext, PreparedDeviceLogin } from "./authorization.js";
 import {
-  type ClientResponse,
-  type DeviceAuthorization,
   isInvalidClient,
   isScopeRefusal,
-  type LoginContext,
-  type PreparedDeviceLogin,
   rememberMethod,
   reportReducedScope,
   withClientRefusal,
@@ -43,7 +40,6 @@ interface DeviceLogin {
   /** Those of them that the caller did not request. */
   addedScope: readonly string[];
   resource: string;
-  /** The key that the tokens are bound to. */
   proofKey: Secret | undefined;
   signal: AbortSignal;
 }
@@ -52,11 +48,7 @@ interface IssuedCode extends ClientResponse<oauth.DeviceAuthorizationResponse> {
   scope: readonly string[];
 }
 
-/**
- * Requests a code that the user enters on another device (RFC 8628).
- *
- * @throws `AgentAuthError` `no_device_flow`
- */
+/** Requests a code that the user enters on another device (RFC 8628). @throws `AgentAuthError` `no_device_flow` */
 export async function startDeviceLogin(context: LoginContext, login: DeviceLogin): Promise<PreparedDeviceLogin> {
   const { found, resource, proofKey } = login;
   const { issuer } = found;
@@ -71,10 +63,8 @@ export async function startDeviceLogin(context: LoginContext, login: DeviceLogin
   const request = requestParamsFor(issuer, context);
   const acceptedTokenType = acceptedTypeFor(issuer, context);
   const overrides = overridesFor(issuer, context);
-  const device = readDeviceResponse(response, endpoint, {
-    now: context.clock.epoch(),
-    bounds: await context.addressPolicy(),
-  });
+  const bounds = await context.addressPolicy();
+  const device = readDeviceResponse(response, endpoint, { now: context.clock.epoch(), bounds });
   const { loginHint: account } = context;
   const target = { server: found.server, account, issuer, client, scope, resource };
   return { ...target, ...request, overrides, acceptedTokenType, proofKey, device };
@@ -105,21 +95,18 @@ async function obtainCode(context: LoginContext, login: DeviceLogin, endpoint: s
     );
     return { ...issued, scope };
   } catch (error) {
-    if (!isScopeRefusal(error, addedScope)) {
+    if (!isScopeRefusal(error, addedScope))
       throw withScopeHint(error, context, { server, scope, account: context.loginHint });
-    }
     reportReducedScope(context, { addedScope, issuer });
     return obtainCode(context, { ...login, ...withoutAddedScope({ scope, addedScope }) }, endpoint);
   }
 }
 
-/** The error where a login on another device is not possible. */
 export function noDeviceFlowError(issuer: string): AgentAuthError {
-  return new AgentAuthError("no_device_flow", `${issuer} does not support login on another device (RFC 8628)`, {
-    class: "auth",
-    hint: "use the flow browser, with a login method that pastes where no browser can reach this machine",
-    remedy: { action: "configure", option: "flow" },
-  });
+  const message = `${issuer} does not support login on another device (RFC 8628)`;
+  const hint = "use the flow browser, with a login method that pastes where no browser can reach this machine";
+  const remedy = { action: "configure", option: "flow" } as const;
+  return new AgentAuthError("no_device_flow", message, { class: "auth", hint, remedy });
 }
 
 function readDeviceResponse(
@@ -236,14 +223,15 @@ async function poll(
         onSlowDown?.(interval);
       }
       if (error.code === "slow_down" || error.code === "authorization_pending") pause = interval;
-      else if (error.class === "unavailable") pause = Math.max(nextPause(pause), error.retryAfter ?? 0);
+      else if (error.class === "unavailable")
+        pause = Math.max(
+          pause,
+          Math.min(Math.max(pause * 2, pause + SLOW_DOWN_S), MAX_INTERVAL_S),
+          error.retryAfter ?? 0,
+        );
       else throw error;
     }
   }
-}
-
-function nextPause(pause: number): number {
-  return Math.max(pause, Math.min(Math.max(pause * 2, pause + SLOW_DOWN_S), MAX_INTERVAL_S));
 }
 
 function codeExpiredError(): AgentAuthError {

@@ -1,9 +1,8 @@
+import type { Reader, Readers } from "../model/codec.js";
 import {
   decode,
   decodeClientMembers,
   encode,
-  type Reader,
-  type Readers,
   readBoolean,
   readCount,
   readEach,
@@ -36,7 +35,6 @@ export interface BetweenSteps {
   handOver?: readonly string[] | undefined;
 }
 
-/** The stored first step of a login. */
 export type StoredLogin = BetweenSteps & ((PreparedLogin & CallbackWay) | (PreparedDeviceLogin & { flow: "device" }));
 
 /** How the callback of a login between its steps comes in. */
@@ -46,7 +44,6 @@ export interface CallbackWay {
   listensAt?: string | undefined;
 }
 
-/** The text of a started login, with its secrets. */
 export function encodeLogin(login: StoredLogin): string {
   return encode({ kind: login.flow === "device" ? "device-login" : "login", ...login });
 }

@@ -3,6 +3,7 @@ import { quote } from "../../redact.js";
 import { type Events, observe, readKnownCode, readOrigin, readReason } from "../../telemetry/emit.js";
 import type { EventFields } from "../../telemetry/events.js";
 import { bindUsedClient } from "../client/issuer-binding.js";
+import { grantEndpoints } from "../discovery/overrides.js";
 import { newProofKey } from "../dpop/dpop.js";
 import { withResourceHint } from "../http/oauth-error.js";
 import { type Grant, type GrantKey, type TokenResponse, toGrantTokens } from "../model/grant.js";
@@ -10,17 +11,14 @@ import { type Reservation, withReservation } from "../model/grant-store.js";
 import { listsExchange } from "../model/metadata.js";
 import { scopesBeyond } from "../model/scope.js";
 import { verifyIdToken } from "../token/token.js";
-import {
-  type AuthorizedLogin,
-  asksForConsent,
-  authorize,
-  type LoginContext,
-  type LoginRequest,
-  type PreparedDeviceLogin,
-  type PreparedLogin,
-  requireSecrets,
-  tokensOfLogin,
+import type {
+  AuthorizedLogin,
+  LoginContext,
+  LoginRequest,
+  PreparedDeviceLogin,
+  PreparedLogin,
 } from "./authorization.js";
+import { asksForConsent, authorize, requireSecrets, tokensOfLogin } from "./authorization.js";
 import { noDeviceFlowError, pollDeviceLogin, secondsToPoll, startDeviceLogin } from "./device.js";
 import type { LoginSession } from "./login-method.js";
 import { type Preparation, planLogin, preferredRedirect, prepareLogin } from "./login-plan.js";
@@ -101,7 +99,9 @@ async function completeDevice(
 /** Runs work in a session and closes it exactly once with the outcome, whatever the failure. */
 async function runInSession(session: LoginSession, work: () => Promise<Grant>): Promise<Grant> {
   const grant = await work().catch(async (error: unknown) => {
-    await session.close({ ok: false, error: isAgentAuthError(error) ? error : internalError(error) });
+    const other = { class: "internal", cause: error } as const;
+    const shown = isAgentAuthError(error) ? error : new AgentAuthError("internal_error", "the login failed", other);
+    await session.close({ ok: false, error: shown });
     throw error;
   });
   const { server, issuer, account } = grant;
@@ -129,7 +129,6 @@ async function completeLogin(
   return exchangeLogin(context, authorized, { reservation, signal });
 }
 
-/** Exchanges the code of a validated callback, and stores the grant. */
 export async function exchangeLogin(
   context: LoginContext,
   authorized: AuthorizedLogin,
@@ -140,15 +139,10 @@ export async function exchangeLogin(
   return saveGrant(context, reservation, buildGrant(context, { ...authorized.login, client }, response));
 }
 
-/** Adds the hint about the `resource` parameter to an error of the issuer. */
 export function rethrowWithResourceHint(resource: string): (error: unknown) => never {
   return (error) => {
     throw withResourceHint(error, resource);
   };
-}
-
-function internalError(cause: unknown): AgentAuthError {
-  return new AgentAuthError("internal_error", "the login failed", { class: "internal", cause });
 }
 
 type LoginFields = Omit<EventFields<"login">, "durationMs">;
@@ -168,13 +162,8 @@ export function observeLogin<T extends Grant | { again: unknown }>(
     if ("result" in ended)
       return "again" in ended.result ? undefined : { outcome: "completed", ...details, issuer: ended.result.issuer };
     const { error } = ended;
-    const isAborted = isAgentAuthError(error) && error.class === "aborted";
-    return {
-      outcome: isAborted ? "aborted" : "failed",
-      reason: readReason(error),
-      code: readKnownCode(error),
-      ...details,
-    };
+    const outcome = isAgentAuthError(error) && error.class === "aborted" ? "aborted" : "failed";
+    return { outcome, reason: readReason(error), code: readKnownCode(error), ...details };
   });
 }
 
@@ -193,13 +182,7 @@ function buildGrant(
     resource,
     issuer: issuer.issuer,
     namedIssuer: issuer.namedIssuer,
-    endpoints: {
-      token: issuer.tokenEndpoint,
-      introspection: issuer.introspectionEndpoint,
-      revocation: issuer.revocationEndpoint,
-      endSession: issuer.endSessionEndpoint,
-      jwks: issuer.jwksUri,
-    },
+    endpoints: grantEndpoints(issuer),
     client,
     requestedScope,
     overrides,

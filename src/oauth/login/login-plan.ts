@@ -34,12 +34,10 @@ export interface LoginPlan extends Pick<LoginRequest, "mcpUrl" | "challenge" | "
 }
 
 export interface Preparation {
-  /** The result of discovery. */
   found: Discovered;
   scope: readonly string[];
   /** Those of them that the caller did not request. */
   addedScope: readonly string[];
-  /** The `resource` parameter; `none` if none is sent. */
   resource: string;
   signal: AbortSignal;
 }
@@ -108,9 +106,8 @@ async function checkEndpointOrigins(
     authorizationEndpoint: first.address,
     tokenEndpoint: issuer.tokenEndpoint,
   };
-  const deadline = followSignal(signal, context.loginTimeoutMs, () =>
-    timeoutError(server, context.loginTimeoutMs / 1000),
-  );
+  const { loginTimeoutMs: timeout } = context;
+  const deadline = followSignal(signal, timeout, () => timeoutError(server, timeout / 1000));
   try {
     const confirming = method?.confirmEndpoints?.({ ...prompt, signal: deadline.signal });
     if (confirming && (await untilAborted(confirming, deadline.signal)) === true)
@@ -132,14 +129,8 @@ async function checkClientIssuer(
 ): Promise<void> {
   const { preRegistered: client } = context;
   if (client === undefined) return;
-  await holdToIssuer(context, {
-    client,
-    issuer,
-    server,
-    credential: fingerprintCredential(client),
-    isInteractive: true,
-    signal,
-  });
+  const credential = fingerprintCredential(client);
+  await holdToIssuer(context, { client, issuer, server, credential, isInteractive: true, signal });
 }
 
 /** The redirect address that our client at an issuer is registered with, or that our metadata document has. */
@@ -163,10 +154,7 @@ export async function preferredRedirect(context: LoginContext, server: ServerMet
  * | our metadata document | refuses it, and registers clients | a login with a registered client |
  * | registered by an earlier login | no longer knows it | a login with another registered client, once |
  */
-export async function prepareLogin(
-  context: LoginContext,
-  preparation: Preparation & { redirectUri: string },
-): Promise<PreparedLogin> {
+export async function prepareLogin(context: LoginContext, preparation: Preparation & { redirectUri: string }) {
   const { found, redirectUri, signal } = preparation;
   const form = redirectForm(redirectUri);
   const known = await context.store.readClient(clientIssuer(found.issuer), form);
@@ -197,19 +185,10 @@ async function prepareRequest(
   const { server, issuer } = found;
   const now = context.clock.epoch();
   const client = await obtainClient({ ...context, server: issuer, redirectUri, scope, now, signal });
-  const login = {
-    server,
-    account: context.loginHint,
-    issuer,
-    client,
-    scope,
-    addedScope,
-    resource,
-    overrides: overridesFor(issuer, context),
-    acceptedTokenType: acceptedTypeFor(issuer, context),
-    ...requestParamsFor(issuer, context),
-    proofKey,
-  };
+  const target = { server, account: context.loginHint, issuer, client, scope, addedScope, resource };
+  const overrides = overridesFor(issuer, context);
+  const acceptedTokenType = acceptedTypeFor(issuer, context);
+  const login = { ...target, overrides, acceptedTokenType, ...requestParamsFor(issuer, context), proofKey };
   return { ...login, pending: await readAuthorization(context, login, redirectUri) };
 }
 

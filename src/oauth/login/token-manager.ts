@@ -5,26 +5,18 @@ import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import { refuseDocument } from "../client/registration.js";
 import { challengeOnlyMetadata, checkFirstNamed, withUnseen } from "../discovery/resource-metadata.js";
+import type { GrantOptions, GrantRequirements, LoginParameters, TokenOptions } from "../grant/grant-requirements.js";
 import {
   findUnmetRequirement,
-  type GrantOptions,
-  type GrantRequirements,
   LOGIN_HINT,
-  type LoginParameters,
   loginRemedy,
   loginRequired,
   machineAccountError,
   missingParams,
-  type TokenOptions,
 } from "../grant/grant-requirements.js";
 import { noRefreshTokenText, type RefreshContext, type RefreshTrigger, refreshGrant } from "../grant/refresh.js";
-import {
-  isLastToken,
-  observeToken,
-  type PendingRefreshes,
-  type TokenResult,
-  unsavedFor,
-} from "../grant/send-refresh.js";
+import type { PendingRefreshes, TokenResult } from "../grant/send-refresh.js";
+import { isLastToken, observeToken, unsavedFor } from "../grant/send-refresh.js";
 import { isStorm, noteRefusal } from "../grant/token-fetch.js";
 import type { OAuthHttp, Progress } from "../http/http.js";
 import { type AuthorizationParams, paramsText } from "../model/authorization-params.js";
@@ -110,10 +102,7 @@ export class ClientLogins {
 }
 
 /** Throws if requests to the issuer, or to the user, would repeat without end. */
-async function throwOnRenewalLoop(
-  { store, clock }: Pick<SharedLoginContext, "store" | "clock">,
-  grant: Grant,
-): Promise<void> {
+async function throwOnRenewalLoop({ store, clock }: Pick<SharedLoginContext, "store" | "clock">, grant: Grant) {
   const stored = await store.read(grant);
   if (stored && isStorm(stored, clock.epoch())) throw renewalLoopError(grant);
 }
@@ -137,7 +126,6 @@ function isForOneProcess({ tokens }: Grant): boolean {
   return tokens.refreshToken === undefined && tokens.expiresAt === tokens.obtainedAt;
 }
 
-/** What a login of the user needs. */
 export interface SharedLoginContext {
   store: GrantStore;
   clock: Pick<Clock, "epoch">;
@@ -151,9 +139,7 @@ export interface SharedLoginContext {
 export interface SharedLoginRequest {
   key: GrantKey;
   scope?: string | undefined;
-  /** Parameters of the authorization request, for this login. */
   authorizationParams?: AuthorizationParams | undefined;
-  /** The scopes requested before, in a step-up. */
   previousScope?: string | undefined;
   challenge?: BearerChallenge | undefined;
   /** The grant to replace, if there is one; a newer one is accepted as the result. */
@@ -174,10 +160,7 @@ const NEW_LOGIN_MS = 10 * 60_000;
  * Logs the user in: one login at a time across all processes that share the store. The others wait for its result, so
  * that only one browser opens.
  */
-function shareLogin(
-  context: SharedLoginContext,
-  request: SharedLoginRequest & { signal: AbortSignal },
-): Promise<Grant> {
+function shareLogin(context: SharedLoginContext, request: SharedLoginRequest & { signal: AbortSignal }) {
   const { key, scope, seen, refused, explicit, signal } = request;
   const { profile, server, account } = key;
   const { method } = context;
@@ -284,9 +267,7 @@ export interface TokenManagerContext
     Omit<RefreshContext, "unsaved" | "store" | "clock" | "http" | "pending"> {
   store: GrantStore;
   clock: Clock;
-  /** What every grant must meet. */
   requirements: GrantRequirements;
-  /** The HTTP client for the issuer of a grant. */
   httpFor(grant: Grant): OAuthHttp;
   pending: PendingRefreshes;
 }
@@ -497,11 +478,10 @@ function explainLogin(
 
 function ambiguousAccountError(key: GrantKey, grants: readonly Grant[]): AgentAuthError {
   const accounts = grants.map(({ account }) => quote(account ?? "")).join(", ");
-  return new AgentAuthError(
-    "account_ambiguous",
-    `several accounts are logged in at ${quote(key.server)} (profile ${key.profile}): ${accounts}`,
-    { class: "usage", hint: "name one with the option account", remedy: { action: "configure", option: "account" } },
-  );
+  const message = `several accounts are logged in at ${quote(key.server)} (profile ${key.profile}): ${accounts}`;
+  const hint = "name one with the option account";
+  const remedy = { action: "configure", option: "account" } as const;
+  return new AgentAuthError("account_ambiguous", message, { class: "usage", hint, remedy });
 }
 
 function perhapsAmbiguousError(key: GrantKey, { account }: Grant, unusable: AgentAuthError): AgentAuthError {

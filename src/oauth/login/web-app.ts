@@ -7,11 +7,8 @@ import type { AccessToken } from "../model/grant.js";
 export function checkRedirectUri(redirectUri: string): URL {
   const url = secureAddress(redirectUri);
   if (url !== undefined) return url;
-  throw usageError(
-    "redirectUri",
-    redirectUri,
-    "must be an https address, or http on a loopback host, without a fragment",
-  );
+  const rule = "must be an https address, or http on a loopback host, without a fragment";
+  throw usageError("redirectUri", redirectUri, rule);
 }
 
 /**
@@ -26,11 +23,8 @@ export function checkReturnTo(returnTo: string | undefined, redirectUri: URL): s
   // The origin of a blob: address is that of its page.
   const isSame = url?.origin === redirectUri.origin && url.protocol === redirectUri.protocol;
   if (url !== undefined && isSame && !url.username && !url.password) return url.href;
-  throw usageError(
-    "returnTo",
-    returnTo,
-    `must be a path or an address on the origin of redirectUri, ${redirectUri.origin}`,
-  );
+  const rule = `must be a path or an address on the origin of redirectUri, ${redirectUri.origin}`;
+  throw usageError("returnTo", returnTo, rule);
 }
 
 const MAX_CALLBACK = 64 * 1024;

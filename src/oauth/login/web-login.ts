@@ -6,7 +6,7 @@ import { CodecError } from "../model/codec.js";
 import type { Grant } from "../model/grant.js";
 import { type GrantStore, memoryRecords, withReservation } from "../model/grant-store.js";
 import { IDP_ACCOUNT } from "../model/machine-grant.js";
-import { judgeCallback, type LoginContext, type PreparedLogin } from "./authorization.js";
+import { judgeCallback, type LoginContext, type PreparedLogin, stateMismatchError } from "./authorization.js";
 import { decodeMembers, loginMembers } from "./login-codec.js";
 import { exchangeLogin, grantKeyFor, observeLogin, rethrowWithResourceHint } from "./login-flow.js";
 import { cookieNames, readCookie, type StartedLogin, setCookie } from "./web-app.js";
@@ -31,7 +31,6 @@ export interface WebLoginContext {
   secrets: readonly string[];
 }
 
-/** A prepared login, and the page to show after it. */
 interface WaitingLogin {
   login: PreparedLogin;
   returnTo: string | undefined;
@@ -48,13 +47,8 @@ export async function storeWebLogin(
   const expiresAt = now + WEB_LOGIN_LIFE_MS;
   // The scopes are chosen: a long list of those that the issuer supports would only fill a cookie.
   const issuer = { ...login.issuer, scopesSupported: undefined };
-  const text = JSON.stringify({
-    login: loginMembers({ ...login, issuer, profile }),
-    tenant,
-    returnTo,
-    browser,
-    expiresAt,
-  });
+  const members = loginMembers({ ...login, issuer, profile });
+  const text = JSON.stringify({ login: members, tenant, returnTo, browser, expiresAt });
   const cookie = setCookie(await cookieName(state), browser, WEB_LOGIN_LIFE_MS / 1000);
   const [secret] = secrets;
   if (secret !== undefined) return { url, state, saved: await sealText(text, secret), cookie };
@@ -160,13 +154,8 @@ function decodeWaiting(text: string) {
     const value = parseStrictJson(text);
     const { login, tenant, returnTo, browser, expiresAt } = isJsonObject(value) ? value : {};
     if (typeof browser !== "string" || typeof expiresAt !== "number") throw new CodecError("it contains no login");
-    return {
-      login: decodeMembers(login),
-      tenant,
-      returnTo: typeof returnTo === "string" ? returnTo : undefined,
-      browser,
-      expiresAt,
-    };
+    const page = typeof returnTo === "string" ? returnTo : undefined;
+    return { login: decodeMembers(login), tenant, returnTo: page, browser, expiresAt };
   } catch (cause) {
     throw badSavedLoginError(cause instanceof CodecError ? cause.message : "it is not valid JSON", cause);
   }
@@ -175,12 +164,6 @@ function decodeWaiting(text: string) {
 function loginNotStoredError(): AgentAuthError {
   const message = "the store did not store the login: a login with this id exists already";
   return new AgentAuthError("store_failed", message, { class: "store", hint: "check put of the store's shortLived" });
-}
-
-function stateMismatchError(): AgentAuthError {
-  return new AgentAuthError("state_mismatch", "the callback does not belong to this login: its state differs", {
-    class: "refused",
-  });
 }
 
 function browserMismatchError(): AgentAuthError {
@@ -268,11 +251,7 @@ async function inflate(bytes: ArrayBuffer): Promise<string> {
 
 async function hashSecret(secret: string) {
   const material = await crypto.subtle.importKey("raw", ENCODER.encode(secret), "HKDF", false, ["deriveKey"]);
-  const derivation = {
-    name: "HKDF",
-    hash: "SHA-256",
-    salt: new Uint8Array(),
-    info: ENCODER.encode("a login that waits for its callback"),
-  };
+  const info = ENCODER.encode("a login that waits for its callback");
+  const derivation = { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(), info };
   return crypto.subtle.deriveKey(derivation, material, { name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
 }

@@ -1,14 +1,8 @@
 import { type Advice, AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { ClientRecord, GrantTokens } from "../model/grant.js";
-import {
-  buildMachineAccount,
-  type IdJagSubject,
-  type MachineGrant,
-  type MachineGrantOf,
-  type MachineGrantType,
-  type Workload,
-} from "../model/machine-grant.js";
+import type { IdJagSubject, MachineGrant, MachineGrantOf, MachineGrantType, Workload } from "../model/machine-grant.js";
+import { buildMachineAccount } from "../model/machine-grant.js";
 import { readClaims } from "../token/token.js";
 
 /** The requests that a strategy gets its tokens with. They need the protocol library, which a strategy does not load. */
@@ -49,7 +43,6 @@ export interface GrantStrategy<Type extends MachineGrantType = MachineGrantType>
   readonly type: Type;
   /** Its name on the command line and in `status`. */
   readonly flag: string;
-  /** One line for the help and the schemas. */
   readonly description: string;
   /** The extension of MCP that defines it, if one does. */
   readonly extension?: string;
@@ -76,13 +69,12 @@ export const GRANT_STRATEGIES = {
     proof: async ({ workload }) => ({ source: [typeof workload === "string" ? workload : workload()] }),
     tokens: async (steps, _proof, grant) =>
       steps.jwtBearer(await steps.assertionOf(grant), { audience: grant.audience }),
-    explain: (code) =>
-      code === "invalid_grant"
-        ? {
-            hint: "the assertion must be current, for this issuer, not used before, and from a party that the issuer trusts",
-            remedy: { action: "configure", option: "assertion" },
-          }
-        : undefined,
+    explain(code) {
+      if (code !== "invalid_grant") return undefined;
+      const hint =
+        "the assertion must be current, for this issuer, not used before, and from a party that the issuer trusts";
+      return { hint, remedy: { action: "configure", option: "assertion" } };
+    },
   },
   id_jag: {
     type: "id_jag",
@@ -168,7 +160,6 @@ function clientAdvice(grant: MachineGrant, { clientId, authMethod }: ClientRecor
   };
 }
 
-/** The identity that a machine grant acts for at this moment. */
 export interface MachineIdentity {
   /** The account under which its tokens are stored, apart from those of users. */
   account: string;

@@ -5,42 +5,24 @@ import { quote, Secret } from "../../redact.js";
 import { type PreRegisteredClient, preRegisteredClient, readClientSecret } from "../client/client-auth.js";
 import { type BindingContext, bindUsedClient, fingerprintCredential, holdToIssuer } from "../client/issuer-binding.js";
 import { type DiscoveryContext, discoverIssuer } from "../discovery/discovery.js";
-import { acceptedTypeFor, overridesFor, resourceFor } from "../discovery/overrides.js";
+import { acceptedTypeFor, grantEndpoints, overridesFor, resourceFor } from "../discovery/overrides.js";
 import { type DpopPolicy, newProofKey, proverFor } from "../dpop/dpop.js";
 import { LOGIN_HINT, loginRemedy } from "../grant/grant-requirements.js";
 import type { Nonces, OAuthHttp } from "../http/http.js";
 import { withResourceHint } from "../http/oauth-error.js";
 import type { BearerChallenge } from "../model/challenge.js";
-import {
-  type ClientRecord,
-  type Grant,
-  type GrantKey,
-  type GrantTokens,
-  type TokenResponse,
-  toGrantTokens,
-} from "../model/grant.js";
-import {
-  IDP_ACCOUNT,
-  type IdentityProvider,
-  type IdJagSubject,
-  type MachineGrant,
-  type MachineGrantOf,
-} from "../model/machine-grant.js";
+import type { ClientRecord, Grant, GrantKey, GrantTokens, TokenResponse } from "../model/grant.js";
+import { toGrantTokens } from "../model/grant.js";
+import type { IdentityProvider, IdJagSubject, MachineGrant, MachineGrantOf } from "../model/machine-grant.js";
+import { IDP_ACCOUNT } from "../model/machine-grant.js";
 import { listsExchange } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
 import { scopeFor, splitScope, unionScopes } from "../model/scope.js";
 import { type ExchangedToken, exchangeTokens } from "../token/exchange.js";
-import {
-  checkEndpoint,
-  readClaims,
-  readTokenResponse,
-  sendAuthenticated,
-  type TokenCall,
-  toClientRecord,
-} from "../token/token.js";
+import type { TokenCall } from "../token/token.js";
+import { checkEndpoint, readClaims, readTokenResponse, sendAuthenticated, toClientRecord } from "../token/token.js";
 import { findStrategy, machineFailure, type TokenSteps } from "./grant-strategies.js";
 
-/** The resource and the scopes of a token request. */
 export interface TokenParameters {
   /** The protected resource (RFC 8707). */
   resource?: string | undefined;
@@ -62,13 +44,8 @@ const ID_JAG = `${TOKEN_TYPE}id-jag`;
  */
 export async function clientCredentialsTokens(call: TokenCall, parameters: TokenParameters = {}): Promise<GrantTokens> {
   return sendAuthenticated(call, async ({ as, client, auth, options, processing }) => {
-    const response = await oauth.clientCredentialsGrantRequest(
-      as,
-      client,
-      auth,
-      buildTokenParameters(parameters),
-      options,
-    );
+    const form = buildTokenParameters(parameters);
+    const response = await oauth.clientCredentialsGrantRequest(as, client, auth, form, options);
     const answer = await oauth.processClientCredentialsResponse(as, client, response, processing);
     return machineTokens(readTokenResponse(call, response, answer), parameters);
   });
@@ -84,12 +61,9 @@ export async function clientCredentialsTokens(call: TokenCall, parameters: Token
  */
 export async function jwtBearerTokens(
   call: TokenCall,
-  {
-    assertion,
-    audience,
-    ...parameters
-  }: TokenParameters & { assertion: string | Secret; audience?: string | undefined },
+  request: TokenParameters & { assertion: string | Secret; audience?: string | undefined },
 ): Promise<GrantTokens> {
+  const { assertion, audience, ...parameters } = request;
   const text = checkAssertion(assertion, "the assertion");
   checkClaims(text, call, audience);
   return sendAuthenticated(call, async ({ as, client, auth, options, processing }) => {
@@ -102,7 +76,6 @@ export async function jwtBearerTokens(
 
 export type IdJagRequest = TokenParameters &
   IdJagSubject & {
-    /** The issuer that the assertion is for. */
     audience: string;
     /** Who asserts whom, and for which client of the audience. */
     expected: {
@@ -152,12 +125,8 @@ export async function idJagAssertion(call: TokenCall, request: IdJagRequest): Pr
   return issued;
 }
 
-/** The form parameters that every grant has. */
 function buildTokenParameters({ resource, scope }: TokenParameters): Record<string, string> {
-  return {
-    ...(resource !== undefined && { resource }),
-    ...(scope !== undefined && scope !== "" && { scope }),
-  };
+  return { ...(resource !== undefined && { resource }), ...(scope !== undefined && scope !== "" && { scope }) };
 }
 
 /** A machine requests a new token when its token expires, so that a refresh token or an id token is not stored. */
@@ -177,12 +146,10 @@ const CLOCK_SKEW_MS = 60_000;
 function checkClaims(assertion: string, { issuer, tokenEndpoint, clock }: TokenCall, wanted?: string): void {
   const { iss, exp, aud } = readClaims(assertion)?.claims ?? {};
   const remedy = { action: "configure", option: "assertion" } as const;
-  const invalid = (code: "usage" | "invalid_grant", problem: string, hint: string) =>
-    new AgentAuthError(code, `the assertion ${problem}, and is not sent (RFC 7523 section 3)`, {
-      class: code === "usage" ? "usage" : "auth",
-      hint,
-      remedy,
-    });
+  const invalid = (code: "usage" | "invalid_grant", problem: string, hint: string) => {
+    const message = `the assertion ${problem}, and is not sent (RFC 7523 section 3)`;
+    return new AgentAuthError(code, message, { class: code === "usage" ? "usage" : "auth", hint, remedy });
+  };
   if (typeof iss !== "string" || iss === "")
     throw invalid("usage", "does not name its issuer (iss)", "use an assertion that names the platform that signed it");
   if (typeof exp !== "number") throw invalid("usage", "has no expiry (exp)", "use an assertion that expires");
@@ -215,13 +182,10 @@ function checkAssertion(assertion: string | Secret, what: string): string {
 }
 
 export interface IssuerContext extends DiscoveryContext, BindingContext {
-  /** Whether tokens are bound to a key of this client. */
   dpop: DpopPolicy;
-  /** DPoP nonces of the servers. */
   nonces: Nonces;
 }
 
-/** The dependencies of a token request with a machine grant. */
 export interface MachineContext {
   grant: MachineGrant;
   client: PreRegisteredClient;
@@ -338,13 +302,9 @@ function knownTarget(
     (authMethod === "none") === (client.privateKey === undefined && client.clientSecret === undefined) &&
     (client.authMethod ?? authMethod) === authMethod;
   if (!hasSameTokens) return undefined;
-  const acceptedTokenType = acceptedTypeFor(previous, login);
-  return {
-    ...previous,
-    client: { ...previous.client, clientSecret: readClientSecret(client) },
-    requestedScope: unionScopes(previous.requestedScope, scope),
-    acceptedTokenType,
-  };
+  const known = { ...previous.client, clientSecret: readClientSecret(client) };
+  const requestedScope = unionScopes(previous.requestedScope, scope);
+  return { ...previous, client: known, requestedScope, acceptedTokenType: acceptedTypeFor(previous, login) };
 }
 
 async function findTarget(
@@ -368,13 +328,7 @@ async function findTarget(
     issuer: issuer.issuer,
     namedIssuer: issuer.namedIssuer,
     exchanges: listsExchange(issuer),
-    endpoints: {
-      token: issuer.tokenEndpoint,
-      introspection: issuer.introspectionEndpoint,
-      revocation: issuer.revocationEndpoint,
-      endSession: undefined,
-      jwks: issuer.jwksUri,
-    },
+    endpoints: { ...grantEndpoints(issuer), endSession: undefined },
     client,
     requestedScope: scope.length > 0 ? scope.join(" ") : undefined,
     overrides: overridesFor(issuer, login),
@@ -482,10 +436,8 @@ function providerFailure(
 /** The request to the identity provider, where another client is registered. */
 function callTo(idp: IdentityProvider, call: TokenCall, httpTo: MachineContext["httpTo"]): TokenCall {
   const { tokenEndpoint } = idp;
-  checkEndpoint(tokenEndpoint, "the token endpoint of the identity provider", {
-    action: "configure",
-    option: "idpTokenEndpoint",
-  });
+  const remedy = { action: "configure", option: "idpTokenEndpoint" } as const;
+  checkEndpoint(tokenEndpoint, "the token endpoint of the identity provider", remedy);
   const issuer = idp.issuer ?? new URL(tokenEndpoint).origin;
   const { clock, signal } = call;
   return { clock, signal, http: httpTo(tokenEndpoint), issuer, tokenEndpoint, client: toClientRecord(idp, issuer) };

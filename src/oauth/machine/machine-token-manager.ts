@@ -16,7 +16,6 @@ import { splitScope, unionScopes } from "../model/scope.js";
 import { findStrategy, identify } from "./grant-strategies.js";
 import { type MachineContext, type MachineRequest, requestMachineGrant } from "./machine-request.js";
 
-/** The dependencies of {@link MachineTokenManager}. */
 export interface MachineTokenManagerContext extends MachineContext {
   store: GrantStore;
   clock: { epoch(): number };
@@ -27,7 +26,6 @@ export interface MachineTokenManagerContext extends MachineContext {
 type TokenRequest = Omit<MachineRequest, "previous" | "signal"> & {
   /** The grant to replace, if there is one. A newer one ends the request. */
   seen: Grant | undefined;
-  /** Whether the server rejected it. */
   isRefused?: boolean;
   /** Whether it is unusable even before it expires. */
   isUnusable?: boolean;

@@ -111,10 +111,8 @@ import { type BearerChallenge, bearerChallenge } from "../model/challenge.js";
 import { coversScope, type Grant, hasSameTokens } from "../model/grant.js";
 import { splitScope, unionScopes } from "../model/scope.js";
 
-/** What a provider needs from its agent. */
 export interface SdkTokenContext extends ServerTokens {
   clock: Pick<Clock, "now">;
-  /** The challenge to a request without a token. */
   challenge(url: string, signal: AbortSignal): Promise<BearerChallenge | undefined>;
   /** Adds to an error whose remedy is a login the function that begins it. */
   offerLogin<T>(work: Promise<T>): Promise<T>;
@@ -178,11 +176,7 @@ export class SdkTokenSource {
     await this.#context.offerLogin(this.#recoveries.run(scope ?? "", work, this.#options.signal));
   }
 
-  async #replace(
-    received: BearerChallenge | undefined,
-    scope: string | undefined,
-    signal: AbortSignal,
-  ): Promise<Grant | undefined> {
+  async #replace(received: BearerChallenge | undefined, scope: string | undefined, signal: AbortSignal) {
     if (this.#sent === undefined) {
       this.#context.onRejected(this.#server);
       return this.#token(received);
@@ -193,11 +187,8 @@ export class SdkTokenSource {
     // A challenge makes a login read the server's metadata again, which may name another issuer by now.
     const fresh = received ?? (await this.#context.challenge(this.#server, signal)) ?? NO_CHALLENGE;
     const challenge = lacksScope ? { ...fresh, scope, error: "insufficient_scope" } : fresh;
-    const tried = {
-      refresh: this.#replacedWithin(REPEAT_REFRESH_MS, grant)?.wasRejected === true,
-      login: false,
-      stepUp: false,
-    };
+    const wasRefreshed = this.#replacedWithin(REPEAT_REFRESH_MS, grant)?.wasRejected === true;
+    const tried = { refresh: wasRefreshed, login: false, stepUp: false };
     const rejection = { status: lacksScope ? 403 : 401, challenge, grant, tried };
     const recovery = chooseRecovery(rejection, this.#context);
     if (recovery === undefined) throw loginRequired(grant, "the server rejected the token");
@@ -237,7 +228,6 @@ function buildDataUrl(document: object): string {
   return `data:application/json,${encodeURIComponent(JSON.stringify(document))}`;
 }
 
-/** The provider of one MCP server for both official MCP SDKs. */
 export class SdkProvider implements McpAuthProvider {
   readonly #source: SdkTokenSource;
   readonly #server: string;

@@ -60,7 +60,6 @@ export function paramsText(params: AuthorizationParams): string {
   return new URLSearchParams(params).toString();
 }
 
-/** What is recorded about an issuer. */
 interface KnownIssuer {
   /** The parameters with which it returns a refresh token. */
   readonly offlineParams?: AuthorizationParams;

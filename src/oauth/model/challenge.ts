@@ -44,7 +44,9 @@ export function parseChallenges(field: string): Challenge[] {
       continue;
     }
     if (params && match(EQUALS)) {
-      const value = match(QUOTED)?.[1]?.replace(/\\(.)/gs, "$1") ?? readBareValue(match(BARE_VALUE));
+      const quoted = match(QUOTED)?.[1]?.replace(/\\(.)/gs, "$1");
+      const [, inSingleQuotes, bare] = (quoted === undefined && match(BARE_VALUE)) || [];
+      const value = quoted ?? inSingleQuotes ?? bare;
       if (value === undefined) {
         at = skipToComma(field, at);
         continue;
@@ -62,10 +64,6 @@ export function parseChallenges(field: string): Challenge[] {
     if (at > before) match(TOKEN68);
   }
   return challenges;
-}
-
-function readBareValue(found: RegExpExecArray | null): string | undefined {
-  return found?.[1] ?? found?.[2];
 }
 
 function skipToComma(field: string, at: number): number {

@@ -69,7 +69,6 @@ function isSecretMethod(method: string): method is NonNullable<ClientRecord["alt
   return method === "client_secret_basic" || method === "client_secret_post";
 }
 
-/** A client from its members. @throws CodecError */
 export function decodeClientMembers(members: Members): ClientRecord {
   const authMethod = readString(members, "authMethod");
   const alternateMethod = readOptional(members, "alternateMethod");
@@ -155,7 +154,6 @@ export function withSchema(members: Members): Members {
   return { schema: SCHEMA, ...revealSecrets(members) };
 }
 
-/** The members with their secrets in the clear. */
 function revealSecrets(members: Members): Members {
   const reveal = (value: unknown) =>
     value instanceof Secret ? value.reveal() : isJsonObject(value) ? revealSecrets(value) : value;
@@ -176,9 +174,8 @@ function parse(text: string): unknown {
 
 export function requireMembers(value: unknown, kind: string): Members {
   const members = isJsonObject(value) ? value : {};
-  if (members["schema"] !== SCHEMA) {
+  if (members["schema"] !== SCHEMA)
     throw new CodecError(`its schema is ${quote(members["schema"])}, and this version reads ${SCHEMA}`);
-  }
   if (members["kind"] !== kind) throw new CodecError(`it contains no ${kind}`);
   return members;
 }
@@ -267,12 +264,10 @@ export function readUrl(members: Members, name: string): string {
   throw new CodecError(`${name} is not an address`);
 }
 
-/** The same reader for several members. */
 export function readEach<R, N extends string>(reader: R, ...names: N[]): Record<N, R> {
   return Object.fromEntries(names.map((name) => [name, reader])) as Record<N, R>;
 }
 
-/** The reader of a member that is an object. */
 export function readNested<T>(readers: Readers<T>): Reader<T> {
   return (members, name) => readMembers(readObject(members, name), readers);
 }

@@ -90,7 +90,6 @@ export interface GrantFilter {
   readonly issuer?: string | undefined;
 }
 
-/** Whether a grant has every value that a filter names. */
 export function matchesFilter(grant: Pick<Grant, "profile" | "server" | "issuer">, filter: GrantFilter): boolean {
   const names = ["profile", "server", "issuer"] as const;
   return names.every((name) => filter[name] === undefined || filter[name] === grant[name]);
@@ -214,7 +213,6 @@ export async function withReservation<T>(
  */
 export type BoundBy = "issuer" | "trust-named-issuer" | "confirmation" | "earlier-login" | "use";
 
-/** The values of {@link BoundBy}. */
 export const BOUND_BY = [
   "issuer",
   "trust-named-issuer",
@@ -256,7 +254,6 @@ export interface BindingStore {
   listBindings(): Promise<ClientBinding[]>;
 }
 
-/** Whether two bindings are equal. */
 export function isSameBinding(one: ClientBinding | undefined, other: ClientBinding | undefined): boolean {
   return one?.issuer === other?.issuer && one?.boundBy === other?.boundBy && one?.boundAt === other?.boundAt;
 }

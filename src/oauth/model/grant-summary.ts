@@ -1,23 +1,9 @@
 import { type AgentAuthError, isAgentAuthError, usageError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import {
-  decode,
-  encode,
-  type Readers,
-  readCount,
-  readEach,
-  readMembers,
-  readNumber,
-  readOptional,
-  readString,
-} from "./codec.js";
-import {
-  CONNECTION_STATES,
-  type Connection,
-  type ConnectionPage,
-  type ConnectionQuery,
-  type ConnectionState,
-} from "./connection.js";
+import type { Readers } from "./codec.js";
+import { decode, encode, readCount, readEach, readMembers, readNumber, readOptional, readString } from "./codec.js";
+import type { Connection, ConnectionPage, ConnectionQuery, ConnectionState } from "./connection.js";
+import { CONNECTION_STATES } from "./connection.js";
 import { type Grant, hasExpired } from "./grant.js";
 import { matchesFilter } from "./grant-store.js";
 import { parseMachineAccount } from "./machine-grant.js";
@@ -38,22 +24,13 @@ export interface GrantSummary extends Pick<Grant, "profile" | "server" | "accoun
 const RENEWALS = ["possible", "lost", "refused", "none"] as const;
 type Renewal = (typeof RENEWALS)[number];
 
-/** The part of a grant that is not secret. */
 export function summarizeGrant(grant: Grant): GrantSummary {
   const { profile, server, account, issuer, signedInAt, tokens, retired } = grant;
   const { scope, obtainedAt, expiresAt } = tokens;
   const usedAt = grant.usedAt ?? obtainedAt;
   const times = { signedInAt, obtainedAt, expiresAt, usedAt };
-  return {
-    profile,
-    server,
-    account,
-    issuer,
-    scope,
-    ...times,
-    renewal: describeRenewal(grant),
-    reason: retired?.reason,
-  };
+  const state = { renewal: describeRenewal(grant), reason: retired?.reason };
+  return { profile, server, account, issuer, scope, ...times, ...state };
 }
 
 function describeRenewal({ retired, lostRefresh, tokens, account }: Grant): Renewal {
@@ -128,12 +105,10 @@ const MAX_LIMIT = 1000;
 
 /** The limit of a query. @throws `AgentAuthError` `usage` for a query that cannot be answered */
 export function checkPageLimit({ limit = DEFAULT_LIMIT, state }: ConnectionQuery): number {
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
     throw wrongQuery(`limit is ${quote(limit)}; it is a whole number from 1 to ${MAX_LIMIT}`);
-  }
-  if (state !== undefined && !CONNECTION_STATES.includes(state)) {
+  if (state !== undefined && !CONNECTION_STATES.includes(state))
     throw wrongQuery(`state is ${quote(state)}; it is one of ${CONNECTION_STATES.join(", ")}`);
-  }
   return limit;
 }
 

@@ -182,11 +182,7 @@ export function mergeResponse(grant: Grant, response: TokenResponse): Grant {
   return {
     ...grant,
     reusesRefreshToken: (refreshToken && refreshToken.reveal() === tokens.refreshToken?.reveal()) || undefined,
-    tokens: {
-      ...fresh,
-      refreshToken,
-      idToken: fresh.idToken ?? tokens.idToken,
-    },
+    tokens: { ...fresh, refreshToken, idToken: fresh.idToken ?? tokens.idToken },
     usedAt: undefined,
     generation: grant.generation + 1,
     lostRefresh: undefined,
@@ -216,10 +212,7 @@ const CLOCK_SLACK_MS = 60_000;
  * Whether the access token has expired. If it was received in what is now the future, the clock was wrong and its
  * expiry is unknown: it counts as expired.
  */
-export function hasExpired(
-  { expiresAt, obtainedAt }: Pick<GrantTokens, "expiresAt" | "obtainedAt">,
-  now: number,
-): boolean {
+export function hasExpired({ expiresAt, obtainedAt }: Pick<GrantTokens, "expiresAt" | "obtainedAt">, now: number) {
   return expiresAt !== undefined && (expiresAt <= now || now < obtainedAt - CLOCK_SLACK_MS);
 }
 

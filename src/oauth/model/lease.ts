@@ -125,7 +125,6 @@ export function holderText({ pid, label }: LeaseHolder): string {
  */
 export const HEARTBEAT_MS = 15_000;
 
-/** The error of another process, from its stored form. */
 export function restoreFailure({ repeats: _, ...json }: RecordedFailure): AgentAuthError {
   const { code, message, request_id: requestId, retry_after: retryAfter, ...options } = json;
   return new AgentAuthError(code, message, { ...options, requestId, retryAfter });
@@ -174,8 +173,6 @@ export function maySend(lease: Pick<Lease, "left" | "maySend">): boolean {
 }
 
 /** The error for a lease that expired before its work began. */
-export function leaseLost(
-  message = "this process was suspended for so long that another one may have taken over",
-): AgentAuthError {
+export function leaseLost(message = "this process was suspended for so long that another one may have taken over") {
   return new AgentAuthError("lease_lost", message, { class: "unavailable" });
 }

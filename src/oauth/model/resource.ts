@@ -22,11 +22,8 @@ export function parseMcpUrl(value: string): { url: string; resource: string; loo
   url.hash = "";
   // Setting an empty query removes its "?".
   if (url.search === "") url.search = "";
-  return { url: url.href, resource: canonicalAddress(url), loopback };
-}
-
-function canonicalAddress(url: URL): string {
-  return url.pathname === "/" && url.search === "" ? url.origin : url.href;
+  const resource = url.pathname === "/" && url.search === "" ? url.origin : url.href;
+  return { url: url.href, resource, loopback };
 }
 
 /**

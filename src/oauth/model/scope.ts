@@ -22,9 +22,8 @@ export function parseScope(value: unknown, field: string, from: string): string[
   const tokens: unknown = typeof value === "string" ? splitScope(value) : value;
   if (!Array.isArray(tokens)) throw complain("must be a list of scopes");
   if (tokens.length > MAX_SCOPES) throw complain(`must not have more than ${MAX_SCOPES} scopes`);
-  if (tokens.some((token) => typeof token !== "string" || token.length > 256 || !isScopeToken(token))) {
+  if (tokens.some((token) => typeof token !== "string" || token.length > 256 || !isScopeToken(token)))
     throw complain("must consist of scope tokens (RFC 6749 section 3.3)");
-  }
   // Scope tokens are ASCII.
   const bytes = tokens.join(" ").length;
   if (bytes > MAX_SCOPE_BYTES) throw complain(`must not have more than ${MAX_SCOPE_BYTES} bytes, and has ${bytes}`);
@@ -53,15 +52,11 @@ export function scopesBeyond(requested: string | undefined, granted: string | un
   return splitScope(granted).filter((scope) => !known.has(scope));
 }
 
-/** Input of {@link chooseScope}. */
 export interface ScopeSources {
   explicit: readonly string[] | undefined;
   challenged: readonly string[] | undefined;
-  /** The scopes that the resource lists. */
   resource: readonly string[] | undefined;
-  /** The scopes that the authorization server lists. */
   server: readonly string[] | undefined;
-  /** The scopes requested before, in a step-up. */
   previous?: readonly string[] | undefined;
 }
 

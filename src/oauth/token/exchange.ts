@@ -79,13 +79,9 @@ export async function exchangeTokens(call: TokenCall, request: ExchangeRequest):
     const tokens = readTokenResponse(call, response, isAccess ? answer : { ...answer, token_type: "bearer" });
     const { expiresAt, scope } = toGrantTokens(tokens, request.scope);
     checkTokenAudience(call, request, tokens.accessToken);
-    return new ExchangedToken(tokens.accessToken, {
-      issuedTokenType,
-      tokenType: isAccess ? "Bearer" : "N_A",
-      expiresAt: expiresAt === undefined ? undefined : new Date(expiresAt),
-      scope,
-      issuer: call.issuer,
-    });
+    const expiry = expiresAt === undefined ? undefined : new Date(expiresAt);
+    const use = { issuedTokenType, tokenType: isAccess ? "Bearer" : "N_A", issuer: call.issuer } as const;
+    return new ExchangedToken(tokens.accessToken, { ...use, expiresAt: expiry, scope });
   });
 }
 
@@ -118,9 +114,8 @@ function checkType(call: TokenCall, request: ExchangeRequest, answer: oauth.Toke
     refusalError("bad_token_answer", { field, value, from: call.tokenEndpoint, rule });
   const issued = answer["issued_token_type"];
   const wanted = request.requestedTokenType === undefined ? USABLE : [request.requestedTokenType];
-  if (typeof issued !== "string" || !wanted.includes(issued)) {
+  if (typeof issued !== "string" || !wanted.includes(issued))
     throw complain("issued_token_type", issued, `must be ${wanted.join(" or ")} (RFC 8693 section 2.2.1)`);
-  }
   if (answer.token_type === "n_a" && issued === ACCESS_TOKEN)
     throw complain("token_type", "N_A", 'must be "Bearer" for an access token (RFC 8693 section 2.2.1)');
   return issued;

@@ -26,9 +26,8 @@ export async function introspect(
   privateKey?: ClientKey,
 ): Promise<Introspection> {
   const url = grant.endpoints.introspection;
-  if (url === undefined) {
+  if (url === undefined)
     throw new AgentAuthError("no_introspection", `${grant.issuer} has no introspection_endpoint`, { class: "remote" });
-  }
   const { issuer, client: record } = grant;
   const call = { http, issuer, tokenEndpoint: url, client: record, privateKey, signal };
   const token = grant.tokens.accessToken.reveal();

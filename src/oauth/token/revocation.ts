@@ -31,11 +31,9 @@ export interface RevocationContext {
   http: OAuthHttp;
   events: Events;
   signal?: AbortSignal | undefined;
-  /** What a client of the method `private_key_jwt` signs with. */
   privateKey?: ClientKey | undefined;
 }
 
-/** Milliseconds that a revocation may take. */
 export const REVOCATION_MS = 5000;
 
 /**
@@ -44,12 +42,8 @@ export const REVOCATION_MS = 5000;
  * issuer must not restore it.
  */
 export function revokeRemotely(grant: Grant, context: RevocationContext): Promise<RemoteLogout> {
-  return observe(
-    context.events,
-    "revoke",
-    () => revokeAtIssuer(grant, context),
-    (ended) => describeEnd(grant, ended),
-  );
+  const work = () => revokeAtIssuer(grant, context);
+  return observe(context.events, "revoke", work, (ended) => describeEnd(grant, ended));
 }
 
 function describeEnd({ issuer, server }: Grant, ended: Ended<RemoteLogout>): Omit<EventFields<"revoke">, "durationMs"> {
@@ -60,22 +54,15 @@ function describeEnd({ issuer, server }: Grant, ended: Ended<RemoteLogout>): Omi
   return { outcome: revoked ? "revoked" : sessionEnded ? "session_ended" : "unsupported", ...details };
 }
 
-async function revokeAtIssuer(
-  grant: Grant,
-  { http, signal: callerSignal, privateKey }: RevocationContext,
-): Promise<RemoteLogout> {
+async function revokeAtIssuer(grant: Grant, { http, signal: callerSignal, privateKey }: RevocationContext) {
   const { revocation } = grant.endpoints;
   const expiresAt = grant.tokens.expiresAt === undefined ? undefined : new Date(grant.tokens.expiresAt);
-  const call = followSignal(
-    callerSignal,
-    REVOCATION_MS,
-    () => new AgentAuthError("timeout", "no response in 5 s", { class: "unavailable" }),
-  );
+  const timeoutError = () => new AgentAuthError("timeout", "no response in 5 s", { class: "unavailable" });
+  const call = followSignal(callerSignal, REVOCATION_MS, timeoutError);
   const { signal } = call;
   try {
-    if (revocation === undefined) {
+    if (revocation === undefined)
       return { revoked: null, sessionEnded: await endSession(grant, http, signal), expiresAt };
-    }
     const failures = await revoke(grant, revocation, { http, signal, privateKey });
     const notRevoked = [...failures.keys()];
     const [error] = failures.values();
@@ -108,11 +95,7 @@ export async function revokeRecorded(
 }
 
 /** Without a hint, the issuer could not know whose session to end: the request has no cookie of a browser. */
-async function endSession(
-  { endpoints, tokens, client }: Grant,
-  http: OAuthHttp,
-  signal: AbortSignal,
-): Promise<boolean | null> {
+async function endSession({ endpoints, tokens, client }: Grant, http: OAuthHttp, signal: AbortSignal) {
   if (endpoints.endSession === undefined || tokens.idToken === undefined) return null;
   const url = new URL(endpoints.endSession);
   url.searchParams.set("id_token_hint", tokens.idToken.reveal());
@@ -148,9 +131,8 @@ async function revoke(
       sendAuthenticated(call, async ({ as, client, auth, options }) => {
         const server = { ...as, revocation_endpoint: url };
         const request = { ...options, additionalParameters };
-        await oauth.processRevocationResponse(
-          await oauth.revocationRequest(server, client, auth, token.reveal(), request),
-        );
+        const response = await oauth.revocationRequest(server, client, auth, token.reveal(), request);
+        await oauth.processRevocationResponse(response);
       });
     try {
       await send({}).catch((error: unknown) => {

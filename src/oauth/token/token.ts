@@ -8,14 +8,8 @@ import { refusalError } from "../../http/refuse.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { quote, type Secret } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
-import {
-  type ClientKey,
-  chosenMethod,
-  clientAuth,
-  type PreRegisteredClient,
-  readClientSecret,
-  withOtherForms,
-} from "../client/client-auth.js";
+import type { ClientKey, PreRegisteredClient } from "../client/client-auth.js";
+import { chosenMethod, clientAuth, readClientSecret, withOtherForms } from "../client/client-auth.js";
 import { type OAuthHttp, type Prover, serverFailure, type TraceEntry } from "../http/http.js";
 import { isToken, UNVERIFIED_ID_TOKEN } from "../http/normalize-response.js";
 import { oauthError } from "../http/oauth-error.js";
@@ -41,7 +35,6 @@ const ANY_TOKEN_TYPE: NonNullable<oauth.ProcessTokenResponseOptions["recognizedT
   { get: () => () => {} },
 );
 
-/** How the tokens of a request are to be used. */
 export interface WantedTokenType {
   tokenEndpoint: string;
   /** Whether they are bound to a key (RFC 9449). */
@@ -56,10 +49,7 @@ export interface WantedTokenType {
  *
  * @throws `AgentAuthError` `bad_token_answer`
  */
-export function checkTokenType(
-  value: string,
-  { tokenEndpoint: from, isBound, acceptedTokenType }: WantedTokenType,
-): void {
+export function checkTokenType(value: string, { tokenEndpoint: from, isBound, acceptedTokenType }: WantedTokenType) {
   const type = value.toLowerCase();
   if (type === (isBound ? "dpop" : "bearer")) return;
   if (!isBound && isAcceptableTokenType(type) && type === acceptedTokenType?.toLowerCase()) return;
@@ -85,10 +75,8 @@ export function readClaims(token: string): UnverifiedJwt | undefined {
 function decodePart(part: string): Record<string, unknown> | undefined {
   try {
     const binary = atob(part.replaceAll("-", "+").replaceAll("_", "/"));
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(
-      Uint8Array.from(binary, (character) => character.charCodeAt(0)),
-    );
-    const value = parseStrictJson(text);
+    const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
+    const value = parseStrictJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
     return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;
@@ -231,7 +219,6 @@ export function isCurrent(idToken: string | undefined, now: number): boolean {
   return exp - now / 1000 > Math.min(30, life / 2);
 }
 
-/** Input of a request to the token endpoint. */
 export interface TokenCall {
   http: OAuthHttp;
   /** Dates responses without a `Date` header. */
@@ -239,7 +226,6 @@ export interface TokenCall {
   issuer: string;
   tokenEndpoint: string;
   client: ClientRecord;
-  /** The key of a client of the method `private_key_jwt`. */
   privateKey?: ClientKey | undefined;
   /** Signs the DPoP proofs of the key that the tokens are bound to (RFC 9449); without it they are bearer tokens. */
   prover?: Prover | undefined;
@@ -248,7 +234,6 @@ export interface TokenCall {
   beforeSend?: (() => void) | undefined;
   /** A token type that is used as a bearer token by the choice of the user. */
   acceptedTokenType?: string | undefined;
-  /** Whether an id token that cannot be used is an error. */
   requiresIdToken?: boolean | undefined;
   /** Called with what is ignored in the response. */
   trace?: ((entry: TraceEntry) => void) | undefined;
@@ -256,7 +241,6 @@ export interface TokenCall {
   onClient?: ((client: ClientRecord) => void) | undefined;
 }
 
-/** The code of a finished authorization, with its PKCE verifier. */
 export interface CodeExchange {
   /** The callback's parameters as {@link checkCallback} passed them. */
   parameters: URLSearchParams;
@@ -277,10 +261,7 @@ export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise
       code.parameters,
       code.redirectUri,
       code.verifier.reveal(),
-      {
-        ...options,
-        additionalParameters: resourceParameter(code.resource),
-      },
+      { ...options, additionalParameters: resourceParameter(code.resource) },
     );
     const parsed = await oauth.processAuthorizationCodeResponse(as, client, response, processing);
     return readTokenResponse(call, response, parsed, code.nonce);
@@ -320,11 +301,8 @@ export async function refreshTokens(
           ...(refreshesWithScope && requestedScope && { scope: requestedScope }),
         },
       });
-      return readTokenResponse(
-        call,
-        response,
-        await oauth.processRefreshTokenResponse(as, client, response, processing),
-      );
+      const parsed = await oauth.processRefreshTokenResponse(as, client, response, processing);
+      return readTokenResponse(call, response, parsed);
     });
   const { refreshesWithScope, refreshesWithoutResource } = grant;
   let form: RefreshForm = { refreshesWithScope, refreshesWithoutResource };
@@ -377,7 +355,6 @@ function isForOthers(granted: string | undefined, requested: string | undefined)
 
 const OF_OPENID = new Set(["openid", "profile", "email", "offline_access"]);
 
-/** A request in which the client authenticates. */
 type AuthenticatedCall = Pick<
   TokenCall,
   "http" | "issuer" | "tokenEndpoint" | "client" | "privateKey" | "prover" | "signal" | "beforeSend" | "onClient"
@@ -529,15 +506,9 @@ export function toClientRecord(client: PreRegisteredClient, issuer: string): Cli
   const clientSecret = readClientSecret(client);
   const { authMethod, privateKey } = client;
   const method = privateKey ? "private_key_jwt" : clientSecret ? "client_secret_basic" : "none";
-  return {
-    issuer,
-    clientId: client.clientId,
-    clientSecret,
-    secretExpiresAt: undefined,
-    ...(authMethod === undefined ? chosenMethod(method, {}) : { authMethod }),
-    source: "pre-registered",
-    redirectUri: undefined,
-  };
+  const chosen = authMethod === undefined ? chosenMethod(method, {}) : { authMethod };
+  const unknown = { secretExpiresAt: undefined, redirectUri: undefined };
+  return { issuer, clientId: client.clientId, clientSecret, ...chosen, ...unknown, source: "pre-registered" };
 }
 
 /**
