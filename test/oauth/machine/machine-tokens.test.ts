@@ -165,7 +165,11 @@ describe("an assertion of an identity provider", () => {
     ["sub", undefined, "the user of the id token"],
     ["client_id", "client-2", "the client that it was requested for"],
     ["resource", "https://other.example/mcp", "alone, the resource that it was requested for"],
-    ["resource", ["https://r.example/mcp", "https://other.example/mcp"], "alone, the resource that it was requested for"],
+    [
+      "resource",
+      ["https://r.example/mcp", "https://other.example/mcp"],
+      "alone, the resource that it was requested for",
+    ],
     ["resource", undefined, "alone, the resource that it was requested for"],
   ])("is refused with another %s than the requested one: %j", async (claim, value, rule) => {
     const resource = "https://r.example/mcp";
