@@ -240,9 +240,9 @@ export class ManagementClient {
       const reply = await readBufferedResponse(
         (fetch) => requestPage({ query, init: { parseAs: "stream", fetch, headers } }),
         async (request) => {
-          const answer = await this.#transport(request, signal, readCallLimits(options));
+          const received = await this.#transport(request, signal, readCallLimits(options));
           // openapi-fetch reads the body of a failed response.
-          return answer.response.ok ? answer : makeReadable(answer);
+          return received.response.ok ? received : makeReadable(received);
         },
       );
       const envelope = readEnvelope<T>(reply, this.#mask);

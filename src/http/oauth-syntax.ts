@@ -25,6 +25,11 @@ export function serverMetadataAddresses(issuer: string): string[][] {
   return path === "" ? [[...new Set([...oauth, ...openid])]] : [oauth, openid];
 }
 
+/** A text as a form has it; both parts of HTTP Basic are encoded like that (RFC 6749 section 2.3.1). */
+export function formEncoded(text: string): string {
+  return new URLSearchParams([["", text]]).toString().slice(1);
+}
+
 const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 /** Whether a text is one scope (RFC 6749 section 3.3). */

@@ -3,7 +3,7 @@ import { type AddressPolicy, checkAddress, classifyHost, policyFor, shownUrl } f
 import { type BufferedResponse, requireUncompressed, saysJson, strictObject } from "../http/buffered-response.js";
 import { type Clock, systemClock } from "../http/deadline.js";
 import { networkError } from "../http/network-error.js";
-import { serverMetadataAddresses } from "../http/oauth-syntax.js";
+import { formEncoded, serverMetadataAddresses } from "../http/oauth-syntax.js";
 import { refusalError } from "../http/refuse.js";
 import { SingleFlight } from "../http/single-flight.js";
 import { createTransport } from "../http/transport.js";
@@ -229,8 +229,4 @@ async function authenticate(
   // Both parts form-encoded before they are joined (RFC 6749 section 2.3.1).
   const pair = `${formEncoded(clientId)}:${formEncoded(secret)}`;
   request.headers.set("authorization", `Basic ${btoa(pair)}`);
-}
-
-function formEncoded(text: string): string {
-  return new URLSearchParams({ "": text }).toString().slice(1);
 }

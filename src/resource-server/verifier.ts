@@ -205,15 +205,15 @@ export function createIntrospect(
     }
   };
   const requestIntrospection = async (token: string, digest: string, signal: AbortSignal): Promise<JsonObject> => {
-    const answer = await send(token, signal);
+    const response = await send(token, signal);
     const now = clock.now();
     // Only `true` is active (RFC 7662 section 2.2).
-    if (answer["active"] !== true) {
-      const detail = `active is ${quote(answer["active"] ?? "missing", 40)}`;
+    if (response["active"] !== true) {
+      const detail = `active is ${quote(response["active"] ?? "missing", 40)}`;
       inactive.put(digest, detail, now + Math.min(cacheTtlSeconds, MAX_INACTIVE_S) * 1000);
       throw new TokenRefusal("inactive", detail);
     }
-    const claims = withoutToken({ iss: issuer.issuer, ...deleteNulls(answer) }, token) as JsonObject;
+    const claims = withoutToken({ iss: issuer.issuer, ...deleteNulls(response) }, token) as JsonObject;
     active.put(digest, claims, now + cacheTtlSeconds * 1000);
     return claims;
   };
@@ -232,9 +232,9 @@ export function createIntrospect(
  * Checks that a response is about an access token: introspection covers refresh tokens as well, and those are active,
  * too. Some issuers distinguish them by `token_use`.
  */
-function checkKind(answer: JsonObject): void {
+function checkKind(response: JsonObject): void {
   for (const name of ["token_type", "token_use"]) {
-    const kind = answer[name];
+    const kind = response[name];
     if (ACCESS_TOKEN_KINDS.includes(typeof kind === "string" ? kind.toLowerCase() : kind)) continue;
     throw new TokenRefusal("typ", `${name} ${quote(kind)} is no access token`);
   }

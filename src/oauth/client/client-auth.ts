@@ -1,5 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError } from "../../errors.js";
+import { formEncoded } from "../../http/oauth-syntax.js";
 import { quote, Secret } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import type { AuthMethod, ClientRecord } from "../model/grant.js";
@@ -99,16 +100,12 @@ function checkKey(given: ClientKey): ClientKey {
  * (section 2.3), and Cloudflare's provider counts `client_id` there as a second one.
  */
 function authenticateBasic(secret: string, isRaw = false): oauth.ClientAuth {
-  const write = isRaw ? (part: string) => part : encode;
+  const write = isRaw ? (part: string) => part : formEncoded;
   return (_as, { client_id: id }, body, headers) => {
     // oauth4webapi sets it for every device authorization.
     body.delete("client_id");
     headers.set("authorization", `Basic ${btoa(`${write(id)}:${write(secret)}`)}`);
   };
-}
-
-function encode(part: string): string {
-  return new URLSearchParams([["", part]]).toString().slice(1);
 }
 
 /** The default if an issuer lists no methods (RFC 8414 section 2). */
@@ -241,7 +238,7 @@ export function withOtherForms({ alternateMethod, ...client }: ClientRecord): Cl
   if (clientSecret === undefined) return [];
   const plain = `${clientId}${clientSecret.reveal()}`;
   const isBasic = [authMethod, alternateMethod].includes("client_secret_basic") && !isRawBasic;
-  const isOther = isBasic && /^[\x20-\x7e]*$/.test(plain) && encode(plain) !== plain;
+  const isOther = isBasic && /^[\x20-\x7e]*$/.test(plain) && formEncoded(plain) !== plain;
   return [
     ...(alternateMethod === undefined ? [] : [{ ...client, authMethod: alternateMethod }]),
     ...(isOther ? [{ ...client, authMethod: "client_secret_basic", isRawBasic: true } as const] : []),

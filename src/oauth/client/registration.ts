@@ -88,7 +88,7 @@ type NonRegistering = Pick<ServerMetadata, "issuer" | "takesClientIdDocuments">;
 const CODE = /^[\w.-]{1,64}$/;
 
 /**
- * The error for a registration that an issuer refused: with the issuer's own words, whatever the form of its answer,
+ * The error for a registration that an issuer refused: with the issuer's own words, whatever the form of its response,
  * and with the option that helps.
  *
  * @param error the error by RFC 7591, whose class and status are used
@@ -180,7 +180,7 @@ export async function isForgotten(
   if (reply === undefined) return false;
   const { status, headers } = reply.response;
   const page = parseUrl(headers.get("location") ?? "", new URL(authorizationUrl));
-  // An error at the callback is the answer to the login.
+  // An error at the callback is the response to the login.
   const error = page?.href.startsWith(redirectUri) ? undefined : page?.searchParams.get("error");
   return REJECTIONS.includes(status) || OF_CLIENT.includes(error ?? "");
 }
@@ -368,8 +368,8 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
     // RFC 7591 requires 201; some servers send 200.
     const created =
       status === 200 ? new HttpResponse(await response.text(), { status: 201, headers: response.headers }) : response;
-    const answer = await oauth.processDynamicClientRegistrationResponse(created);
-    const client = checkAnswer(answer as RegistrationAnswer, registration, metadata.token_endpoint_auth_method);
+    const parsed = await oauth.processDynamicClientRegistrationResponse(created);
+    const client = checkResponse(parsed as RegistrationResponse, registration, metadata.token_endpoint_auth_method);
     trace({ ...entry, status, used: true, why: `registered as ${client.clientId.slice(0, 80)}` });
     return client;
   } catch (thrown) {
@@ -390,19 +390,19 @@ function withWait(failure: unknown): unknown {
   return new AgentAuthError(code, text, { class: kind, status, url, retryAfter });
 }
 
-/** What oauth4webapi has checked of an answer. */
-type RegistrationAnswer = Record<string, unknown> & { client_id: string; client_secret?: string };
+/** What oauth4webapi has checked of a response. */
+type RegistrationResponse = Record<string, unknown> & { client_id: string; client_secret?: string };
 
-function checkAnswer(
-  answer: RegistrationAnswer,
+function checkResponse(
+  response: RegistrationResponse,
   { server, redirectUri, clientName = DEFAULT_NAME }: Registration,
   requestedMethod: AuthMethod,
 ): ClientRecord {
   const from = server.registrationEndpoint ?? "";
   const complain = (field: string, value: unknown, rule: string) =>
     refusalError("bad_registration", { field, value, from, rule });
-  const { client_id: clientId, client_secret: secret, redirect_uris: redirects } = answer;
-  const { client_secret_expires_at: expiresAt } = answer;
+  const { client_id: clientId, client_secret: secret, redirect_uris: redirects } = response;
+  const { client_secret_expires_at: expiresAt } = response;
   if (clientId.length > 2048 || !/^[\x20-\x7e]+$/.test(clientId)) {
     const rule = "must be a non-empty string of visible ASCII characters (RFC 7591 section 3.2.1)";
     throw complain("client_id", clientId, rule);
@@ -417,7 +417,7 @@ function checkAnswer(
     throw complain("redirect_uris", redirects, rule);
   }
   // The response decides, not the request (RFC 7591 section 3.2.1).
-  const method = answer["token_endpoint_auth_method"] ?? requestedMethod;
+  const method = response["token_endpoint_auth_method"] ?? requestedMethod;
   if (!SUPPORTED_METHODS.includes(method as AuthMethod))
     throw complain("token_endpoint_auth_method", method, `must be one of ${SUPPORTED_METHODS.join(", ")}`);
   return {

@@ -245,20 +245,20 @@ async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery
     const call = followSignal(discovery.signal);
     const reads = group.map((url) => readServerDocument(url, { ...discovery, signal: call.signal }, check));
     const reading = Promise.allSettled(reads);
-    // What another address answers is then for the trace alone: one that hangs delays no login.
+    // What another address returns is then for the trace alone: one that hangs delays no login.
     if (await reads[0]?.catch(() => undefined)) {
       await settledWithin(reading, SPARE_MS);
       call.abort(undefined);
     }
-    const answers = await reading;
+    const results = await reading;
     call.release();
-    for (const [index, answer] of answers.entries()) {
-      if (answer.status === "rejected") failures.push(answer.reason);
-      else if (answer.value) {
-        const { metadata, ...document } = answer.value;
+    for (const [index, result] of results.entries()) {
+      if (result.status === "rejected") failures.push(result.reason);
+      else if (result.value) {
+        const { metadata, ...document } = result.value;
         const named = discovery.foreign ? "the expected issuer in place of this one" : "the issuer";
         discovery.trace({ ...METADATA_STEP, ...document, used: true, why: `it names ${named}` });
-        for (const spare of answers.slice(index + 1)) {
+        for (const spare of results.slice(index + 1)) {
           if (spare.status !== "fulfilled" || !spare.value) continue;
           const { url, status } = spare.value;
           const why = "another document takes precedence";

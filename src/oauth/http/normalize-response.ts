@@ -1,6 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { type BufferedResponse, strictObject } from "../../http/buffered-response.js";
 import { HttpHeaders, HttpResponse, isResponse } from "../../http/http-message.js";
+import { formEncoded } from "../../http/oauth-syntax.js";
 import { refusalError } from "../../http/refuse.js";
 import { deleteEmpty } from "../../http/strict-json.js";
 import { Redactor } from "../../redact.js";
@@ -13,10 +14,10 @@ import { Redactor } from "../../redact.js";
  * @param secrets those of the request: see {@link secretsSentBefore}
  */
 export function normalizeResponse(reply: BufferedResponse, secrets: Redactor): Response {
-  const answer = normalize(reply, secrets);
-  secretsByResponse.set(answer, secrets);
-  textByResponse.set(answer, reply.text);
-  return answer;
+  const normalized = normalize(reply, secrets);
+  secretsByResponse.set(normalized, secrets);
+  textByResponse.set(normalized, reply.text);
+  return normalized;
 }
 
 function normalize(reply: BufferedResponse, secrets: Redactor): Response {
@@ -182,7 +183,7 @@ function addForms(secrets: Redactor, value: string): void {
   ).replace(/=+$/, "");
   secrets.add(value);
   secrets.add(encodeURIComponent(value));
-  secrets.add(new URLSearchParams([["", value]]).toString().slice(1));
+  secrets.add(formEncoded(value));
   secrets.add(base64);
   secrets.add(base64.replaceAll("+", "-").replaceAll("/", "_"));
   // The parts of a JWT.
@@ -196,6 +197,6 @@ export function readText(response: Response): string | undefined {
   return textByResponse.get(response);
 }
 
-export function secretsSentBefore(answer: unknown): Redactor {
-  return (isResponse(answer) ? secretsByResponse.get(answer) : undefined) ?? new Redactor();
+export function secretsSentBefore(response: unknown): Redactor {
+  return (isResponse(response) ? secretsByResponse.get(response) : undefined) ?? new Redactor();
 }

@@ -46,8 +46,8 @@ export async function clientCredentialsTokens(call: TokenCall, parameters: Token
   return sendAuthenticated(call, async ({ as, client, auth, options, processing }) => {
     const form = buildTokenParameters(parameters);
     const response = await oauth.clientCredentialsGrantRequest(as, client, auth, form, options);
-    const answer = await oauth.processClientCredentialsResponse(as, client, response, processing);
-    return machineTokens(readTokenResponse(call, response, answer), parameters);
+    const parsed = await oauth.processClientCredentialsResponse(as, client, response, processing);
+    return machineTokens(readTokenResponse(call, response, parsed), parameters);
   });
 }
 
@@ -69,8 +69,8 @@ export async function jwtBearerTokens(
   return sendAuthenticated(call, async ({ as, client, auth, options, processing }) => {
     const body = { ...buildTokenParameters(parameters), assertion: text };
     const response = await oauth.genericTokenEndpointRequest(as, client, auth, JWT_BEARER, body, options);
-    const answer = await oauth.processGenericTokenEndpointResponse(as, client, response, processing);
-    return machineTokens(readTokenResponse(call, response, answer), parameters);
+    const parsed = await oauth.processGenericTokenEndpointResponse(as, client, response, processing);
+    return machineTokens(readTokenResponse(call, response, parsed), parameters);
   });
 }
 

@@ -73,10 +73,10 @@ export async function exchangeTokens(call: TokenCall, request: ExchangeRequest):
   const parameters = buildExchangeParameters(request);
   return sendAuthenticated(call, async ({ as, client, auth, options, processing }) => {
     const response = await oauth.genericTokenEndpointRequest(as, client, auth, TOKEN_EXCHANGE, parameters, options);
-    const answer = await oauth.processGenericTokenEndpointResponse(as, client, response, processing);
-    const issuedTokenType = checkType(call, request, answer);
-    const isAccess = answer.token_type !== "n_a";
-    const tokens = readTokenResponse(call, response, isAccess ? answer : { ...answer, token_type: "bearer" });
+    const parsed = await oauth.processGenericTokenEndpointResponse(as, client, response, processing);
+    const issuedTokenType = checkType(call, request, parsed);
+    const isAccess = parsed.token_type !== "n_a";
+    const tokens = readTokenResponse(call, response, isAccess ? parsed : { ...parsed, token_type: "bearer" });
     const { expiresAt, scope } = toGrantTokens(tokens, request.scope);
     checkTokenAudience(call, request, tokens.accessToken);
     const expiry = expiresAt === undefined ? undefined : new Date(expiresAt);
@@ -109,14 +109,14 @@ function buildExchangeParameters(request: ExchangeRequest): URLSearchParams {
 }
 
 /** Rejects a token of another type than requested, which the caller would mistake for it (RFC 8693 section 2.2.1). */
-function checkType(call: TokenCall, request: ExchangeRequest, answer: oauth.TokenEndpointResponse): string {
+function checkType(call: TokenCall, request: ExchangeRequest, parsed: oauth.TokenEndpointResponse): string {
   const complain = (field: string, value: unknown, rule: string) =>
     refusalError("bad_token_answer", { field, value, from: call.tokenEndpoint, rule });
-  const issued = answer["issued_token_type"];
+  const issued = parsed["issued_token_type"];
   const wanted = request.requestedTokenType === undefined ? USABLE : [request.requestedTokenType];
   if (typeof issued !== "string" || !wanted.includes(issued))
     throw complain("issued_token_type", issued, `must be ${wanted.join(" or ")} (RFC 8693 section 2.2.1)`);
-  if (answer.token_type === "n_a" && issued === ACCESS_TOKEN)
+  if (parsed.token_type === "n_a" && issued === ACCESS_TOKEN)
     throw complain("token_type", "N_A", 'must be "Bearer" for an access token (RFC 8693 section 2.2.1)');
   return issued;
 }

@@ -34,8 +34,8 @@ export async function introspect(
   return sendAuthenticated(call, async ({ as, client, auth, options }) => {
     const server = { ...as, introspection_endpoint: url };
     const response = await oauth.introspectionRequest(server, client, auth, token, options);
-    const answer = await oauth.processIntrospectionResponse(server, client, response);
-    return redactValue(answer, collectSecrets(grant)) as Introspection;
+    const parsed = await oauth.processIntrospectionResponse(server, client, response);
+    return redactValue(parsed, collectSecrets(grant)) as Introspection;
   });
 }
 
