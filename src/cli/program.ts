@@ -162,11 +162,7 @@ function chooseLayout({ io, argv }: RunContext): HelpLayout {
 /** What `AGENTAUTH_LOG` sets, as the flags that do the same. */
 const LEVELS = { info: { verbose: true }, debug: { verbose: true, debug: true } } as const;
 
-/**
- * The flags that `AGENTAUTH_LOG` stands for.
- *
- * @throws `AgentAuthError` `usage` for an unknown level
- */
+/** The flags that `AGENTAUTH_LOG` stands for. @throws `AgentAuthError` `usage` for an unknown level */
 function logFlags(env: Env): { verbose?: true; debug?: true } {
   const level = env["AGENTAUTH_LOG"];
   if (!level) return {};

@@ -24,11 +24,7 @@ class ExactNumber {
   }
 }
 
-/**
- * Parses strict JSON of up to 500 levels. A whole number beyond 2^53 is a `bigint`.
- *
- * @throws StrictJsonError
- */
+/** Parses strict JSON of up to 500 levels. A whole number beyond 2^53 is a `bigint`. @throws StrictJsonError */
 export function parseExactJson(text: string): unknown {
   return parseStrictJson(text, { maxDepth: MAX_LEVELS, readNumber: MAY_LOSE.test(text) ? readExactNumber : undefined });
 }

@@ -59,11 +59,7 @@ const PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion";
 export class PendingRequests {
   readonly #requests = new Map<RpcId, { pending: PendingRequest; onEnd: () => void }>();
 
-  /**
-   * Adds a request.
-   *
-   * @param onEnd called when the request is removed, for whatever reason
-   */
+  /** Adds a request. @param onEnd called when the request is removed, for whatever reason */
   add(request: RpcRequest, onEnd: () => void): PendingRequest {
     const meta = readParam(request, "_meta");
     const revision = isJsonObject(meta) ? meta[PROTOCOL_VERSION] : undefined;

@@ -82,11 +82,7 @@ const SOURCES: Readonly<Record<string, { form: string; open: OpenSource }>> = {
   spiffe: { form: "spiffe[:PATH]", open: (path, host) => (path === "" ? ofSpire(host) : ofFile(path, host.from)) },
 };
 
-/**
- * The workload whose assertions come from a source.
- *
- * @throws `AgentAuthError` `usage` for a source that is none
- */
+/** The workload whose assertions come from a source. @throws `AgentAuthError` `usage` for a source that is none */
 export function openSource(source: string, options: AssertionSourceOptions, host: SourceHost): Workload {
   const { audience, headers = [] } = options;
   const [, kind = "", colon = "", name = ""] = /^([a-z-]*)(:?)(.*)$/s.exec(source) ?? [];

@@ -34,11 +34,7 @@ export function withSource(value: string | undefined, source: string): Sourced |
   return value === undefined ? undefined : { value, source };
 }
 
-/**
- * Proxies and authorities, as flags and environment name them.
- *
- * @throws `AgentAuthError` `usage`
- */
+/** Proxies and authorities, as flags and environment name them. @throws `AgentAuthError` `usage` */
 export function buildSendOptions(
   { proxy, caFile, systemCa, clientCertificate, idleTimeoutMs: idleTimeout, env }: NetworkOptions,
   redactor: Redactor,
@@ -141,11 +137,7 @@ function extraAuthorities(env: NetworkOptions["env"]): string[] {
   return orUndefined(() => [readFileSync(path, "utf8")]) ?? [];
 }
 
-/**
- * The authorities in a file, PEM.
- *
- * @throws `AgentAuthError` `usage` for a file that cannot be read or has none
- */
+/** The authorities in a file, PEM. @throws `AgentAuthError` `usage` for a file that cannot be read or has none */
 export function readAuthorities(file: Sourced): string {
   let text: string;
   try {

@@ -7,11 +7,7 @@ import { RUNNING_SANDBOX } from "./resolve-settings.js";
 import type { Settings } from "./settings.js";
 import { SANDBOX_PROFILE } from "./settings-file.js";
 
-/**
- * The base address of the service.
- *
- * @throws `AgentAuthError` `usage` when no service is configured
- */
+/** The base address of the service. @throws `AgentAuthError` `usage` when no service is configured */
 export function requireBaseUrl(settings: ServiceChoice): string {
   if (settings.baseUrl) return settings.baseUrl.value;
   const missing = missingService(settings);

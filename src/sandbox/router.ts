@@ -140,11 +140,7 @@ interface Listening {
 /** Handles a request; if it rejects, the connection is destroyed. */
 type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/**
- * Listens on an address.
- *
- * @throws AgentAuthError `usage` where the address is not available
- */
+/** Listens on an address. @throws AgentAuthError `usage` where the address is not available */
 async function startServer(host: string, port: number, handle: RequestHandler): Promise<Listening> {
   // Loaded here: an import would cost every program that imports the sandbox, started or not.
   const { createServer } = process.getBuiltinModule("node:http");

@@ -17,11 +17,7 @@ import type { CommandContext } from "../runtime/context.js";
 import { cliHint } from "../runtime/hints.js";
 import type { PendingLogin } from "./started-logins.js";
 
-/**
- * The address of an MCP server as it was typed.
- *
- * @throws `AgentAuthError` `usage`
- */
+/** The address of an MCP server as it was typed. @throws `AgentAuthError` `usage` */
 export function parseMcpUrlArgument(value: string): string {
   try {
     return parseMcpUrl(value).url;

@@ -5,11 +5,7 @@ import type { GlobalFlags } from "../flags/global.js";
 import type { CommandContext } from "../runtime/context.js";
 import { eventLogger, networkOptions, tracedFetch, traceOptions } from "./network.js";
 
-/**
- * The management client that the settings describe.
- *
- * @throws `AgentAuthError` `usage` when no service is configured
- */
+/** The management client that the settings describe. @throws `AgentAuthError` `usage` when no service is configured */
 export function buildManagementClient(flags: GlobalFlags, context: CommandContext): ManagementClient {
   const settings = context.settings();
   const { apiToken } = settings;

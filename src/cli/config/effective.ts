@@ -23,11 +23,7 @@ export function tokenPath(home: string, profile: string): string {
   return join(home, "tokens", createHash("sha256").update(profile).digest("hex").slice(0, 40));
 }
 
-/**
- * Stores a profile's API token in a separate file.
- *
- * @returns the reference to it, for the settings
- */
+/** Stores a profile's API token in a separate file. @returns the reference to it, for the settings */
 export function storeToken(home: string, profile: string, token: string): string {
   const path = tokenPath(home, profile);
   writeSecretFile(path, `${token}\n`);

@@ -99,11 +99,7 @@ export class FaultController {
     this.#seed = mix(seed, 0x666175);
   }
 
-  /**
-   * Adds one fault or several.
-   *
-   * @throws AgentAuthError `usage` where one is invalid; then none is added
-   */
+  /** Adds one fault or several. @throws AgentAuthError `usage` where one is invalid; then none is added */
   add(fault: Fault | readonly Fault[]): FaultState[] {
     const checked = (Array.isArray(fault) ? fault : [fault]).map(checkFault);
     const added = checked.map((one) => ({ id: this.#nextId++, fault: one, matched: 0, fired: 0 }));

@@ -39,17 +39,9 @@ function cacheDigests(digest: (text: string) => Promise<ArrayBuffer>): (text: st
 
 /** Turns the text of a record into what is stored, and back. */
 export interface RecordCipher {
-  /**
-   * What is stored.
-   *
-   * @param name the record's own name, bound into the result so that records cannot be swapped
-   */
+  /** What is stored. @param name the record's own name, bound into the result so that records cannot be swapped */
   seal(text: string, name: string): string | Promise<string>;
-  /**
-   * The text.
-   *
-   * @throws an error named `CipherError` where the text cannot be opened
-   */
+  /** The text. @throws an error named `CipherError` where the text cannot be opened */
   open(sealed: string, name: string): string | Promise<string>;
 }
 
@@ -59,11 +51,7 @@ export interface RecordLocation {
   readonly partition: string;
   /** Reads the record of the kind `key` with this id, which is in their partition. */
   readKey(id: string): Promise<string | undefined>;
-  /**
-   * Stores that record if there is none.
-   *
-   * @returns false if there is one; nothing has changed then
-   */
+  /** Stores that record if there is none. @returns false if there is one; nothing has changed then */
   createKey(id: string, text: string): Promise<boolean>;
 }
 

@@ -150,11 +150,7 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
 /** The types that an MCP server requires (Streamable HTTP transport), then anything else. */
 const ACCEPT = "application/json, text/event-stream, */*;q=0.5";
 
-/**
- * The request that the flags describe, its body read.
- *
- * @throws `AgentAuthError` `usage`
- */
+/** The request that the flags describe, its body read. @throws `AgentAuthError` `usage` */
 export async function readRequest(options: RequestFlags, context: CommandContext): Promise<OutgoingRequest> {
   const url = parseAddress(options.url);
   const headers = parseHeaders(options.header ?? []);

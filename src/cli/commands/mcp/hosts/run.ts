@@ -330,11 +330,7 @@ interface HostEntry {
   env: Readonly<Record<string, string>>;
 }
 
-/**
- * The entry that uses a server through agentauth; it holds no secret.
- *
- * @throws `AgentAuthError` `usage`
- */
+/** The entry that uses a server through agentauth; it holds no secret. @throws `AgentAuthError` `usage` */
 export function buildEntry(options: EntryFlags, context: CommandContext): HostEntry {
   // The parser accepts only the names of hosts.
   const host = MCP_HOSTS[options.host] as McpHost;
