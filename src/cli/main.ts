@@ -51,12 +51,7 @@ function cacheFolder(env: Env): string | undefined {
   return caches && join(caches, name);
 }
 
-/**
- * Runs one command line.
- *
- * @param argv the arguments, without the program's name
- * @returns the exit code
- */
+/** Runs one command line. */
 export async function main(argv: readonly string[], host: Host): Promise<number> {
   // Scripts and installers call this all the time: it is printed before anything is loaded.
   const isVersion = argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V");

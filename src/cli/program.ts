@@ -101,11 +101,7 @@ export function buildProgram(
   };
 }
 
-/**
- * Declares the commands in the order of the help, each under its heading.
- *
- * @param word the first word of the command line: where it names commands, only these are declared
- */
+/** Declares the commands in the order of the help, each under its heading. */
 export function declareInOrder(commands: readonly CommandDeclaration[], registry: Registry, word?: string): void {
   const groups: readonly string[] = GROUPS;
   const place = ({ group, order }: CommandDeclaration) => groups.indexOf(group) * 1000 + order;

@@ -52,7 +52,6 @@ export interface SettingRules {
 /**
  * Decides every setting.
  *
- * @param nameOf what messages call a flag
  * @throws `AgentAuthError` `usage` for a value that is wrong, or a named profile that does not exist
  */
 export function resolveSettings(

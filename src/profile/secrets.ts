@@ -83,8 +83,6 @@ export function isReference(text: string): boolean {
 /**
  * The secret that `env:NAME`, `file:PATH` or `exec:COMMAND` names. A command is run once for the process, or until the
  * `exp` of the token that it printed.
- *
- * @param from what has the reference
  */
 export function referencedSecret(reference: string, from: string, env: Env): SecretSetting {
   const [kind, ...rest] = reference.split(":");
@@ -166,7 +164,6 @@ export function splitWords(command: string, from: string): string[] {
 /**
  * Runs a command, and waits for it.
  *
- * @returns the one line that it prints
  * @throws `AgentAuthError` `usage` if it cannot be started, fails, or prints anything but one line of at most 64 KiB;
  * `timeout` if it does not end
  */

@@ -95,7 +95,6 @@ const SANDBOX_PREFIX = "sandbox_";
  * Checks that a token and an address belong to the same world: the sandbox's tokens go to this machine only, and the
  * running sandbox is given no other.
  *
- * @returns the token
  * @throws `AgentAuthError` `bad_authtoken`; nothing was sent
  */
 export function checkSandboxToken(
@@ -295,7 +294,6 @@ const PATIENCE_MS = 20_000;
 /**
  * Changes the settings file: reads it, and writes what the change makes of it, while no other process does so.
  *
- * @param change returns the new settings, or undefined for no change
  * @throws `AgentAuthError` `usage` for a file that is broken, `store_failed` for one that cannot be written
  */
 export async function changeConfig(

@@ -48,7 +48,6 @@ export interface StoreEntries {
 /**
  * Which store is used: `AGENTAUTH_STORE`, else the profile's `store`, else files.
  *
- * @param profile the profile's name and what is set in it
  * @throws `AgentAuthError` `usage` that names the variable or the setting, its value and what is allowed
  */
 export function chooseStore(env: Env, profile: StoreEntries): StoreChoice {

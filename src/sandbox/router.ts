@@ -54,7 +54,6 @@ export class Origins {
   /**
    * Listens at a port; requests get no answer before {@link serve}.
    *
-   * @returns the origin
    * @throws AgentAuthError `usage`
    */
   async open(port: number): Promise<string> {

@@ -125,7 +125,6 @@ export function readSandboxSettings(options: SandboxOptions) {
 /**
  * Checks the names of the members of an options file; their values are checked as those of {@link startSandbox}.
  *
- * @param from the file, for messages
  * @throws TypeError that names the nearest member
  */
 export function checkFileOptions(given: JsonObject, from: string): SandboxFileOptions {

@@ -14,8 +14,6 @@ const REMIND_MS = 60_000;
 /**
  * A broker that uses the logins of the profile, and never asks the user for one: it prints the command of a login that is
  * needed. It logs each request with `-v`.
- *
- * @param onLogin called when a command was printed
  */
 export async function buildBroker(
   policy: BrokerPolicy,
@@ -65,12 +63,7 @@ function formatEvent({ client, name, method, tool, status, refused, durationMs }
   return `${client}: ${what}: ${status}${refused === undefined ? "" : ` (${refused})`} in ${durationMs.toFixed(0)} ms`;
 }
 
-/**
- * The policy that flags describe, for one client.
- *
- * @param flag the flag of the grants, for messages
- * @throws `AgentAuthError` `usage`
- */
+/** The policy that flags describe, for one client. @throws `AgentAuthError` `usage` */
 export function policyOfFlags(grants: readonly string[], client: BrokerClient, flag: string): BrokerPolicy {
   const read = grants.map((text) => readGrant(text, flag));
   const [again] = read.find(([name], nth) => read.findIndex(([one]) => one === name) < nth) ?? [];

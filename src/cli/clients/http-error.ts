@@ -9,7 +9,6 @@ import type { CommandContext, ContextFlags } from "../runtime/context.js";
 /**
  * A header as it was typed.
  *
- * @param from the flag that it was typed after, or what else has it
  * @throws `AgentAuthError` `usage`, which shows only the start of the text: the rest may be a secret
  */
 export function parseHeaderLine(line: string, from: string): { name: string; value: string } {

@@ -61,11 +61,7 @@ export const TERMINAL_COLUMNS = { usual: 80, least: 20 };
 /** Lines of help that are longer than this are hard to read, however wide the terminal. */
 export const WIDEST_HELP = 100;
 
-/**
- * The size to print for: the environment's, else the terminal's, else the usual one; at most 1000.
- *
- * @param setting the value of a variable such as `COLUMNS`
- */
+/** The size to print for: the environment's, else the terminal's, else the usual one; at most 1000. */
 export function terminalSize(
   setting: string | undefined,
   reported: number | undefined,

@@ -149,7 +149,6 @@ export function readList(
 /**
  * Takes what matches from each page of a list, `limit` items at most.
  *
- * @param subject what is listed
  * @throws `AgentAuthError` what the listing throws, also `unusable_items` where it is left at the limit
  */
 export async function* selectMatching(
@@ -252,10 +251,7 @@ function reportChanges({ drift, summary }: ListEnding, io: CommandContext["io"])
   io.warn(`the list changed while it was read (${numbers})`);
 }
 
-/**
- * @param sort `--sort` as it was given
- * @throws `AgentAuthError` `list_changed`, of class `partial`, where the list ended and items may be missing
- */
+/** @throws `AgentAuthError` `list_changed`, of class `partial`, where the list ended and items may be missing */
 export function requireComplete(summary: ListingSummary | undefined, sort: string | undefined): void {
   if (summary === undefined || summary.missing === 0) return;
   const isById = sort?.split(":")[0] === "id";

@@ -63,9 +63,6 @@ const SECRET_VARIABLES = [
 
 /**
  * Masks these secrets, and keeps them from the programs that we start: a browser must not find them in its environment.
- *
- * @param env the environment of the run
- * @param inherited that of the process
  */
 export function withholdSecrets(env: Env, inherited: Env, redactor: Redactor): void {
   for (const name of SECRET_VARIABLES) {

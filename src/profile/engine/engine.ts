@@ -112,7 +112,6 @@ export function readAddress(
  * The engine of an address on the command line, which every program of the user can read: a reference to it where it has a
  * password.
  *
- * @param hide receives what is secret in it, so that every output masks it
  * @throws `AgentAuthError` `usage`
  */
 export function givenAddress(

@@ -106,7 +106,6 @@ function findShape(kind: unknown): FaultShape {
 /**
  * Checks that a value is a fault.
  *
- * @returns a copy of it
  * @throws AgentAuthError `usage` that names the field, its value and the expected one
  */
 export function checkFault(value: unknown): Fault {

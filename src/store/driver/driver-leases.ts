@@ -358,11 +358,7 @@ class DriverLease implements Lease {
 /** For how long a process tries to save what an engine did not take. */
 const GIVEN_UP_MS = 10 * 60_000;
 
-/**
- * Tries to save again and again, one try at a time, until nothing is left to be saved or it gives up.
- *
- * @returns whether nothing is left
- */
+/** Tries to save again and again, one try at a time, until nothing is left to be saved or it gives up. */
 function savedInTime(clock: StoreClock, everyMs: number, save: () => Promise<unknown>): Promise<boolean> {
   const begun = readClock(clock);
   return new Promise((resolve) => {

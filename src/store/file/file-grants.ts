@@ -65,11 +65,7 @@ export class VersionedFiles {
     return this.#all()[0];
   }
 
-  /**
-   * Reserves disk space for a record of up to `bytes`; the path is for {@link publish}.
-   *
-   * @param before the path of the record that it replaces
-   */
+  /** Reserves disk space for a record of up to `bytes`; the path is for {@link publish}. */
   reserve(bytes: number, before: string | undefined): string {
     this.#sweep();
     return reservePrivateFile(join(this.folder, "next"), bytes, before);

@@ -279,7 +279,6 @@ export function readPublishedFile(path: string): string | undefined {
  * Reads a file of settings, which may be a link, and which others may read: only this user and root can change it, its
  * name, and each link and folder on the way to it. It is opened once, and checked before a byte of it is read.
  *
- * @param what names the file in messages
  * @returns undefined when there is no such file
  * @throws `AgentAuthError` `store_failed`, with the command that repairs it
  */
@@ -339,11 +338,7 @@ function readOpened(
   }
 }
 
-/**
- * Refuses an open file that is not an ordinary one, that has another name (a secret), or that others can get at.
- *
- * @param mode what others must not have
- */
+/** Refuses an open file that is not an ordinary one, that has another name (a secret), or that others can get at. */
 export function checkOpened(fd: number, path: string, what: string, mode: "600" | "go-w" = "600"): Stats {
   const stat = fstatSync(fd);
   if (!stat.isFile()) throw notOrdinaryError(what);
@@ -525,7 +520,6 @@ const TAKEN = new Set(["EEXIST", "ENOTEMPTY", "ENOTDIR"]);
  * Creates a temporary file beside `path`, with `bytes` allocated on the disk, for {@link publishPrivateFile}.
  *
  * @param like a file that was published here: where that needed a folder, the space for one is reserved too
- * @returns its path
  */
 export function reservePrivateFile(path: string, bytes: number, like?: string): string {
   const temporary = temporaryPath(path);

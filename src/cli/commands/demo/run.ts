@@ -257,7 +257,6 @@ const OF_NODE = /^(?:NODE_\w+|PATH|LD_LIBRARY_PATH|SystemRoot|windir|TEMP|TMP|TM
  * Runs the same command of this program in several processes at once.
  *
  * @param home the folder with the logins that they share; they get no settings and no proxy of the environment
- * @returns what each printed
  * @throws Error for a process that fails
  */
 async function runTogether(

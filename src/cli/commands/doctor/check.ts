@@ -78,7 +78,6 @@ export const skipped = findingWith("skipped");
 /**
  * Runs every check, at the same time where they wait. A check that throws has failed; the others still run.
  *
- * @param groups the checks, each group with the class of its failures, in the order of the report
  * @returns the findings in order, and 0 or the exit code of the most severe failure
  * @throws `AgentAuthError` `aborted` when the signal fires
  */

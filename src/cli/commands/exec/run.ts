@@ -85,7 +85,6 @@ const BROKER_USAGE = "agentauth exec --broker <name>=<mcp_url> -- <command> [arg
 /**
  * The words of the command: everything after the first `--`.
  *
- * @param argv the command line as it was typed
  * @throws `AgentAuthError` `usage` if there is no `--`, nothing after it, or something else before it than the URL, which
  * a broker replaces
  */

@@ -63,11 +63,7 @@ export async function beginLogin(url: string, options: TokenFlags, context: Comm
   io.say(`run this${when}: ${report.finish}`);
 }
 
-/**
- * Begins a login again whose issuer rejected optional scopes: the user has to open another URL.
- *
- * @returns the exit code, since the user is not logged in yet
- */
+/** Begins a login again whose issuer rejected optional scopes: the user has to open another URL. */
 export async function beginAgain(
   url: string,
   { account, flow, scope }: RejectedLogin,
