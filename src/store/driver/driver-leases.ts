@@ -461,9 +461,9 @@ export class DriverLeases {
     // By the clock of this process alone: that of the engine may jump.
     let endsAt: number | undefined;
     let pauseMs = POLL_MS.first;
-    let { answer, from, offset } = await this.#claim(context, state, signal);
-    while (!answer.held && answer.by.owner !== context.owner) {
-      const { by, leftMs } = answer;
+    let { response, from, offset } = await this.#claim(context, state, signal);
+    while (!response.held && response.by.owner !== context.owner) {
+      const { by, leftMs } = response;
       const holder = () => readHolder(by, offset, { key: context.key, records });
       if (endsAt === undefined && onWait) onWait(await holder());
       endsAt = this.#clock.now() + leftMs;
@@ -473,9 +473,9 @@ export class DriverLeases {
       // Not all at the same moment, and not long after it is free.
       await this.#sleep(Math.min(pauseMs, leftMs + POLL_MS.first) * (0.5 + Math.random()), signal);
       pauseMs = Math.min(pauseMs * 1.5, POLL_MS.most);
-      ({ answer, from, offset } = await this.#claim(context, state, signal));
+      ({ response, from, offset } = await this.#claim(context, state, signal));
     }
-    const { stored, rotatedGeneration } = await previousAttempt(answer, { key: context.key, records, generation });
+    const { stored, rotatedGeneration } = await previousAttempt(response, { key: context.key, records, generation });
     const previous = stored && inLocalTime(stored, offset);
     const graceMs = this.#graceMs(previous, context.ttlMs, endsAt);
     return { from, stored, previous, rotatedGeneration, waited: endsAt !== undefined, graceMs };
@@ -490,8 +490,8 @@ export class DriverLeases {
     if (signal?.aborted) throw abortedError(signal);
     const from = readClock(this.#clock);
     try {
-      const answer = await driver.claim(key, { owner, ttlMs, note });
-      return { answer, from, offset: clockOffset(answer, from, this.#clock.epoch()) };
+      const response = await driver.claim(key, { owner, ttlMs, note });
+      return { response, from, offset: clockOffset(response, from, this.#clock.epoch()) };
     } catch (error) {
       if (isUnanswered(error)) {
         this.#unansweredAt = readClock(this.#clock);
@@ -566,15 +566,15 @@ async function withLease<T>(lease: DriverLease, work: (lease: Lease) => Promise<
  * does not show the one before.
  */
 async function previousAttempt(
-  answer: LeaseHeld | LeaseBusy,
+  response: LeaseHeld | LeaseBusy,
   { key, records, generation }: { key: RecordKey; records: TenantRecords; generation: number | undefined },
 ): Promise<Pick<Acquisition, "stored" | "rotatedGeneration">> {
-  if (!answer.held) return { stored: unknownAttempt(answer.by.at), rotatedGeneration: undefined };
-  if (answer.previous === undefined) return { stored: undefined, rotatedGeneration: undefined };
-  const note = await readState(answer.previous, key, records);
+  if (!response.held) return { stored: unknownAttempt(response.by.at), rotatedGeneration: undefined };
+  if (response.previous === undefined) return { stored: undefined, rotatedGeneration: undefined };
+  const note = await readState(response.previous, key, records);
   const isOther = note !== undefined && note.generation !== generation;
   return {
-    stored: isOther ? undefined : readAttempt(answer.previous, note),
+    stored: isOther ? undefined : readAttempt(response.previous, note),
     rotatedGeneration: note?.rotatedGeneration,
   };
 }
@@ -597,8 +597,8 @@ async function readState({ note }: LeaseTrace, key: RecordKey, records: TenantRe
  * Milliseconds by which the engine's clock is ahead of ours: the least that fits its response, which it gave between the
  * two moments.
  */
-function clockOffset(answer: LeaseHeld | LeaseBusy, from: ClockReading, after: number): number {
-  const trace = answer.held ? answer.previous : answer.by;
+function clockOffset(response: LeaseHeld | LeaseBusy, from: ClockReading, after: number): number {
+  const trace = response.held ? response.previous : response.by;
   if (trace === undefined) return 0;
   return Math.max(trace.now - after, Math.min(0, trace.now - from.epoch));
 }

@@ -44,7 +44,7 @@ export type Row = readonly (string | null)[];
  *
  * @param textOf the owner or the note that was stored as this text
  */
-export function claimAnswer(
+export function readClaimResponse(
   [held, attempt, leftMs, ...trace]: Row,
   textOf: (stored: string) => string,
 ): LeaseHeld | LeaseBusy {
@@ -137,14 +137,14 @@ type Around = <T>(
 /** The operations of a driver, each of which is carried out by `around`. */
 export function eachOperation(around: Around): Operations {
   return {
-    get: (key, given) => around(given?.signal, (driver, options) => driver.get(key, options)),
-    put: (key, value, expected, given) =>
-      around(given?.signal, (driver, options) => driver.put(key, value, expected, { ...given, ...options })),
-    delete: (key, expected, given) => around(given?.signal, (driver, options) => driver.delete(key, expected, options)),
-    scan: (filter, page, given) => around(given?.signal, (driver, options) => driver.scan(filter, page, options)),
-    claim: (key, claim, given) => around(given?.signal, (driver, options) => driver.claim(key, claim, options)),
-    extend: (key, claim, given) => around(given?.signal, (driver, options) => driver.extend(key, claim, options)),
-    release: (key, claim, given) => around(given?.signal, (driver, options) => driver.release(key, claim, options)),
+    get: (key, call) => around(call?.signal, (driver, options) => driver.get(key, options)),
+    put: (key, value, expected, call) =>
+      around(call?.signal, (driver, options) => driver.put(key, value, expected, { ...call, ...options })),
+    delete: (key, expected, call) => around(call?.signal, (driver, options) => driver.delete(key, expected, options)),
+    scan: (filter, page, call) => around(call?.signal, (driver, options) => driver.scan(filter, page, options)),
+    claim: (key, claim, call) => around(call?.signal, (driver, options) => driver.claim(key, claim, options)),
+    extend: (key, claim, call) => around(call?.signal, (driver, options) => driver.extend(key, claim, options)),
+    release: (key, claim, call) => around(call?.signal, (driver, options) => driver.release(key, claim, options)),
   };
 }
 
@@ -158,7 +158,9 @@ export function boundedDriver(driver: StoreDriver, timeoutMs: number): StoreDriv
     system,
     location,
     ...eachOperation(around),
-    ...(touch && { touch: (key, given) => around(given?.signal, (_, options) => touch.call(driver, key, options)) }),
+    ...(touch && {
+      touch: (key, call) => around(call?.signal, (_, options) => touch.call(driver, key, options)),
+    }),
     ...(watch && { watch: watch.bind(driver) }),
     ...(health && { health: health.bind(driver) }),
   };

@@ -52,10 +52,10 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
   let opened: StoreKey | undefined;
 
   /** The cipher; undefined where files are written as they are instead. */
-  const readCipher = (answer: KeyAnswer): Cipher | undefined => {
-    if ("cipher" in answer) return answer.cipher;
-    if (fallback !== "file") throw answer.failure;
-    if (!isReported) onFallback?.(answer.failure.message);
+  const readCipher = (result: KeyResult): Cipher | undefined => {
+    if ("cipher" in result) return result.cipher;
+    if (fallback !== "file") throw result.failure;
+    if (!isReported) onFallback?.(result.failure.message);
     isReported = true;
     return undefined;
   };
@@ -70,14 +70,14 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
       async open(text, name) {
         const sealer = sealedWith(text);
         if (sealer === undefined) return text;
-        const answer = await key().find();
-        if (!answer)
+        const result = await key().find();
+        if (!result)
           throw new CipherError(
             `it was sealed with the key "${sealer}", and the keychain has no key for this folder: the file comes from another ` +
               "machine, another user or another folder, or its key was lost",
           );
-        const cipher = readCipher(answer);
-        if (!cipher) throw keyUnavailable(answer);
+        const cipher = readCipher(result);
+        if (!cipher) throw keyUnavailable(result);
         return cipher.open(text, name);
       },
     },
@@ -102,8 +102,8 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
     async list(filter, onUnusable) {
       const grants = await files.list(filter, onUnusable);
       // A list without the grants that cannot be unsealed would look complete.
-      const answer = key().known;
-      if (answer && "failure" in answer) readCipher(answer);
+      const result = key().known;
+      if (result && "failure" in result) readCipher(result);
       return grants;
     },
     async saveClient(client, form) {
@@ -114,16 +114,16 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
   };
 }
 
-function keyUnavailable(answer: KeyAnswer): Error {
-  const { failure } = answer as Extract<KeyAnswer, { failure: unknown }>;
+function keyUnavailable(result: KeyResult): Error {
+  const { failure } = result as Extract<KeyResult, { failure: unknown }>;
   return storeError(`it is sealed, and its key is not available: ${failure.message}`, failure, failure.hint);
 }
 
-function describeLocation(folder: string, fallback: "none" | "file", answer: KeyAnswer | undefined): string {
-  if (answer && "failure" in answer && fallback === "file")
+function describeLocation(folder: string, fallback: "none" | "file", result: KeyResult | undefined): string {
+  if (result && "failure" in result && fallback === "file")
     return `files under ${folder}, not sealed, since the OS keychain cannot be used`;
-  if (answer && "failure" in answer) return `files under ${folder}, which need the OS keychain: it cannot be used`;
-  if (answer) return `files under ${folder}, sealed with a key in the OS keychain`;
+  if (result && "failure" in result) return `files under ${folder}, which need the OS keychain: it cannot be used`;
+  if (result) return `files under ${folder}, sealed with a key in the OS keychain`;
   const orNot = fallback === "file" ? ", or not sealed where it cannot be used" : "";
   return `files under ${folder}, to be sealed with a key in the OS keychain${orNot}`;
 }
@@ -147,15 +147,15 @@ function realPath(path: string): string {
 }
 
 /** The cipher of the key in the keychain, or why there is none. */
-type KeyAnswer = { cipher: Cipher } | { failure: AgentAuthError };
+type KeyResult = { cipher: Cipher } | { failure: AgentAuthError };
 
 interface StoreKey {
   /** Reads the key; undefined when the keychain has none. */
-  find(): Promise<KeyAnswer | undefined>;
+  find(): Promise<KeyResult | undefined>;
   /** Reads the key, or creates one when the keychain has none. */
-  make(): Promise<KeyAnswer>;
+  make(): Promise<KeyResult>;
   /** The result so far, without a call to the keychain. */
-  readonly known: KeyAnswer | undefined;
+  readonly known: KeyResult | undefined;
 }
 
 /** To read, to write, to read again, and one to spare. */
@@ -168,9 +168,9 @@ const CALLS = 4;
  * @param timeout milliseconds that one call to the keychain may take
  */
 function storeKey(keychain: Keychain, lease: GrantStore["lease"], timeout: number): StoreKey {
-  let known: KeyAnswer | undefined;
-  const reads = new SingleFlight<KeyAnswer | undefined>();
-  const writes = new SingleFlight<KeyAnswer>();
+  let known: KeyResult | undefined;
+  const reads = new SingleFlight<KeyResult | undefined>();
+  const writes = new SingleFlight<KeyResult>();
 
   const find = async () => {
     known ??= await reads.run("", () => read(keychain), undefined);
@@ -190,7 +190,7 @@ function storeKey(keychain: Keychain, lease: GrantStore["lease"], timeout: numbe
   };
 }
 
-async function readOrWrite(keychain: Keychain): Promise<KeyAnswer> {
+async function readOrWrite(keychain: Keychain): Promise<KeyResult> {
   const there = await read(keychain);
   if (there) return there;
   try {
@@ -203,7 +203,7 @@ async function readOrWrite(keychain: Keychain): Promise<KeyAnswer> {
   return stored ?? { failure: storeError("the keychain accepted a key and does not return it", undefined) };
 }
 
-async function read(keychain: Keychain): Promise<KeyAnswer | undefined> {
+async function read(keychain: Keychain): Promise<KeyResult | undefined> {
   let value: string | undefined;
   try {
     value = await keychain.get();

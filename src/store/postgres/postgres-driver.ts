@@ -3,7 +3,7 @@ import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import { OneAtATime } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import type { LeaseClaim, RecordKey, ScanPage, StoreDriver, StoredRecord, Version } from "../driver/driver.js";
-import { claimAnswer, lateIn, type Row, unansweredError, unavailableError, watchBy } from "../driver/engine.js";
+import { lateIn, type Row, readClaimResponse, unansweredError, unavailableError, watchBy } from "../driver/engine.js";
 import { chooseAdapter, type Parameter, type PostgresAccess } from "./client.js";
 import { checkedListen, engineError, engineHealth, notifiedKey, type RunStatement, statementCalls } from "./engine.js";
 import { fromHex, fromText, statementsFor, tableNames, toHex, toText } from "./store-sql.js";
@@ -125,7 +125,7 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
         // No row: another claim came in between, which happens hardly often.
         for (let tries = 0; tries < MAX_CLAIMS; tries++) {
           const [row] = await run(sql.claim, claimParameters(key, claim));
-          if (row) return claimAnswer(row, fromText);
+          if (row) return readClaimResponse(row, fromText);
         }
         throw unavailableError(`${location}: the lease changed during each of ${MAX_CLAIMS} attempts to claim it`);
       }),

@@ -273,7 +273,7 @@ function leaseStatements({ lease, sequence }: TableNames, { durable }: Transacti
   const trace = `old.attempt::text AS attempt, old.owner, ${toEpoch("old.claimed_at")} AS claimed, ${toEpoch("old.read_at")} AS read,
 ${toEpoch("old.released_at")} AS released, old.note`;
   return {
-    /** The key, `$4` owner, `$5` milliseconds, `$6` note. Returns what `claimAnswer` reads; no row: try again. */
+    /** The key, `$4` owner, `$5` milliseconds, `$6` note. Returns what `readClaimResponse` reads; no row: try again. */
     // "old" is the lease as this statement sees it. If it is held, nothing is written, so that waiting costs no write.
     // If it is free, the claim succeeds only if the row is still the one in "old", on which the trace of the result is
     // based: the owner before may have extended it, with another note, and others may have claimed it. Then no row is

@@ -12,7 +12,7 @@ import type {
   StoredRecord,
   Version,
 } from "../driver/driver.js";
-import { claimAnswer, type Row, watchBy } from "../driver/engine.js";
+import { type Row, readClaimResponse, watchBy } from "../driver/engine.js";
 import { chooseLink, type RedisConnection } from "./connection.js";
 import { describeHealth, leaseScriptCalls, redisError, type Session, scriptCalls, weakestSync } from "./engine.js";
 import * as scripts from "./scripts.js";
@@ -130,7 +130,7 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
     claim: (key, claim, options) =>
       leaseCall(options, async ({ run }) => {
         const keys = [names.lease(key), names.state(key.partition), names.leases(key.partition)];
-        return claimAnswer(await run(scripts.CLAIM, keys, claimArgs(claim)), String);
+        return readClaimResponse(await run(scripts.CLAIM, keys, claimArgs(claim)), String);
       }),
     extend: (key, claim, options) =>
       leaseCall(options, async ({ run }) => isOne(await run(scripts.EXTEND, [names.lease(key)], claimArgs(claim)))),
@@ -142,9 +142,9 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
     ...(subscribe && { watch: watchBy(subscribe, names.channel, { keyOf: decodeKey, failure }) }),
     health: (options) =>
       call(options, async ({ run, tryKeyless }) => {
-        const askedAt = Date.now();
+        const requestedAt = Date.now();
         const [now, info, ...refused] = await run(scripts.HEALTH, [names.probe]);
-        const clockAheadMs = Math.floor((askedAt + Date.now()) / 2) - Number(now);
+        const clockAheadMs = Math.floor((requestedAt + Date.now()) / 2) - Number(now);
         // A script must not run CONFIG.
         const appendfsync = weakestSync((await tryKeyless(["CONFIG", "GET", "appendfsync"], names.probe)) ?? []);
         const known = { info: info ?? undefined, appendfsync, refused: refused.map(String) };
