@@ -1,3 +1,18 @@
+import { randomBytes } from "node:crypto";
+import { isLoopbackHost } from "../../http/address.js";
+import { Lru } from "../../http/lru.js";
+import type { JsonObject } from "../../http/strict-json.js";
+import { splitScope } from "../../oauth/model/scope.js";
+import type { SandboxData } from "../data/data.js";
+import { CLIENTS, type SandboxInteraction } from "../data/sample-device.js";
+import type { MovableClock } from "../http/clock.js";
+import { devicePages, errorPage, logoutPage, messagePage } from "./issuer-pages.js";
+import { findUser, type OAuthSettings } from "./issuer-settings.js";
+import { SIGNING_ALG, type SigningKey } from "./keys.js";
+import type { Machines } from "./machine.js";
+import type { OAuthStore } from "./oauth-store.js";
+import type { OidcClient, OidcContext, OidcErrors, ResourceServerInfo } from "./oidc.js";
+
 // Users of a sandbox connect from loopback, for which there is no location.
 const LOCATION = {
   asn: 3320,
@@ -68,21 +83,6 @@ export class LoginDevices {
 function deviceKey(clientId: string, accountId: string): string {
   return `${clientId} ${accountId}`;
 }
-
-import { randomBytes } from "node:crypto";
-import { isLoopbackHost } from "../../http/address.js";
-import { Lru } from "../../http/lru.js";
-import type { JsonObject } from "../../http/strict-json.js";
-import { splitScope } from "../../oauth/model/scope.js";
-import type { SandboxData } from "../data/data.js";
-import { CLIENTS, type SandboxInteraction } from "../data/sample-device.js";
-import type { MovableClock } from "../http/clock.js";
-import { devicePages, errorPage, logoutPage, messagePage } from "./issuer-pages.js";
-import { findUser, type OAuthSettings } from "./issuer-settings.js";
-import { SIGNING_ALG, type SigningKey } from "./keys.js";
-import type { Machines } from "./machine.js";
-import type { OAuthStore } from "./oauth-store.js";
-import type { OidcClient, OidcContext, OidcErrors, ResourceServerInfo } from "./oidc.js";
 
 /** The JWT bearer grant (RFC 7523, section 2.1). */
 export const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";

@@ -419,15 +419,10 @@ export class DriverLeases {
         if ("instead" in acquired) return acquired.instead;
         // Waiting for an attempt that was rolled back is not waiting for the one before it.
         const isOlder = (acquired.previous?.endedAt ?? requestedAt) < requestedAt;
-        const driverLease = new DriverLease(
-          context,
-          { ...acquired, waited: (acquired.waited || queued) && !isOlder },
-          options,
-        );
-        return withLease(
-          driverLease,
-          async (lease) => (await this.#lateResult(acquired.graceMs, options)) ?? work(lease),
-        );
+        const waited = (acquired.waited || queued) && !isOlder;
+        const driverLease = new DriverLease(context, { ...acquired, waited }, options);
+        const begin = async (lease: Lease) => (await this.#lateResult(acquired.graceMs, options)) ?? work(lease);
+        return withLease(driverLease, begin);
       },
       options.signal,
     );

@@ -148,12 +148,8 @@ export class GrantRecords {
       const [aheadMs, summaries] = await Promise.all([this.#engineClock.aheadMs(), Promise.all(items.map(read))]);
       const connections = summaries
         .filter((summary) => summary !== undefined)
-        .map((summary) =>
-          toConnection(
-            { ...summary, ...timesOnClock(summary, aheadMs), usedAt: summary.usedAt + aheadMs },
-            this.#clock.epoch(),
-          ),
-        );
+        .map((one) => ({ ...one, ...timesOnClock(one, aheadMs), usedAt: one.usedAt + aheadMs }))
+        .map((summary) => toConnection(summary, this.#clock.epoch()));
       yield { items: connections.filter((connection) => matchesQuery(connection, query)), cursor };
     }
   }
@@ -162,11 +158,8 @@ export class GrantRecords {
     const aheadMs = await this.#engineClock.aheadMs();
     // Those that cannot be read must not hide the others.
     for (let most = limit; ; most *= 2) {
-      const { items, total } = await this.#records.due("grant", Math.floor(until - aheadMs), {
-        limit: most,
-        valueLength: MOST_SUMMARIES,
-        countTo,
-      });
+      const page = { limit: most, valueLength: MOST_SUMMARIES, countTo };
+      const { items, total } = await this.#records.due("grant", Math.floor(until - aheadMs), page);
       const logins = await this.#dueLogins(items, aheadMs);
       if (logins.length >= limit || items.length < most) return { items: logins.slice(0, limit), total };
     }

@@ -155,11 +155,8 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Grant
     seal: async (text, name) => (cipher ? cipher.seal(text, name) : text),
     onEmptyFile,
   };
-  const clients = recordFiles<ClientRecord>(join(folder, "clients"), tools, {
-    kind: "client",
-    encode: encodeClient,
-    decode: decodeClient,
-  });
+  const form = { kind: "client", encode: encodeClient, decode: decodeClient };
+  const clients = recordFiles<ClientRecord>(join(folder, "clients"), tools, form);
   const store = {
     location: folder,
     ...fileGrants(folder, tools),

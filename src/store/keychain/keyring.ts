@@ -130,10 +130,8 @@ function describeLocation(folder: string, fallback: "none" | "file", result: Key
 
 /** The keychain's account for a folder, the same for every path that leads to it. */
 export function keychainAccount(folder: string): string {
-  return `store-key ${createHash("sha256")
-    .update(realPath(resolve(folder)))
-    .digest("hex")
-    .slice(0, 16)}`;
+  const hash = createHash("sha256").update(realPath(resolve(folder)));
+  return `store-key ${hash.digest("hex").slice(0, 16)}`;
 }
 
 /** The path without links, also of a folder that does not exist yet: creating it must not change its account. */

@@ -193,10 +193,8 @@ export class LockFiles {
     const traces = this.#traces(name).filter((trace) => trace.mark?.id === id || (owner === id && chosen(trace)));
     // The lock files last: without its marks a lock file is at worst waited for; a mark without its lock file is useless.
     const lockFiles = traces.filter(({ mark }) => !mark).sort((a, b) => a.number - b.number);
-    const removed = [...traces.filter(({ mark }) => mark), ...lockFiles].map(({ file }) =>
-      discardFile(this.#path(file)),
-    );
-    return removed.every(Boolean);
+    const inOrder = [...traces.filter(({ mark }) => mark), ...lockFiles];
+    return inOrder.map(({ file }) => discardFile(this.#path(file))).every(Boolean);
   }
 
   #mark({ name, number, id }: Attempt, kind: "sent" | "done", text: string): void {
@@ -314,9 +312,8 @@ export class FileLeases {
       }
       if (bootClock() - since > (options.patienceMs ?? Number.POSITIVE_INFINITY)) throw busy(seen.record);
       // Not all at the same moment.
-      await sleep(pause * (0.5 + Math.random()), undefined, options.signal ? { signal: options.signal } : {}).catch(
-        () => undefined,
-      );
+      const how = options.signal ? { signal: options.signal } : {};
+      await sleep(pause * (0.5 + Math.random()), undefined, how).catch(() => undefined);
     }
   }
 }
@@ -506,12 +503,8 @@ export interface Observation {
  *     no    unknown  any   no       wait
  *     no    unknown  any   yes      expired   the mark "sent" triples the duration
  */
-export function decideTakeover({
-  done,
-  owner,
-  sent,
-  isExpired,
-}: Observation): "wait" | "released" | "died" | "expired" {
+export function decideTakeover(seen: Observation): "wait" | "released" | "died" | "expired" {
+  const { done, owner, sent, isExpired } = seen;
   if (done) return "released";
   if (owner === "dead") return "died";
   if (owner === "alive" && sent) return "wait";

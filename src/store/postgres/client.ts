@@ -92,13 +92,8 @@ export function chooseAdapter({ client, query }: PostgresAccess, timeoutMs: numb
   if (has("function", "query") && has("number", "idleCount", "waitingCount")) {
     const pool = client as unknown as Pool;
     const listen = has("function", "Client") && has("object", "options") ? { listen: listenBeside(pool) } : {};
-    const isQueuing = () => pool.waitingCount > 0;
-    return {
-      query: (text, values) => queryPool(pool, { text, values, query_timeout: timeoutMs }),
-      address,
-      ...listen,
-      isQueuing,
-    };
+    const query: PostgresQuery = (text, values) => queryPool(pool, { text, values, query_timeout: timeoutMs });
+    return { query, address, ...listen, isQueuing: () => pool.waitingCount > 0 };
   }
   if (has("function", "query")) {
     const queryable = client as QueryClient;

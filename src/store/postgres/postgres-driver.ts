@@ -81,15 +81,10 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
     touch: readBy(sql.touch),
     put: (key, value, expected, options = {}) =>
       call(options, async (run) => {
-        const { expiresInMs, tags, dueAt } = options;
+        const { expiresInMs, tags = {}, dueAt } = options;
+        const expiry = expiresInMs?.toString() ?? null;
         const due = dueAt === null ? "none" : (dueAt?.toString() ?? null);
-        const values = [
-          ...recordName(key),
-          toText(value),
-          toTagsText(tags ?? {}),
-          expiresInMs?.toString() ?? null,
-          due,
-        ];
+        const values = [...recordName(key), toText(value), toTagsText(tags), expiry, due];
         const [row] = await inTurn(recordName(key).join(" "), () =>
           expected === undefined ? run(sql.insert, values) : run(sql.update, [...values, toVersionText(expected)]),
         );
@@ -98,23 +93,16 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
       }),
     delete: (key, expected, options) =>
       call(options, async (run) => {
-        const rows = await run(sql.remove, [
-          ...recordName(key),
-          expected === undefined ? null : toVersionText(expected),
-        ]);
-        return rows.length > 0;
+        const version = expected === undefined ? null : toVersionText(expected);
+        return (await run(sql.remove, [...recordName(key), version])).length > 0;
       }),
     scan: ({ kind, partition, tags, dueUntil }, { limit, cursor, valueLength = WHOLE, countTo }, options) =>
       call(options, async (run) => {
         if (dueUntil !== undefined) {
           const page = [limit, valueLength, countTo ?? WHOLE].map(String);
-          const values = [kind, toHex(partition ?? ""), String(dueUntil), ...page];
-          const rows = await run(sql.due, values);
-          return {
-            items: rows.map((row) => scannedRecord(kind, row)),
-            cursor: undefined,
-            total: Number(rows[0]?.[5] ?? 0),
-          };
+          const rows = await run(sql.due, [kind, toHex(partition ?? ""), String(dueUntil), ...page]);
+          const items = rows.map((row) => scannedRecord(kind, row));
+          return { items, cursor: undefined, total: Number(rows[0]?.[5] ?? 0) };
         }
         const filter = [kind, partition === undefined ? null : toHex(partition), tags ? toTagsText(tags) : null];
         const rows = await run(sql.scan, [...filter, ...parseCursor(cursor), String(limit), String(valueLength)]);

@@ -49,22 +49,18 @@ export function envelope(options: EnvelopeOptions): Sealing {
 
 /** As {@link envelope}, with the clock of the caller. */
 export function openEnvelope(options: EnvelopeOptions, clock: Pick<Clock, "now">): Sealing {
-  for (const name of ["wrap", "unwrap"] as const) {
-    if (typeof options?.[name] === "function") continue;
-    throw usageError(`the option ${name} must be a function`);
-  }
+  for (const name of ["wrap", "unwrap"] as const)
+    if (typeof options?.[name] !== "function") throw usageError(`the option ${name} must be a function`);
   const hashName = keyedNames(keyBytes(options.nameKey, "nameKey"));
   const keys = new Lru<DataKeys>(MAX_TENANTS);
   return {
     nameOf: hashName,
-    cipherFor: (location) => {
-      const of = () => {
+    cipherFor: (location) =>
+      tenantCipher(() => {
         const known = keys.get(location.partition) ?? new DataKeys(options, location, hashName, clock);
         keys.set(location.partition, known);
         return known;
-      };
-      return tenantCipher(of);
-    },
+      }),
   };
 }
 

@@ -101,6 +101,8 @@ export interface KeyRing extends Sealing, RecordCipher {
   readonly ids: readonly string[];
 }
 
+const OPTIONS: OptionNames<KeyRingOptions> = { current: true, keys: true, nameKey: true };
+
 /**
  * Seals records with AES-256-GCM (NIST SP 800-38D) under the current key, and opens them with any of the keys. To
  * exchange the key: add the new one to `keys` of every process, then make it `current`, then call `reseal`, and drop
@@ -109,15 +111,10 @@ export interface KeyRing extends Sealing, RecordCipher {
  * @throws `AgentAuthError` `usage` for a key that is not 32 bytes, or a `current` that is not among `keys`
  */
 export function keyRing(options: KeyRingOptions): KeyRing {
-  checkOptionNames(
-    options,
-    { current: true, keys: true, nameKey: true } satisfies OptionNames<KeyRingOptions>,
-    "keyRing",
-  );
+  checkOptionNames(options, OPTIONS, "keyRing");
   const { current, keys, nameKey } = options;
-  const ring = new Map(
-    Object.entries(keys ?? {}).map(([id, key]) => [id, new AesKey(id, keyBytes(key, `keys.${id}`))]),
-  );
+  const imported = Object.entries(keys ?? {}).map(([id, key]) => new AesKey(id, keyBytes(key, `keys.${id}`)));
+  const ring = new Map(imported.map((key) => [key.id, key]));
   const ids = [...ring.keys()];
   const sealer = ring.get(current);
   if (sealer === undefined) {

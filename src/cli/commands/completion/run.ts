@@ -1,4 +1,14 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the shells expand them.
+import { type Command as EngineCommand, RootCommand, script } from "@bomb.sh/tab";
+import type { Command } from "commander";
+import { orUndefined } from "../../../errors.js";
+import { PROFILE_KEYS } from "../../../profile/profile-settings.js";
+import { profileNames, readConfig, readSandboxState } from "../../../profile/settings-file.js";
+import { fileStore } from "../../../store/file/file.js";
+import { MCP_HOSTS } from "../../clients/hosts.js";
+import { COLUMNS, documentedValues, SORT_FIELDS } from "../../listing/source.js";
+import { OUTPUT_TYPES } from "../../output/output-types.js";
+import type { CommandContext } from "../../runtime/context.js";
 
 /**
  * Scripts in place of the package's: those for bash and PowerShell evaluate the typed words, and those for bash and zsh
@@ -68,17 +78,6 @@ export const OWN_SCRIPTS: Readonly<Partial<Record<string, readonly string[]>>> =
     "}",
   ],
 };
-
-import { type Command as EngineCommand, RootCommand, script } from "@bomb.sh/tab";
-import type { Command } from "commander";
-import { orUndefined } from "../../../errors.js";
-import { PROFILE_KEYS } from "../../../profile/profile-settings.js";
-import { profileNames, readConfig, readSandboxState } from "../../../profile/settings-file.js";
-import { fileStore } from "../../../store/file/file.js";
-import { MCP_HOSTS } from "../../clients/hosts.js";
-import { COLUMNS, documentedValues, SORT_FIELDS } from "../../listing/source.js";
-import { OUTPUT_TYPES } from "../../output/output-types.js";
-import type { CommandContext } from "../../runtime/context.js";
 
 export interface CompletionOptions {
   shell: "bash" | "zsh" | "fish" | "powershell";
