@@ -3,12 +3,7 @@
  *
  * @module agentauth/broker
  */
-export {
-  type Broker,
-  type BrokerEvent,
-  type BrokerOptions,
-  createBroker,
-} from "./broker.js";
+export { type Broker, type BrokerEvent, type BrokerOptions, createBroker } from "./broker.js";
 export { type BrokerListener, type ListeningBroker, type ListenOptions, listen } from "./listen.js";
 export { type BrokerClient, type BrokerGrant, type BrokerPolicy, checkPolicy } from "./policy.js";
 export type { BrokerRefusal } from "./refusal.js";

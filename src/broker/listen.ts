@@ -247,10 +247,8 @@ function refuse(response: ServerResponse, brokerResponse: Response): void {
 }
 
 function respond(response: ServerResponse, brokerResponse: Response, headers: readonly string[]): void {
-  response.writeHead(brokerResponse.status, brokerResponse.statusText, [
-    ...[...brokerResponse.headers].flat(),
-    ...headers,
-  ]);
+  const all = [...[...brokerResponse.headers].flat(), ...headers];
+  response.writeHead(brokerResponse.status, brokerResponse.statusText, all);
   void brokerResponse.text().then((text) => response.end(text));
 }
 

@@ -1,4 +1,5 @@
 /** What a broker answers by itself. */
+import { orUndefined } from "../errors.js";
 import { HttpResponse } from "../http/http-message.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { parseExactJson, type RpcResponse, readRpcId, rpcErrorResponse, writeExactJson } from "../mcp/json-rpc.js";
@@ -31,12 +32,7 @@ export function refusalResponse(
 
 /** An error for each request of JSON-RPC in a body; undefined for a body without one. */
 function buildFailures(sent: string | Uint8Array, why: BrokerRefusal): RpcResponse | RpcResponse[] | undefined {
-  let body: unknown;
-  try {
-    body = parseExactJson(typeof sent === "string" ? sent : new TextDecoder().decode(sent));
-  } catch {
-    return undefined;
-  }
+  const body = orUndefined(() => parseExactJson(typeof sent === "string" ? sent : new TextDecoder().decode(sent)));
   const error = { code: LOCAL_FAILURE, message: `the broker did not pass the request on: ${why}`, data: { code: why } };
   const responses = [body].flat().flatMap((message: unknown) => {
     const isRequest = isJsonObject(message) && message["jsonrpc"] === "2.0" && message["id"] !== undefined;

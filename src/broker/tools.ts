@@ -1,4 +1,5 @@
 /** Which tools a client sees and calls, judged on what the server reads. */
+import { orUndefined } from "../errors.js";
 import { isJsonObject } from "../http/strict-json.js";
 import {
   parseExactJson,
@@ -56,10 +57,8 @@ export function judgeBody(bytes: Uint8Array, policy: ToolPolicy): JudgedBody {
   }
   const messages: readonly unknown[] = Array.isArray(parsed) ? parsed : [parsed];
   const tools = messages.flatMap((message) => {
-    const name =
-      isJsonObject(message) && message["method"] === "tools/call"
-        ? readParam(message as unknown as RpcMessage, "name")
-        : "";
+    const isCall = isJsonObject(message) && message["method"] === "tools/call";
+    const name = isCall ? readParam(message as unknown as RpcMessage, "name") : "";
     return typeof name === "string" && name !== "" ? [name] : [];
   });
   const refusals = messages.flatMap((message) => {
@@ -91,12 +90,7 @@ export function judgedHeaders(message: RpcMessage | undefined, marks: ParamHeade
 /** A text with messages of a server, without the tools that are hidden; the same text if it lists none of them. */
 export function withoutHidden(text: string, policy: ToolPolicy, onResult?: (result: unknown) => void): string {
   if (!text.includes("tools")) return text;
-  let body: unknown;
-  try {
-    body = parseServerJson(text);
-  } catch {
-    return text;
-  }
+  const body = orUndefined(() => parseServerJson(text));
   let isChanged = false;
   for (const message of Array.isArray(body) ? body : [body]) {
     if (!isJsonObject(message)) continue;

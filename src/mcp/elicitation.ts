@@ -95,11 +95,8 @@ export function actionIn(error: unknown, server: string): UserAction | undefined
 export function readAddress(params: unknown, server: string): RequestedAddress {
   const { url, message, elicitationId: id } = params as Record<string, unknown>;
   const words = typeof message === "string" ? wholeCharacters(message, MAX_MESSAGE) : "";
-  return {
-    url: checkBrowserUrl(String(url), "the address to open", `the MCP server ${quote(server)}`),
-    message: words,
-    id,
-  };
+  const target = checkBrowserUrl(String(url), "the address to open", `the MCP server ${quote(server)}`);
+  return { url: target, message: words, id };
 }
 
 /** The error where the user has not opened an address, and the request is not served without. */

@@ -155,9 +155,8 @@ export function sessionLostError(url: string): AgentAuthError {
 
 /** The error for a message that not every host can read. */
 export function tooDeepError(url: string): AgentAuthError {
-  return new AgentAuthError("mcp_failed", `the MCP server ${quote(url)} sent a message that is nested too deep`, {
-    class: "remote",
-  });
+  const text = `the MCP server ${quote(url)} sent a message that is nested too deep`;
+  return new AgentAuthError("mcp_failed", text, { class: "remote" });
 }
 
 /** Whether a request timed out. */

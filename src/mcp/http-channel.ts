@@ -95,9 +95,8 @@ export async function readResponseBody(response: Response, maxBytes: number, rea
 }
 
 export function tooLong(what: string, maxBytes: number): AgentAuthError {
-  return new AgentAuthError("body_too_large", `${what} of the MCP server is longer than ${maxBytes} bytes`, {
-    class: "refused",
-  });
+  const text = `${what} of the MCP server is longer than ${maxBytes} bytes`;
+  return new AgentAuthError("body_too_large", text, { class: "refused" });
 }
 
 /** Whether a body was longer than its limit. */
@@ -362,8 +361,8 @@ export class HttpChannel {
           this.#logFailure(error);
         }
         if (isAnswered) return;
-        const resumed =
-          isNotifications || lastEventId !== undefined ? await this.#resume(lastEventId, abort) : undefined;
+        const isResumable = isNotifications || lastEventId !== undefined;
+        const resumed = isResumable ? await this.#resume(lastEventId, abort) : undefined;
         if (resumed === undefined && isNotifications) return;
         if (resumed === undefined) throw new StreamLost(this.#options.url, reason);
         body = resumed;

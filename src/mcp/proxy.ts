@@ -397,10 +397,8 @@ class McpProxy {
   async #abandon(open: RpcId[]): Promise<void> {
     const { host, url, onLog } = this.#options;
     onLog("server: the session is lost, and a new one begins");
-    await this.#until(
-      () => this.#pending.all().every(({ state }) => state === "waiting"),
-      AbortSignal.timeout(MAX_SETTLE_MS),
-    );
+    const isSettled = () => this.#pending.all().every(({ state }) => state === "waiting");
+    await this.#until(isSettled, AbortSignal.timeout(MAX_SETTLE_MS));
     const lost = sessionLostError(url);
     for (const pending of this.#pending.all()) if (pending.state !== "waiting") this.#fail(pending, lost);
     if (this.#pending.all().length === 0)
@@ -445,9 +443,7 @@ class McpProxy {
       return;
     }
     const pending = this.#pendingOf(message, carrier);
-    onLog(
-      `server: ${pending ? `response to ${describeMessage(pending.request)}` : "response without a pending request"}`,
-    );
+    onLog(`server: response ${pending ? `to ${describeMessage(pending.request)}` : "without a pending request"}`);
     if (!pending) return;
     this.#outcome.onResponse();
     this.#headers.update(pending.request, message);

@@ -155,11 +155,9 @@ export class ServerSession {
     const abort = new AbortController();
     const timer = setTimeout(() => abort.abort(), ms).unref();
     const receive = (message: RpcMessage) => isRpcResponse(message) || this.#fromServer(http, message);
+    const ping = { jsonrpc: "2.0", id: "agentauth-ping", method: "ping" } as const;
     try {
-      await http.request(
-        { jsonrpc: "2.0", id: "agentauth-ping", method: "ping" },
-        { abort, receive, isUnattended: true },
-      );
+      await http.request(ping, { abort, receive, isUnattended: true });
     } catch (error) {
       this.#options.onLog(`ping: ${quote(this.#options.mask(String(error)), 300)}`);
     } finally {

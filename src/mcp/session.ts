@@ -106,9 +106,8 @@ async function listTools(session: HttpSession, limits: RequestLimits, headers?: 
     if (typeof nextCursor !== "string" || nextCursor === cursor) return found;
     cursor = nextCursor;
   }
-  throw new AgentAuthError("mcp_failed", `the MCP server's list of tools has more than ${MAX_PAGES} pages`, {
-    class: "remote",
-  });
+  const problem = `the MCP server's list of tools has more than ${MAX_PAGES} pages`;
+  throw new AgentAuthError("mcp_failed", problem, { class: "remote" });
 }
 
 function isTool(value: unknown): value is McpTool {

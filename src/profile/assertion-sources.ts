@@ -153,11 +153,8 @@ function ofAzure(host: SourceHost): Parts {
   return {
     workload: `azure ${identity ?? ""}`,
     async get({ audience: resource, signal }) {
-      const query = {
-        "api-version": isApp ? "2019-08-01" : "2018-02-01",
-        resource,
-        ...(identity && { client_id: identity }),
-      };
+      const version = isApp ? "2019-08-01" : "2018-02-01";
+      const query = { "api-version": version, resource, ...(identity && { client_id: identity }) };
       return readMember(await requestFrom(withQuery(address, query), headers, host, signal), "access_token", host.from);
     },
   };

@@ -71,10 +71,8 @@ export function resolveSettings(
       return undefined;
     }
   };
-  const flag = (name: Exclude<keyof SettingFlags, "useSystemCa">): [string | undefined, string] => [
-    flags[name],
-    nameOf(name),
-  ];
+  type Candidate = [value: string | undefined, source: string];
+  const flag = (name: Exclude<keyof SettingFlags, "useSystemCa">): Candidate => [flags[name], nameOf(name)];
   const profile = chosenProfile(flag("profile"), env, config);
   // In an engine that the environment names, a profile may be a user of a program, whom no settings file knows.
   const isUnknown = ![...profileNames(config, home), SANDBOX_PROFILE].includes(profile.value);
@@ -89,6 +87,7 @@ export function resolveSettings(
   const [ofService, fromService] = sandbox ? [sandbox, RUNNING_SANDBOX] : [entries, from];
   const address = named ?? firstSet([ofService.base_url, fromService]);
   const baseUrl = address && unlessWrong("baseUrl", () => parsedBaseUrl(address));
+  const usesSystemCa = flags.useSystemCa ? "yes" : undefined;
   return {
     profile,
     isNewProfile: isUnknown && !isForeign && found !== undefined,
@@ -104,10 +103,7 @@ export function resolveSettings(
     clientCert: firstSet(flag("clientCert"), [entries.client_cert, from]),
     // The profile's key is that of the profile's certificate.
     clientKey: firstSet(flag("clientKey"), [flags.clientCert ? undefined : entries.client_key, from]),
-    useSystemCa: firstSet(
-      [flags.useSystemCa ? "yes" : undefined, nameOf("useSystemCa")],
-      [entries.use_system_ca, from],
-    ),
+    useSystemCa: firstSet([usesSystemCa, nameOf("useSystemCa")], [entries.use_system_ca, from]),
     audit: firstSet([env["AGENTAUTH_AUDIT"], "AGENTAUTH_AUDIT"], [entries.audit, from]),
   };
 }
@@ -123,12 +119,10 @@ function loginSettingsInForce(
   const inForce = loginSettings().flatMap(({ name, variable, profile }) => {
     if (profile === undefined) return [];
     const typed: unknown = Reflect.get(flags, name);
-    const flag: [string | undefined, string] = [
-      typeof typed === "string" ? typed : undefined,
-      nameOf(name as keyof SettingFlags),
-    ];
-    const set: [string | undefined, string] = [variable && env[variable], variable ?? ""];
-    return [[name, firstSet(flag, set, [texts[profile.key], from])]];
+    const text = typeof typed === "string" ? typed : undefined;
+    const flag = nameOf(name as keyof SettingFlags);
+    const set = variable && env[variable];
+    return [[name, firstSet([text, flag], [set, variable ?? ""], [texts[profile.key], from])]];
   });
   return Object.fromEntries(inForce) as Record<ProfileLoginSetting, Sourced | undefined>;
 }

@@ -179,10 +179,8 @@ export function secretLineSync(words: readonly string[], options: CommandOptions
   };
   const { spawnSync } = process.getBuiltinModule("node:child_process");
   const { error, ...ended } = spawnSync(program, args, run);
-  return oneLine(
-    readOutput(words, { ...ended, code: (error as NodeJS.ErrnoException | undefined)?.code }, options),
-    options,
-  );
+  const { code } = (error ?? {}) as NodeJS.ErrnoException;
+  return oneLine(readOutput(words, { ...ended, code }, options), options);
 }
 
 /** {@link secretLineSync} without waiting. */

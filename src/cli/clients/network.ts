@@ -92,13 +92,11 @@ export function tracedNetwork(network: Network, trace: TraceOptions | undefined)
 
 /** Logs what {@link tracedFetch} does not see: failures and retries. */
 export function eventLogger(trace: TraceOptions | undefined): ((event: AgentEvent | HttpEvent) => void) | undefined {
-  return (
-    trace &&
-    ((event) => {
-      if (event.type === "failure") trace.say(`< ${event.code}: ${event.message}`);
-      if (event.type === "retry") trace.say(`  ${event.reason}: attempt ${event.attempt} in ${event.waitMs} ms`);
-    })
-  );
+  if (trace === undefined) return undefined;
+  return (event) => {
+    if (event.type === "failure") trace.say(`< ${event.code}: ${event.message}`);
+    if (event.type === "retry") trace.say(`  ${event.reason}: attempt ${event.attempt} in ${event.waitMs} ms`);
+  };
 }
 
 function hideQuery(url: string): string {

@@ -23,14 +23,8 @@ export function partialError(cause: AgentAuthError, message: string, hint: strin
 /** The command line that continues a list where it stopped. */
 export function resumeCommand(argv: readonly string[], offset: number, limit: number | undefined): string {
   const rest = withoutFlag(withoutFlag(argv, "--offset"), "--limit");
-  const words = [
-    "agentauth",
-    ...rest,
-    "--offset",
-    String(offset),
-    ...(limit === undefined ? [] : ["--limit", String(limit)]),
-  ];
-  return words.map(shellWord).join(" ");
+  const limited = limit === undefined ? [] : ["--limit", String(limit)];
+  return ["agentauth", ...rest, "--offset", String(offset), ...limited].map(shellWord).join(" ");
 }
 
 function withoutFlag(argv: readonly string[], flag: string): string[] {

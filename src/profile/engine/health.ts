@@ -37,6 +37,8 @@ export interface EngineReport {
   keys_in_use: KeyUse[];
 }
 
+const UNSEALED = "logins are not sealed: everyone who can read the engine can read the tokens";
+
 /**
  * Looks at an engine and at the keys of its records.
  *
@@ -58,10 +60,7 @@ export async function engineReport(
     facts,
     takeover: `${takeover}; fast where the last refresh left the refresh token as it was`,
     clock_ahead_ms: clockAheadMs,
-    risks: [
-      ...risks,
-      ...(ring === "none" ? ["logins are not sealed: everyone who can read the engine can read the tokens"] : []),
-    ],
+    risks: ring === "none" ? [...risks, UNSEALED] : [...risks],
     errors: problems,
     current_key: ring === "none" ? null : ring.current,
     keys,

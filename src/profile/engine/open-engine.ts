@@ -40,11 +40,6 @@ export function openEngine(
   });
   onExit?.(() => driver.close());
   const holder = `process ${process.pid} on ${hostname()}`;
-  return {
-    kind,
-    driver,
-    ring,
-    takeover,
-    store: grantStore(driver, { seal: ring, takeover: readTakeover(takeover), tenant, holder }),
-  };
+  const store = grantStore(driver, { seal: ring, takeover: readTakeover(takeover), tenant, holder });
+  return { kind, driver, ring, takeover, store };
 }
