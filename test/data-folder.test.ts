@@ -19,7 +19,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   "profile/audit.ts": "nothing: opens the audit file for appending, with the checks of store/private/",
   "profile/connection-settings.ts": "certificates",
   "cli/main.ts": "the help beside the program",
-  "cli/clients/hosts.ts": "the settings of MCP hosts",
+  "cli/commands/mcp/hosts/settings.ts": "the settings of MCP hosts",
   "cli/commands/sandbox/run.ts": "the options that --options names",
   "cli/commands/broker/run.ts": "the policy that --config names",
   "cli/commands/exec/child.ts": "pipes of the command",

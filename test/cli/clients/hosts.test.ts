@@ -13,17 +13,19 @@ import { dirname, join } from "node:path";
 import { parse } from "jsonc-parser";
 import { describe, expect, it } from "vitest";
 import {
-  changeHostFile,
-  changeServer,
   HOST_SCOPES,
   type HostMachine,
   MCP_HOSTS,
-  merged,
-  readHostFile,
-  serversIn,
   settingsFiles,
   settingsPath,
 } from "../../../src/cli/clients/hosts.js";
+import {
+  changeHostFile,
+  changeServer,
+  merged,
+  readHostFile,
+  serversIn,
+} from "../../../src/cli/commands/mcp/hosts/settings.js";
 import { temporaryFolder } from "../../helpers/folder.js";
 import { fc } from "../../helpers/properties.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";

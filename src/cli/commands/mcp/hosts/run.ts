@@ -8,17 +8,11 @@ import { loadSpawn, withoutOurs } from "../../../../platform.js";
 import { requireUserFolder } from "../../../../profile/settings.js";
 import { quote, Redactor, shellWord } from "../../../../redact.js";
 import {
-  changeHostFile,
-  changeServer,
   HOST_SCOPES,
   type HostMachine,
   type HostScope,
   MCP_HOSTS,
   type McpHost,
-  merged,
-  readHostFile,
-  SettingsSyntaxError,
-  serversIn,
   settingsFiles,
   settingsPath,
 } from "../../../clients/hosts.js";
@@ -28,6 +22,7 @@ import { rowColumns } from "../../../output/columns.js";
 import { chooseFormat, printRows } from "../../../output/writer.js";
 import type { CommandContext } from "../../../runtime/context.js";
 import { EXIT_CODES } from "../../../runtime/exit-codes.js";
+import { changeHostFile, changeServer, merged, readHostFile, SettingsSyntaxError, serversIn } from "./settings.js";
 
 /** Options of a command that changes settings: which ones, and whether it does. */
 interface ChangeFlags {
