@@ -73,7 +73,7 @@ export interface StoreSqlOptions {
 
 /**
  * The SQL that creates what {@link postgresDriver} needs: two tables, a sequence, four indexes. It changes nothing where
- * they exist already. RunStatement it once, with the migrations of the application, as the role that shall own the tables.
+ * they exist already. Run it once, with the migrations of the application, as the role that shall own the tables.
  *
  * Leases are in a second table: their heartbeat, once a second, then writes a short row instead of the record, waits for no
  * writer of the record, and a lease needs no record.
