@@ -52,7 +52,7 @@ export interface LoginHandlers {
 export function loginHandlers(options: LoginHandlersOptions): LoginHandlers {
   checkOptionNames(options, OPTIONS, "loginHandlers");
   checkRedirectUri(options.redirectUri);
-  const handler = (page: LoginPage) => (request: Request) => answerPage(options, page, request, request);
+  const handler = (page: LoginPage) => (request: Request) => pageResponse(options, page, request, request);
   return { start: handler(startPage), callback: handler(callbackPage) };
 }
 
@@ -61,7 +61,7 @@ type PageOptions = Pick<LoginHandlersOptions, "redirectUri" | "servers" | "idp" 
 type LoginPage = (agent: AgentClient, request: Request, options: PageOptions) => Promise<Response>;
 
 /** The response of a page to the request of a user, which a framework may have in its own form. */
-async function answerPage<R>(options: LoginHandlersOptions<R>, page: LoginPage, request: Request, original: R) {
+async function pageResponse<R>(options: LoginHandlersOptions<R>, page: LoginPage, request: Request, original: R) {
   if (request.method !== "GET") return respondPlain(405, "The method is not allowed.", { allow: "GET" });
   try {
     const agent = await options.agent(original);
@@ -219,7 +219,7 @@ export function loginMiddlewares<R extends LoginNodeRequest = LoginNodeRequest>(
   const { origin } = checkRedirectUri(options.redirectUri);
   const middleware = (page: LoginPage): LoginMiddleware<R> => {
     return async (request, response) => {
-      const answered = await answerPage(options, page, buildWebRequest(request, origin), request);
+      const answered = await pageResponse(options, page, buildWebRequest(request, origin), request);
       const { status, headers } = answered;
       response.statusCode = status;
       for (const [name, value] of headers) if (name !== "set-cookie") response.setHeader(name, value);

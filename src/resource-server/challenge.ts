@@ -5,7 +5,7 @@ import type { ResourceServerSettings } from "./options.js";
 import { REFUSALS, type RefusalCode, type Scheme } from "./refusal.js";
 
 /** A response to send, independent of the server. */
-export interface Answer {
+export interface Reply {
   status: number;
   headers: Record<string, string>;
   body: string;
@@ -26,13 +26,13 @@ const HEADERS = { "content-type": "application/json", "cache-control": "no-store
 /** Seconds for `Retry-After`, where the error does not say. */
 const RETRY_AFTER = 5;
 
-function jsonAnswer(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
+function buildJsonReply(status: number, body: unknown, headers: Record<string, string> = {}): Reply {
   return { status, headers: { ...HEADERS, ...headers }, body: JSON.stringify(body) };
 }
 
 /** The 401 for a request without credentials, which names no error (RFC 6750 section 3.1). */
-export function askForToken(context: ChallengeContext): Answer {
-  return challengeAnswer(401, context.acceptedSchemes, context, { error: "unauthorized" }, {});
+export function askForToken(context: ChallengeContext): Reply {
+  return buildChallengeReply(401, context.acceptedSchemes, context, { error: "unauthorized" }, {});
 }
 
 /**
@@ -40,13 +40,13 @@ export function askForToken(context: ChallengeContext): Answer {
  * `insufficient_scope` with all the scopes needed, 503 where it could not be verified; undefined for an error that is none of
  * these.
  */
-export function answerTo(error: unknown, context: ChallengeContext): Answer | undefined {
+export function buildErrorReply(error: unknown, context: ChallengeContext): Reply | undefined {
   if (!isAgentAuthError(error)) return undefined;
-  if (error.class === "unavailable") return unavailableAnswer(error);
+  if (error.class === "unavailable") return buildUnavailableReply(error);
   const schemes = [context.scheme];
   if (error.status === 403) {
     const body = { error: "insufficient_scope" };
-    return challengeAnswer(403, schemes, context, body, body);
+    return buildChallengeReply(403, schemes, context, body, body);
   }
   if (error.status !== 401) return undefined;
   // A bearer token that is bound to a key is no bearer token: its client must learn that it can prove the key.
@@ -54,26 +54,26 @@ export function answerTo(error: unknown, context: ChallengeContext): Answer | un
   // An error thrown by the program's `scopes` function is not for a header.
   const code = isRefusal(error.code) ? error.code : "invalid_token";
   const body = { error: code, error_description: REFUSALS[code] };
-  return challengeAnswer(401, schemes, context, body, body);
+  return buildChallengeReply(401, schemes, context, body, body);
 }
 
 function isRefusal(code: string): code is RefusalCode {
   return Object.hasOwn(REFUSALS, code);
 }
 
-function unavailableAnswer({ message, retryAfter = RETRY_AFTER }: AgentAuthError): Answer {
+function buildUnavailableReply({ message, retryAfter = RETRY_AFTER }: AgentAuthError): Reply {
   const body = { error: "temporarily_unavailable", error_description: message };
-  return jsonAnswer(503, body, { "retry-after": String(retryAfter) });
+  return buildJsonReply(503, body, { "retry-after": String(retryAfter) });
 }
 
 /** The error belongs to the first scheme; the others follow it, because some clients read only one. */
-function challengeAnswer(
+function buildChallengeReply(
   status: number,
   schemes: readonly Scheme[],
   { metadataUrl, scopes, nonce }: ChallengeContext,
   body: Readonly<Record<string, string>>,
   error: Readonly<Record<string, string>>,
-): Answer {
+): Reply {
   const scope = scopes.length > 0 ? scopes.join(" ") : undefined;
   const challenges = schemes.map((scheme, nth) => {
     const algs = scheme === "DPoP" ? PROOF_ALGORITHMS.join(" ") : undefined;
@@ -83,7 +83,7 @@ function challengeAnswer(
     return `${scheme} ${parameters.join(", ")}`;
   });
   const headers = { "www-authenticate": challenges.join(", "), ...(nonce !== undefined && { "dpop-nonce": nonce }) };
-  return jsonAnswer(status, body, headers);
+  return buildJsonReply(status, body, headers);
 }
 
 /** The metadata of a protected resource (RFC 9728 section 2). */
@@ -107,7 +107,7 @@ export interface Metadata {
   url: string;
   /** Its path, as in requests. */
   path: string;
-  answer: Answer;
+  reply: Reply;
 }
 
 // Readable from any web page: it is the same for everyone, and holds no secret.
@@ -130,13 +130,13 @@ export function buildMetadata(settings: ResourceServerSettings): Metadata {
     ...(dpop !== "off" && { dpop_signing_alg_values_supported: PROOF_ALGORITHMS }),
     ...(dpop === "required" && { dpop_bound_access_tokens_required: true }),
   };
-  const answer = jsonAnswer(200, document, { ...CORS, "cache-control": "public, max-age=300" });
-  return { document, url, path: new URL(url).pathname, answer };
+  const reply = buildJsonReply(200, document, { ...CORS, "cache-control": "public, max-age=300" });
+  return { document, url, path: new URL(url).pathname, reply: reply };
 }
 
-export function answerMetadata({ answer }: Metadata, method: string): Answer {
+export function buildMetadataReply({ reply: answer }: Metadata, method: string): Reply {
   if (method === "GET") return answer;
   if (method === "HEAD") return { ...answer, body: "" };
   if (method === "OPTIONS") return { status: 204, headers: PREFLIGHT, body: "" };
-  return jsonAnswer(405, { error: "invalid_request" }, { ...CORS, allow: "GET, HEAD, OPTIONS" });
+  return buildJsonReply(405, { error: "invalid_request" }, { ...CORS, allow: "GET, HEAD, OPTIONS" });
 }

@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
-import type { Answer, ChallengeContext, Metadata } from "./challenge.js";
-import { answerMetadata, answerTo, askForToken } from "./challenge.js";
+import type { ChallengeContext, Metadata, Reply } from "./challenge.js";
+import { askForToken, buildErrorReply, buildMetadataReply } from "./challenge.js";
 import { type AuthInfo, toAuthInfo, type VerifiedToken } from "./claims.js";
 import type { Dpop, Presentation } from "./dpop.js";
 import { type ResourceServerSettings, readScopes } from "./options.js";
@@ -19,8 +19,8 @@ export interface PresentedRequest extends Pick<Presentation, "method" | "url"> {
 
 /** The result: a verified token, and headers for the response to the request; or the response to send instead. */
 export type Authenticated =
-  | { verified: VerifiedToken; headers: Readonly<Record<string, string>>; answer?: undefined }
-  | { verified?: undefined; headers?: undefined; answer: Answer };
+  | { verified: VerifiedToken; headers: Readonly<Record<string, string>>; reply?: undefined }
+  | { verified?: undefined; headers?: undefined; reply: Reply };
 
 /** The options of `verify`. */
 export interface VerifyOptions {
@@ -97,7 +97,7 @@ export function createAuthenticator(
       const context: ChallengeContext = { metadataUrl: metadata.url, acceptedSchemes, scheme, nonce, scopes: fixed };
       try {
         const credentials = read(authorization);
-        if (!credentials) return { answer: askForToken(context) };
+        if (!credentials) return { reply: askForToken(context) };
         context.scheme = credentials.scheme;
         const presentation = { ...presented, ...credentials };
         const { verified, isNonceOld } = await verifyToken(credentials.token, presentation, undefined);
@@ -105,9 +105,9 @@ export function createAuthenticator(
         const headers = isNonceOld && nonce !== undefined ? { "dpop-nonce": nonce } : {};
         return { verified: requireScopes(verified, context.scopes), headers };
       } catch (error) {
-        const answer = answerTo(error, context);
-        if (!answer) throw error;
-        return { answer };
+        const reply = buildErrorReply(error, context);
+        if (!reply) throw error;
+        return { reply: reply };
       }
     },
   };
@@ -177,8 +177,8 @@ async function admit(authenticator: Authenticator, request: Request, scopes: Sco
   const { method, url } = request;
   const headerValues = (name: string) => [request.headers.get(name) ?? []].flat();
   const presented = { authorization: headerValues("authorization"), proof: headerValues("dpop"), method, url };
-  const { answer, verified, headers } = await authenticator.authenticate(presented, request, scopes);
-  if (answer) return { response: toResponse(answer) };
+  const { reply, verified, headers } = await authenticator.authenticate(presented, request, scopes);
+  if (reply) return { response: toResponse(reply) };
   const authInfo = toAuthInfo(verified, authenticator.metadata.document.resource);
   return { admission: { verified, authInfo }, headers: Object.entries(headers) };
 }
@@ -186,10 +186,10 @@ async function admit(authenticator: Authenticator, request: Request, scopes: Sco
 /** The response to a request for the metadata; undefined for any other. */
 export function metadataResponse(metadata: Metadata, request: Request): Response | undefined {
   if (new URL(request.url).pathname !== metadata.path) return undefined;
-  return toResponse(answerMetadata(metadata, request.method));
+  return toResponse(buildMetadataReply(metadata, request.method));
 }
 
-function toResponse({ status, headers, body }: Answer): Response {
+function toResponse({ status, headers, body }: Reply): Response {
   return new Response(status === 204 ? null : body, { status, headers });
 }
 
@@ -239,11 +239,11 @@ export function createMiddleware<R extends NodeRequest>(
     try {
       const { method = "GET", originalUrl, url: routedUrl = "/" } = request;
       const url = originalUrl ?? routedUrl;
-      if (url.split("?")[0] === metadata.path) return write(response, answerMetadata(metadata, method));
+      if (url.split("?")[0] === metadata.path) return write(response, buildMetadataReply(metadata, method));
       const [authorization, proof] = [valuesOf(request, "authorization"), valuesOf(request, "dpop")];
       const presented = { authorization, proof, method, url };
-      const { answer, verified, headers } = await authenticator.authenticate(presented, request, scopes);
-      if (answer) return write(response, answer);
+      const { reply, verified, headers } = await authenticator.authenticate(presented, request, scopes);
+      if (reply) return write(response, reply);
       for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
       request.auth = toAuthInfo(verified, metadata.document.resource);
     } catch (error) {
@@ -259,7 +259,7 @@ function valuesOf({ headers, rawHeaders }: NodeRequest, name: string): string[] 
   return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name);
 }
 
-function write(response: NodeResponse, { status, headers, body }: Answer): void {
+function write(response: NodeResponse, { status, headers, body }: Reply): void {
   response.statusCode = status;
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   response.end(body);

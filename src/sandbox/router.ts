@@ -19,7 +19,7 @@ import {
   type LoggedRequest,
   loggedQuery,
   parseJson,
-  preflightAnswer,
+  preflightResponse,
   Refusal,
   type RequestLog,
   readBody,
@@ -113,7 +113,7 @@ async function buildResponse(
     guard(request, page);
     if (page !== undefined) {
       for (const [name, value] of Object.entries(corsHeaders(page))) response.setHeader(name, value);
-      const preflight = preflightAnswer(request);
+      const preflight = preflightResponse(request);
       if (preflight) return preflight;
     }
     if (!part) return errorResponse(404, "not_found", "there is nothing at this path");

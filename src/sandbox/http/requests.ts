@@ -101,7 +101,7 @@ export function corsHeaders(origin: string): Readonly<Record<string, string>> {
 }
 
 /** The response to the question of a browser whether a page may send a request; undefined for any other request. */
-export function preflightAnswer({ method, headers }: IncomingMessage): SandboxResponse | undefined {
+export function preflightResponse({ method, headers }: IncomingMessage): SandboxResponse | undefined {
   if (method !== "OPTIONS" || headers["access-control-request-method"] === undefined) return undefined;
   const requested = headers["access-control-request-headers"];
   return {

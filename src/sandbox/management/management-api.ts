@@ -93,12 +93,16 @@ export function managementPart(settings: ManagementSettings): SandboxPart {
       const name = findResource(roundTrip.path);
       if (!name) throw new Refusal(404, "not_found", "there is nothing at this path");
       requireMethod(roundTrip.method, READ_METHODS);
-      return answerList(settings, name, roundTrip);
+      return respondWithList(settings, name, roundTrip);
     },
   };
 }
 
-function answerList(settings: ManagementSettings, name: ResourceName, { query, faults }: RoundTrip): SandboxResponse {
+function respondWithList(
+  settings: ManagementSettings,
+  name: ResourceName,
+  { query, faults }: RoundTrip,
+): SandboxResponse {
   const resource = RESOURCES[name];
   const scope = readScope(query, resource);
   const sorting: SandboxSorting = {

@@ -56,7 +56,7 @@ export function mcpPart(settings: McpSettings): SandboxPart {
       const mcpPath = isMetadata ? path.slice(METADATA.length) : path;
       const resource = resources.get(mcpPath) ?? createResource(settings, mcpPath);
       resources.set(mcpPath, resource);
-      return answerRequest(resource, settings.origin, roundTrip, isMetadata ? undefined : handle);
+      return respondToRequest(resource, settings.origin, roundTrip, isMetadata ? undefined : handle);
     },
   };
 }
@@ -107,7 +107,7 @@ function localIssuer(server: PoolServer): Issuer {
   };
 }
 
-async function answerRequest(
+async function respondToRequest(
   resource: ResourceServer,
   origin: string,
   roundTrip: RoundTrip,

@@ -51,7 +51,7 @@ interface Endpoint {
   pages?: true;
   /** Whether the client authenticates in its requests. */
   authenticates?: true;
-  answer(call: EndpointCall): Promise<SandboxResponse>;
+  respond(call: EndpointCall): Promise<SandboxResponse>;
 }
 
 const MAX_BODY = 64 * 1024;
@@ -67,7 +67,7 @@ const BOTH: readonly string[] = [...READ_METHODS, ...POST];
 const forwardToProvider = ({ running, request }: EndpointCall) => running.answer(request);
 
 /** An answer that is the same for every client: oidc-provider makes it for the first. */
-function answerOnce(answer: Endpoint["answer"]): Endpoint["answer"] {
+function respondOnce(answer: Endpoint["respond"]): Endpoint["respond"] {
   const made = new WeakMap<RunningServer, SandboxResponse>();
   return async (call) => {
     const { running, request, roundTrip } = call;
@@ -84,50 +84,50 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   [OPENID]: {
     methods: READ_METHODS,
     fault: "metadata",
-    answer: async (call) => idpMetadataAnswer(await forwardToProvider(call)),
+    respond: async (call) => idpMetadataResponse(await forwardToProvider(call)),
   },
   [METADATA]: {
     methods: READ_METHODS,
     fault: "metadata",
     pages: true,
-    answer: answerOnce(async (call) => metadataAnswer(await forwardToProvider(call), call.settings.oauth)),
+    respond: respondOnce(async (call) => metadataResponse(await forwardToProvider(call), call.settings.oauth)),
   },
-  "/authorize": { methods: READ_METHODS, fault: "authorize", answer: answerBrowser },
-  "/authorize/*": { methods: READ_METHODS, fault: "authorize", answer: answerBrowser },
-  "/token": { methods: POST, fault: "token", pages: true, authenticates: true, answer: answerToken },
+  "/authorize": { methods: READ_METHODS, fault: "authorize", respond: respondToBrowser },
+  "/authorize/*": { methods: READ_METHODS, fault: "authorize", respond: respondToBrowser },
+  "/token": { methods: POST, fault: "token", pages: true, authenticates: true, respond: respondWithToken },
   "/register": {
     methods: POST,
     fault: "register",
     pages: true,
-    answer: async (call) => registrationAnswer(await forwardToProvider(call), call.settings.clock.skew),
+    respond: async (call) => registrationResponse(await forwardToProvider(call), call.settings.clock.skew),
   },
   "/introspect": {
     methods: POST,
     fault: "introspect",
     authenticates: true,
-    answer: async (call) =>
-      introspectionAnswer(
+    respond: async (call) =>
+      introspectionResponse(
         await forwardToProvider(call),
         call.server,
         readForm(call.roundTrip.body),
         call.settings.clock.skew,
       ),
   },
-  "/revoke": { methods: POST, option: "revocation", pages: true, authenticates: true, answer: forwardToProvider },
-  "/jwks": { methods: READ_METHODS, fault: "jwks", answer: answerOnce(forwardToProvider) },
-  "/end_session": { methods: READ_METHODS, fault: "end_session", answer: answerBrowser },
-  "/end_session/confirm": { methods: POST, answer: answerBrowser },
-  "/end_session/success": { methods: READ_METHODS, answer: answerBrowser },
+  "/revoke": { methods: POST, option: "revocation", pages: true, authenticates: true, respond: forwardToProvider },
+  "/jwks": { methods: READ_METHODS, fault: "jwks", respond: respondOnce(forwardToProvider) },
+  "/end_session": { methods: READ_METHODS, fault: "end_session", respond: respondToBrowser },
+  "/end_session/confirm": { methods: POST, respond: respondToBrowser },
+  "/end_session/success": { methods: READ_METHODS, respond: respondToBrowser },
   "/device_authorization": {
     methods: POST,
     fault: "device_authorization",
     option: "deviceFlow",
     authenticates: true,
-    answer: forwardToProvider,
+    respond: forwardToProvider,
   },
-  "/device": { methods: BOTH, option: "deviceFlow", answer: answerBrowser },
-  "/device/*": { methods: READ_METHODS, option: "deviceFlow", answer: answerBrowser },
-  "/interaction/*": { methods: BOTH, answer: answerInteraction },
+  "/device": { methods: BOTH, option: "deviceFlow", respond: respondToBrowser },
+  "/device/*": { methods: READ_METHODS, option: "deviceFlow", respond: respondToBrowser },
+  "/interaction/*": { methods: BOTH, respond: respondToInteraction },
 };
 
 /** The authorization servers of all pools, each below `/{pool_id}`. */
@@ -154,7 +154,7 @@ export function authorizationPart(settings: AuthorizationSettings): SandboxPart 
       const refused = endpoint.authenticates && doubleAuthentication(readForm(roundTrip.body), authorization);
       if (refused) return refused;
       const running = await server.run();
-      return endpoint.answer({ settings, server, running, roundTrip, request: forwardedRequest(roundTrip) });
+      return endpoint.respond({ settings, server, running, roundTrip, request: forwardedRequest(roundTrip) });
     },
   };
 }
@@ -187,7 +187,7 @@ function forwardedRequest({ method, path, request, body = Buffer.alloc(0) }: Rou
   return { method, url: splitPath(path).rest + search, headers: headers as Record<string, string>, body };
 }
 
-async function answerToken(call: EndpointCall): Promise<SandboxResponse> {
+async function respondWithToken(call: EndpointCall): Promise<SandboxResponse> {
   // Before any grant: a request without a proof must not use up a code.
   const isIdp = isOfIdp(call.roundTrip.path);
   if (call.settings.oauth.dpop === "required" && !isIdp && call.request.headers["dpop"] === undefined)
@@ -199,7 +199,7 @@ async function answerToken(call: EndpointCall): Promise<SandboxResponse> {
     return jsonResponse({ error: "invalid_grant", error_description: "a fault of the sandbox: refresh refused" }, 400);
   const forwarded = await forwardToProvider({ ...call, request: namingWorkload(call) });
   const { machines } = call.settings;
-  return isIdp && machines ? idTokenAnswer(forwarded, machines) : forwarded;
+  return isIdp && machines ? idTokenResponse(forwarded, machines) : forwarded;
 }
 
 /** The request; a workload that names no client (RFC 7523 section 2.1) is the sandbox's own, since oidc-provider wants one. */
@@ -213,16 +213,16 @@ function namingWorkload({ request, settings }: EndpointCall): EndpointCall["requ
   return { ...request, body: Buffer.from(form.toString()) };
 }
 
-async function answerBrowser({ settings, server, running, request }: EndpointCall): Promise<SandboxResponse> {
+async function respondToBrowser({ settings, server, running, request }: EndpointCall): Promise<SandboxResponse> {
   const { oauth } = settings;
-  const answer = await autoConsent(running, new URL(server.issuer), oauth.autoApprove, request);
-  const response = oauth.iss || server.path === IDP_PATH ? answer : withoutIssuer(answer, server.issuer);
+  const respond = await autoConsent(running, new URL(server.issuer), oauth.autoApprove, request);
+  const response = oauth.iss || server.path === IDP_PATH ? respond : withoutIssuer(respond, server.issuer);
   const isOwnPage =
     String(response.headers["content-type"]).startsWith("text/html") && !response.body.includes("<script");
   return isOwnPage ? { ...response, headers: { ...response.headers, ...pageHeaders() } } : response;
 }
 
-function answerInteraction({ running, roundTrip, request }: EndpointCall): Promise<SandboxResponse> {
+function respondToInteraction({ running, roundTrip, request }: EndpointCall): Promise<SandboxResponse> {
   const form = readForm(roundTrip.body);
   return inProcessRequest((message, response) => handleInteraction(running.provider, message, response, form), {
     ...request,
@@ -259,7 +259,7 @@ const GRANT_TYPES = [
 ] as const;
 
 /** The metadata of an authorization server: the fields of oidc-provider that the service documents. */
-function metadataAnswer(answer: SandboxResponse, oauth: OAuthSettings): SandboxResponse {
+function metadataResponse(answer: SandboxResponse, oauth: OAuthSettings): SandboxResponse {
   const metadata = readJsonBody(answer);
   if (!metadata) return answer;
   const enabled = metadata["grant_types_supported"] as string[];
@@ -281,13 +281,13 @@ function metadataAnswer(answer: SandboxResponse, oauth: OAuthSettings): SandboxR
 }
 
 /** The metadata of the identity provider: all of those of oidc-provider, and the tokens that it issues in an exchange. */
-function idpMetadataAnswer(answer: SandboxResponse): SandboxResponse {
+function idpMetadataResponse(answer: SandboxResponse): SandboxResponse {
   const identity_chaining_requested_token_types_supported = ["urn:ietf:params:oauth:token-type:id-jag"];
   return jsonResponse({ ...readJsonBody(answer), identity_chaining_requested_token_types_supported });
 }
 
 /** A token response whose id token has the times of the sandbox's clock, which oidc-provider does not know. */
-function idTokenAnswer(answer: SandboxResponse, machines: Machines): SandboxResponse {
+function idTokenResponse(answer: SandboxResponse, machines: Machines): SandboxResponse {
   const body = readJsonBody(answer);
   const key = machines.key("idp");
   const { claims } = openJwt(String(body?.["id_token"]), key) ?? {};
@@ -297,7 +297,7 @@ function idTokenAnswer(answer: SandboxResponse, machines: Machines): SandboxResp
 }
 
 /** A registration response with the documented fields. @param skew seconds that the sandbox's clock is ahead */
-function registrationAnswer(answer: SandboxResponse, skew: number): SandboxResponse {
+function registrationResponse(answer: SandboxResponse, skew: number): SandboxResponse {
   const body = readJsonBody(answer);
   if (body?.["client_id"] === undefined) return answer;
   const client_id_issued_at = Number(body["client_id_issued_at"]) + skew;
@@ -309,7 +309,7 @@ function registrationAnswer(answer: SandboxResponse, skew: number): SandboxRespo
  *
  * @param skew seconds that the sandbox's clock is ahead
  */
-async function introspectionAnswer(
+async function introspectionResponse(
   answer: SandboxResponse,
   server: PoolServer,
   form: URLSearchParams,
