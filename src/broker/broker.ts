@@ -12,17 +12,8 @@ import { type AgentRequestInit, saysTokenRejected } from "../oauth/grant/token-f
 import { bearerChallenge } from "../oauth/model/challenge.js";
 import { createEvents, elapsedMs } from "../telemetry/emit.js";
 import type { AgentEvent, EventFields } from "../telemetry/events.js";
-import {
-  addressAt,
-  type BrokerGrant,
-  type BrokerPolicy,
-  checkPolicy,
-  findRefusal,
-  isPlain,
-  readTarget,
-  requestHeaders,
-  responseHeaders,
-} from "./policy.js";
+import type { BrokerGrant, BrokerPolicy } from "./policy.js";
+import { addressAt, checkPolicy, findRefusal, isPlain, readTarget, requestHeaders, responseHeaders } from "./policy.js";
 import { type BrokerRefusal, type RefusalContent, refusalResponse } from "./refusal.js";
 import { TokenMask } from "./token-mask.js";
 import { filterEvents, isJudged, judgeBody, judgedHeaders, toolPolicy, withoutHidden } from "./tools.js";

@@ -3,13 +3,8 @@ import type { AddressInfo, Socket } from "node:net";
 import { AgentAuthError, abortedError, errorMessage } from "../errors.js";
 import { untilAborted } from "../http/deadline.js";
 import { CallbackHandler, type CallbackHandlerOptions, type ShownOutcome } from "./callback-handler.js";
-import {
-  formatAuthority,
-  planRedirect,
-  type RedirectOptions,
-  type RedirectPlan,
-  redirectUri,
-} from "./redirect-address.js";
+import type { RedirectOptions, RedirectPlan } from "./redirect-address.js";
+import { formatAuthority, planRedirect, redirectUri } from "./redirect-address.js";
 
 /** Ample for the headers of a browser's redirect. */
 const MAX_HEADER_BYTES = 16 * 1024;

@@ -2,23 +2,11 @@ import { existsSync } from "node:fs";
 import { abortedError } from "../errors.js";
 import { followSignal, untilAborted } from "../http/deadline.js";
 import { requireOptions } from "../http/public-class.js";
-import {
-  type AuthorizePrompt,
-  DEFAULT_LOGIN_TIMEOUT_MS,
-  type LoginMethod,
-  type LoginOutcome,
-  type LoginSession,
-  timeoutError,
-} from "../oauth/login/login-method.js";
+import type { AuthorizePrompt, LoginMethod, LoginOutcome, LoginSession } from "../oauth/login/login-method.js";
+import { DEFAULT_LOGIN_TIMEOUT_MS, timeoutError } from "../oauth/login/login-method.js";
 import { briefLinkText, briefLoginText, briefWaitingText, linkWithdrawnText, otherWaysText } from "./brief-messages.js";
-import {
-  type BrowserResult,
-  checkBrowserUrl,
-  chosenByEnvironment,
-  type OpenBrowser,
-  openBrowser,
-  showDeviceCode,
-} from "./browser.js";
+import type { BrowserResult, OpenBrowser } from "./browser.js";
+import { checkBrowserUrl, chosenByEnvironment, openBrowser, showDeviceCode } from "./browser.js";
 import { commandWords } from "./command-words.js";
 import { type Loopback, openLoopback, reserveRedirect } from "./listen.js";
 import {

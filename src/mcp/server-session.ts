@@ -2,18 +2,8 @@ import { AgentAuthError } from "../errors.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { quote } from "../redact.js";
 import { HttpChannel, type HttpChannelOptions, type Receive } from "./http-channel.js";
-import {
-  CANCELLED,
-  INITIALIZE,
-  INITIALIZED,
-  isRpcRequest,
-  isRpcResponse,
-  type RpcId,
-  type RpcMessage,
-  type RpcRequest,
-  type RpcResponse,
-  readParam,
-} from "./json-rpc.js";
+import type { RpcId, RpcMessage, RpcRequest, RpcResponse } from "./json-rpc.js";
+import { CANCELLED, INITIALIZE, INITIALIZED, isRpcRequest, isRpcResponse, readParam } from "./json-rpc.js";
 
 /** How long the server may take for each response that begins a new session. */
 const MAX_RESPONSE_MS = 30_000;

@@ -13,13 +13,8 @@ import { Redactor } from "../redact.js";
 import { bothReceivers } from "../telemetry/emit.js";
 import { type AssertionSourceOptions, openSource, storedGrants } from "./assertion-sources.js";
 import { openAudit } from "./audit.js";
-import {
-  agentNetwork,
-  certificateFiles,
-  type NetworkOptions,
-  networkFetch,
-  withSource,
-} from "./connection-settings.js";
+import type { NetworkOptions } from "./connection-settings.js";
+import { agentNetwork, certificateFiles, networkFetch, withSource } from "./connection-settings.js";
 import { openStore } from "./open-store.js";
 import { checkSetting, toAuthorizationParams } from "./profile-settings.js";
 import { readSettings, type SettingRules } from "./resolve-settings.js";

@@ -4,11 +4,8 @@ import type { TerminalLoginOptions } from "../login/terminal.js";
 import type { AgentClientOptions } from "../oauth/agent-options.js";
 import { findDocumentUrlProblem } from "../oauth/client/registration.js";
 import type { SecurityPolicy } from "../oauth/discovery/overrides.js";
-import {
-  type AuthorizationParams,
-  checkAuthorizationParam,
-  type FlowOption,
-} from "../oauth/model/authorization-params.js";
+import type { AuthorizationParams, FlowOption } from "../oauth/model/authorization-params.js";
+import { checkAuthorizationParam } from "../oauth/model/authorization-params.js";
 import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "../oauth/token/token.js";
 import { escapeText } from "../redact.js";
 

@@ -4,15 +4,8 @@ import { parseBaseUrl } from "../http/address.js";
 import { suggest } from "../http/suggest.js";
 import type { AuthorizationParams } from "../oauth/model/authorization-params.js";
 import { quote } from "../redact.js";
-import {
-  issuerAddress,
-  LOGIN_PROFILE_KEYS,
-  type LoginProfileKey,
-  nonEmpty,
-  readAuthorizationParams,
-  requireRule,
-  type SettingInfo,
-} from "./login-settings.js";
+import type { LoginProfileKey, SettingInfo } from "./login-settings.js";
+import { issuerAddress, LOGIN_PROFILE_KEYS, nonEmpty, readAuthorizationParams, requireRule } from "./login-settings.js";
 import { isReference, REFERENCES } from "./secrets.js";
 import { FORMATS, type Settings } from "./settings.js";
 

@@ -6,14 +6,8 @@ import { quote, shellWord } from "../redact.js";
 import { loginSettings, type ProfileLoginSetting } from "./login-settings.js";
 import { checkSetting, isEngine, type Profile, type StoreKind } from "./profile-settings.js";
 import { checkApiToken, isReference, noteReference, referencedSecret } from "./secrets.js";
-import {
-  type ApiTokenSetting,
-  findHome,
-  firstSet,
-  type SettingFlags,
-  type Settings,
-  type Sourced,
-} from "./settings.js";
+import type { ApiTokenSetting, SettingFlags, Settings, Sourced } from "./settings.js";
+import { findHome, firstSet } from "./settings.js";
 import {
   type Config,
   checkSandboxToken,

@@ -4,15 +4,8 @@ import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import type { Env } from "../platform.js";
 import { quote } from "../redact.js";
 import { KEY_BYTES, type KeyRing, type KeyRingOptions, keyRing } from "../store/seal/key-ring.js";
-import {
-  checkSetting,
-  isEngine,
-  NO_KEYS,
-  type Profile,
-  type STORE_FALLBACKS,
-  type StoreKind,
-  TAKEOVERS,
-} from "./profile-settings.js";
+import type { Profile, STORE_FALLBACKS, StoreKind } from "./profile-settings.js";
+import { checkSetting, isEngine, NO_KEYS, TAKEOVERS } from "./profile-settings.js";
 import { isReference, referencedSecret, type SecretSetting } from "./secrets.js";
 import { readConfig, writtenProfile } from "./settings-file.js";
 

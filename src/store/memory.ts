@@ -2,15 +2,8 @@ import { systemClock } from "../http/deadline.js";
 import { Lru } from "../http/lru.js";
 import { OneAtATime } from "../http/single-flight.js";
 import type { ClientRecord, Grant, GrantKey } from "../oauth/model/grant.js";
-import {
-  type ClientBinding,
-  type GrantFilter,
-  type GrantStore,
-  isSameBinding,
-  matchesFilter,
-  memoryRecords,
-  type UnrevokedLogins,
-} from "../oauth/model/grant-store.js";
+import type { ClientBinding, GrantFilter, GrantStore, UnrevokedLogins } from "../oauth/model/grant-store.js";
+import { isSameBinding, matchesFilter, memoryRecords } from "../oauth/model/grant-store.js";
 import { connectionPages, namesAfter } from "../oauth/model/grant-summary.js";
 import { leaseLost, type PreviousAttempt, recordFailure } from "../oauth/model/lease.js";
 

@@ -1,14 +1,8 @@
 import { usageError } from "../../errors.js";
 import type { IdpOptions } from "../../oauth/agent-options.js";
 import type { PreRegisteredClient } from "../../oauth/client/client-auth.js";
-import {
-  type GrantHost,
-  type GrantRecipe,
-  makeGrant,
-  readKey,
-  storedGrants,
-  storedRecipe,
-} from "../../profile/assertion-sources.js";
+import type { GrantHost, GrantRecipe } from "../../profile/assertion-sources.js";
+import { makeGrant, readKey, storedGrants, storedRecipe } from "../../profile/assertion-sources.js";
 import { networkFetch } from "../../profile/connection-settings.js";
 import { flagFor } from "../../profile/login-settings.js";
 import { namedSecret, secretOrReferenced } from "../../profile/secrets.js";

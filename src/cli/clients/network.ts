@@ -4,13 +4,8 @@ import { type Network, parseUrl, shownUrl } from "../../http/address.js";
 import { type HttpEvent, readRequestId } from "../../http/buffered-response.js";
 import { HttpHeaders, isRequest, ownFetch } from "../../http/http-message.js";
 import { parseChallenges } from "../../oauth/model/challenge.js";
-import {
-  CA_FLAG,
-  certificateFiles,
-  type NetworkOptions,
-  PROXY_FLAG,
-  withSource,
-} from "../../profile/connection-settings.js";
+import type { NetworkOptions } from "../../profile/connection-settings.js";
+import { CA_FLAG, certificateFiles, PROXY_FLAG, withSource } from "../../profile/connection-settings.js";
 import type { Settings } from "../../profile/settings.js";
 import { MASK, quote } from "../../redact.js";
 import type { AgentEvent } from "../../telemetry/events.js";

@@ -1,13 +1,8 @@
 import type { Command, Option } from "commander";
 import { usageError } from "../../errors.js";
 import type { HandOverFormats } from "../../oauth/hand-over.js";
-import {
-  flagFor,
-  type LoginCommand,
-  type LoginFlags,
-  loginSettings,
-  wholeNumber,
-} from "../../profile/login-settings.js";
+import type { LoginCommand, LoginFlags } from "../../profile/login-settings.js";
+import { flagFor, loginSettings, wholeNumber } from "../../profile/login-settings.js";
 import type { GlobalFlags, OutputFlags } from "./global.js";
 import { addMachineGrantFlags, type MachineGrantFlags } from "./grant.js";
 import { addFlags, type FlagRow } from "./values.js";

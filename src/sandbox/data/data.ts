@@ -1,12 +1,6 @@
 import { type DeviceDraft, PoolDevices } from "./pool-devices.js";
-import {
-  deviceIdPrefix,
-  mix,
-  objectId,
-  type SandboxDevice,
-  type SandboxDomain,
-  type SandboxPool,
-} from "./sample-device.js";
+import type { SandboxDevice, SandboxDomain, SandboxPool } from "./sample-device.js";
+import { deviceIdPrefix, mix, objectId } from "./sample-device.js";
 
 // As many in Latin script as there are by default, which every reader can show; others follow.
 const DOMAIN_TITLES = [

@@ -1,15 +1,5 @@
-import {
-  type DeviceContext,
-  ID_LIMIT,
-  makeDevice,
-  mix,
-  readId,
-  type SandboxDevice,
-  type SandboxDomain,
-  type SandboxPool,
-  type SandboxSorting,
-  writeId,
-} from "./sample-device.js";
+import type { DeviceContext, SandboxDevice, SandboxDomain, SandboxPool, SandboxSorting } from "./sample-device.js";
+import { ID_LIMIT, makeDevice, mix, readId, writeId } from "./sample-device.js";
 
 /** The fields that domains and pools can be sorted by. */
 export const SUMMARY_FIELDS = ["id", "status", "title"] as const;

@@ -14,14 +14,8 @@ import {
 import { type FaultController, findFault, type RoundTrip, type SandboxPart } from "../faults/controller.js";
 import { reshape } from "../faults/effects.js";
 import type { Fault } from "../faults/faults.js";
-import {
-  jsonResponse,
-  READ_METHODS,
-  Refusal,
-  requireMethod,
-  type SandboxResponse,
-  tokenGuard,
-} from "../http/requests.js";
+import type { SandboxResponse } from "../http/requests.js";
+import { jsonResponse, READ_METHODS, Refusal, requireMethod, tokenGuard } from "../http/requests.js";
 
 const PREFIX = "/api/v1";
 const OFFSET = "pagination[offset]";

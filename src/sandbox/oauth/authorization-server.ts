@@ -19,13 +19,8 @@ import { pageHeaders } from "./issuer-pages.js";
 import type { OAuthSettings } from "./issuer-settings.js";
 import { isMachine, openJwt, readIntrospection, SIGNING_ALG, signJwt } from "./keys.js";
 import { IDP_PATH, type Machines } from "./machine.js";
-import {
-  type ForwardedRequest,
-  inProcessRequest,
-  type PoolServer,
-  type PoolServers,
-  type RunningServer,
-} from "./pool-server.js";
+import type { ForwardedRequest, PoolServer, PoolServers, RunningServer } from "./pool-server.js";
+import { inProcessRequest } from "./pool-server.js";
 
 export interface AuthorizationSettings {
   servers: PoolServers;

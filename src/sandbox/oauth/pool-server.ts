@@ -16,28 +16,12 @@ import {
   TOKEN_EXCHANGE_GRANT,
 } from "./configuration.js";
 import type { OAuthSettings } from "./issuer-settings.js";
-import {
-  type AccessTokenFacts,
-  createSigningKey,
-  isMachine,
-  openJwt,
-  readAccessToken,
-  SIGNING_ALG,
-  type SigningKey,
-  signJwt,
-} from "./keys.js";
+import type { AccessTokenFacts, SigningKey } from "./keys.js";
+import { createSigningKey, isMachine, openJwt, readAccessToken, SIGNING_ALG, signJwt } from "./keys.js";
 import { IDP_PATH, type Machines } from "./machine.js";
 import { OAuthStore } from "./oauth-store.js";
-import {
-  type ClientToken,
-  loadOidc,
-  type OidcAccessToken,
-  type OidcContext,
-  type OidcErrors,
-  type OidcProofs,
-  type OidcProvider,
-  readParam,
-} from "./oidc.js";
+import type { ClientToken, OidcAccessToken, OidcContext, OidcErrors, OidcProofs, OidcProvider } from "./oidc.js";
+import { loadOidc, readParam } from "./oidc.js";
 
 /** A request that is answered inside the process. */
 export interface ForwardedRequest {

@@ -3,27 +3,11 @@ import { OneAtATime } from "../../http/single-flight.js";
 import { isJsonObject, parseJsonObject } from "../../http/strict-json.js";
 import { tokenGeneration } from "../../oauth/model/grant.js";
 import { isStoreFailure } from "../../oauth/model/grant-store.js";
-import {
-  holderText,
-  isRecordedFailure,
-  type Lease,
-  type LeaseHolder,
-  type LeaseOptions,
-  leaseLost,
-  type PreviousAttempt,
-  type RecordedFailure,
-  recordFailure,
-} from "../../oauth/model/lease.js";
+import type { Lease, LeaseHolder, LeaseOptions, PreviousAttempt, RecordedFailure } from "../../oauth/model/lease.js";
+import { holderText, isRecordedFailure, leaseLost, recordFailure } from "../../oauth/model/lease.js";
 import type { LeaseBusy, LeaseHeld, LeaseTrace, RecordKey, StoreDriver } from "./driver.js";
-import {
-  type ClockReading,
-  inTime,
-  isUnanswered,
-  readClock,
-  type StoreClock,
-  since,
-  unansweredError,
-} from "./engine.js";
+import type { ClockReading, StoreClock } from "./engine.js";
+import { inTime, isUnanswered, readClock, since, unansweredError } from "./engine.js";
 import type { TenantRecords } from "./tenant-records.js";
 
 /** What a holder leaves under its lease for the next one. Times are the engine's. */

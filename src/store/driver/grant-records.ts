@@ -3,14 +3,8 @@ import { Lru } from "../../http/lru.js";
 import { CodecError, decodeGrant, encodeGrant } from "../../oauth/model/codec.js";
 import type { ConnectionPage, ConnectionQuery } from "../../oauth/model/connection.js";
 import { type Grant, type GrantKey, hasSameTokens } from "../../oauth/model/grant.js";
-import {
-  canBeKept,
-  type DueLogin,
-  type DueLogins,
-  type GrantFilter,
-  matchesFilter,
-  type Reservation,
-} from "../../oauth/model/grant-store.js";
+import type { DueLogin, DueLogins, GrantFilter, Reservation } from "../../oauth/model/grant-store.js";
+import { canBeKept, matchesFilter } from "../../oauth/model/grant-store.js";
 import {
   checkPageLimit,
   decodeSummary,

@@ -5,14 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { AgentAuthError, type AgentAuthErrorJson, abortedError, orUndefined } from "../../errors.js";
 import { OneAtATime } from "../../http/single-flight.js";
 import { isJsonObject } from "../../http/strict-json.js";
-import {
-  type Lease,
-  type LeaseOptions,
-  leaseLost,
-  type PreviousAttempt,
-  type RecordedFailure,
-  recordFailure,
-} from "../../oauth/model/lease.js";
+import type { Lease, LeaseOptions, PreviousAttempt, RecordedFailure } from "../../oauth/model/lease.js";
+import { leaseLost, recordFailure } from "../../oauth/model/lease.js";
 import { errorCode, retryWhileBusy, wakingUp } from "../../platform.js";
 import {
   checkPrivateFolder,

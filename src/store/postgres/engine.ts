@@ -1,16 +1,8 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { DriverHealth, RecordKey } from "../driver/driver.js";
-import {
-  type EngineCall,
-  engineCalls,
-  healthReport,
-  pause,
-  type Row,
-  type Subscribe,
-  thrownTexts,
-  unavailableError,
-} from "../driver/engine.js";
+import type { EngineCall, Row, Subscribe } from "../driver/engine.js";
+import { engineCalls, healthReport, pause, thrownTexts, unavailableError } from "../driver/engine.js";
 import { type Parameter, type PostgresQuery, readRows } from "./client.js";
 import { fromHex, SCHEMA_VERSION, type TableNames } from "./store-sql.js";
 

@@ -6,15 +6,8 @@ import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import { parseJsonObject } from "../../http/strict-json.js";
 import { escapeText } from "../../redact.js";
 import { AesKey, KEY_BYTES, type KeyInput, keyBytes } from "./key-ring.js";
-import {
-  CipherError,
-  KeyDeletedError,
-  keyedNames,
-  parseSealed,
-  type RecordCipher,
-  type RecordLocation,
-  type Sealing,
-} from "./sealing.js";
+import type { RecordCipher, RecordLocation, Sealing } from "./sealing.js";
+import { CipherError, KeyDeletedError, keyedNames, parseSealed } from "./sealing.js";
 
 /** Options of {@link envelope}. */
 export interface EnvelopeOptions {

@@ -2,16 +2,8 @@ import { usageError } from "../../errors.js";
 import { fromBase64url } from "../../http/base64url.js";
 import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import { quote } from "../../redact.js";
-import {
-  CipherError,
-  formatSealed,
-  keyedNames,
-  NONCE_BYTES,
-  parseSealed,
-  type RecordCipher,
-  type SealedParts,
-  type Sealing,
-} from "./sealing.js";
+import type { RecordCipher, SealedParts, Sealing } from "./sealing.js";
+import { CipherError, formatSealed, keyedNames, NONCE_BYTES, parseSealed } from "./sealing.js";
 
 /** A key: 32 random bytes, or their text in hexadecimal digits or base64url. */
 export type KeyInput = Uint8Array | string;

@@ -8,13 +8,8 @@ import { isEngine } from "../../../profile/profile-settings.js";
 import { resolveSettings } from "../../../profile/resolve-settings.js";
 import { storingToken } from "../../../profile/service-settings.js";
 import { findHome, type SettingFlags, type Settings, type Sourced } from "../../../profile/settings.js";
-import {
-  type Config,
-  checkProfileName,
-  configPath,
-  readConfig,
-  writtenProfile,
-} from "../../../profile/settings-file.js";
+import type { Config } from "../../../profile/settings-file.js";
+import { checkProfileName, configPath, readConfig, writtenProfile } from "../../../profile/settings-file.js";
 import { chooseStore, type StoreChoice } from "../../../profile/store-choice.js";
 import { quote } from "../../../redact.js";
 import { networkOptions } from "../../clients/network.js";

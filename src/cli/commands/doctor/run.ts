@@ -18,20 +18,8 @@ import { rowText } from "../../output/layout.js";
 import { countText } from "../../output/value.js";
 import { chooseFormat, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import {
-  buildSubject,
-  type CheckResult,
-  type CheckState,
-  type Checks,
-  type DoctorFlags,
-  failed,
-  MACHINE_CHECKS,
-  ok,
-  runChecks,
-  type Subject,
-  skipped,
-  warning,
-} from "./check.js";
+import type { CheckResult, CheckState, Checks, DoctorFlags, Subject } from "./check.js";
+import { buildSubject, failed, MACHINE_CHECKS, ok, runChecks, skipped, warning } from "./check.js";
 import { STORE_CHECKS } from "./store-checks.js";
 
 /** An effective setting, and the flag, variable or profile that it comes from. `null` if nothing is set. */

@@ -6,14 +6,8 @@ import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
 import { type Loopback, openLoopback } from "../../../login/listen.js";
 import type { RedirectOptions } from "../../../login/redirect-address.js";
 import { thisProcess } from "../../../store/leases/lock-owner.js";
-import {
-  type CallbackRequest,
-  checkLoginId,
-  isPending,
-  removeListener,
-  storeCallback,
-  storeListener,
-} from "../../clients/started-logins.js";
+import type { CallbackRequest } from "../../clients/started-logins.js";
+import { checkLoginId, isPending, removeListener, storeCallback, storeListener } from "../../clients/started-logins.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 /** How often the process checks whether the login was finished without it. */

@@ -10,13 +10,8 @@ import { forcesConsent } from "../../../oauth/login/authorization.js";
 import type { StoredLogin } from "../../../oauth/login/login-codec.js";
 import { IDP_ACCOUNT } from "../../../oauth/model/machine-grant.js";
 import { loginMethodOptions } from "../../../profile/login-settings.js";
-import {
-  type CallbackListener,
-  finishCommand,
-  LIFE_MS,
-  startListener,
-  storeLogin,
-} from "../../clients/started-logins.js";
+import type { CallbackListener } from "../../clients/started-logins.js";
+import { finishCommand, LIFE_MS, startListener, storeLogin } from "../../clients/started-logins.js";
 import type { TokenFlags } from "../../flags/agent.js";
 import { flagText } from "../../flags/values.js";
 import { escapeJson } from "../../output/value.js";

@@ -2,16 +2,8 @@ import { createHash } from "node:crypto";
 import { VERSION } from "../../../http/version.js";
 import { escapeHtml } from "../../../redact.js";
 import { countText, groupThousands } from "../../output/value.js";
-import {
-  buildCharts,
-  type Chart,
-  countRest,
-  type Finding,
-  listFacts,
-  notJudgedText,
-  type Report,
-  shareText,
-} from "./findings.js";
+import type { Chart, Finding, Report } from "./findings.js";
+import { buildCharts, countRest, listFacts, notJudgedText, shareText } from "./findings.js";
 
 /** The whole style of the page: its policy allows this text and no other. */
 const STYLE = `

@@ -7,15 +7,8 @@ import { isJsonObject } from "../../../../http/strict-json.js";
 import { loadSpawn, withoutOurs } from "../../../../platform.js";
 import { requireUserFolder } from "../../../../profile/settings.js";
 import { quote, Redactor, shellWord } from "../../../../redact.js";
-import {
-  HOST_SCOPES,
-  type HostMachine,
-  type HostScope,
-  MCP_HOSTS,
-  type McpHost,
-  settingsFiles,
-  settingsPath,
-} from "../../../clients/hosts.js";
+import type { HostMachine, HostScope, McpHost } from "../../../clients/hosts.js";
+import { HOST_SCOPES, MCP_HOSTS, settingsFiles, settingsPath } from "../../../clients/hosts.js";
 import { isUsable, parseMcpUrlArgument } from "../../../clients/login-first.js";
 import type { GlobalFlags, OutputFlags } from "../../../flags/global.js";
 import { rowColumns } from "../../../output/columns.js";

@@ -2,14 +2,8 @@ import * as fs from "node:fs";
 import { constants, type Stats } from "node:fs";
 import { dirname, isAbsolute, relative, sep } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import {
-  createScanner,
-  findNodeAtLocation,
-  getNodeValue,
-  type Node,
-  type ParseError,
-  parseTree,
-} from "#packages/jsonc";
+import type { Node, ParseError } from "#packages/jsonc";
+import { createScanner, findNodeAtLocation, getNodeValue, parseTree } from "#packages/jsonc";
 import { AgentAuthError, usageError } from "../../../../errors.js";
 import { isJsonObject, type JsonObject } from "../../../../http/strict-json.js";
 import { changingMode, removeCommand, tryLstat } from "../../../../platform.js";
