@@ -23,8 +23,8 @@ export default defineConfig({
   resolve: { conditions: CONDITIONS },
   ssr: { resolve: { conditions: CONDITIONS } },
   test: {
-    // A quarter of the time of a worker is waiting: for a time limit, a process, a file that is written.
-    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    // Half of the time of a worker is waiting: for a time limit, a process, a file that is written.
+    maxWorkers: availableParallelism() * 2,
     // No test is about speed: on a busy machine the start of a process may take many seconds.
     testTimeout: 120_000,
     hookTimeout: 120_000,
