@@ -41,7 +41,7 @@ export {
   isAgentAuthError,
   type UnusableItems,
 } from "./errors.js";
-export type { AddressClass, Exemptions, Network, NetworkConnection } from "./http/address.js";
+export type { AddressClass, Exemptions, Network, NetworkConnection } from "./http/address-class.js";
 export type { HttpEvent } from "./http/buffered-response.js";
 export type { Clock } from "./http/deadline.js";
 export type { CallLimits, Logger, TransportOptions } from "./http/transport.js";

@@ -1,9 +1,9 @@
 import { type AgentAuthError, abortedError, errorMessage, isAgentAuthError, usageError } from "../errors.js";
-import type { Network } from "../http/address.js";
+import type { Network } from "../http/address-class.js";
 import type { HttpEvent } from "../http/buffered-response.js";
+import { CookieJars } from "../http/cookies.js";
 import { type Clock, systemClock } from "../http/deadline.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
-import { CookieJars } from "../http/redirect.js";
 import { suggestionHint } from "../http/suggest.js";
 import { quote, type Secret } from "../redact.js";
 import { createEvents, type Events } from "../telemetry/emit.js";

@@ -1,6 +1,7 @@
 import { isAbsolute, resolve } from "node:path";
 import { AgentAuthError, usageError } from "../errors.js";
-import { classifyHost, isLoopbackHost, parseUrl, shownUrl } from "../http/address.js";
+import { isLoopbackHost, parseUrl, shownUrl } from "../http/address.js";
+import { classifyHost } from "../http/address-class.js";
 import { HttpRequest } from "../http/http-message.js";
 import { createFetch } from "../http/node/network.js";
 import { isJsonObject, parseJsonObject, parseStrictJson } from "../http/strict-json.js";

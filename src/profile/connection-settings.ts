@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { AgentAuthError, orUndefined, usageError } from "../errors.js";
-import { type Network, parseUrl, percentDecoded } from "../http/address.js";
+import { parseUrl, percentDecoded } from "../http/address.js";
+import type { Network } from "../http/address-class.js";
 import { HttpHeaders, isRequest, ownFetch } from "../http/http-message.js";
 import type { Proxies } from "../http/node/agents.js";
 import type { ClientCertificate, ConnectOptions } from "../http/node/http-send.js";

@@ -1,5 +1,6 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import { type AddressPolicy, checkAddress, classifyHost, policyFor, shownUrl } from "../http/address.js";
+import { shownUrl } from "../http/address.js";
+import { type AddressPolicy, checkAddress, classifyHost, policyFor } from "../http/address-class.js";
 import { type BufferedResponse, requireUncompressed, saysJson, strictObject } from "../http/buffered-response.js";
 import { type Clock, systemClock } from "../http/deadline.js";
 import { networkError } from "../http/network-error.js";

@@ -1,4 +1,5 @@
-import { classifyHost, type Network, parseBaseUrl } from "../http/address.js";
+import { parseBaseUrl } from "../http/address.js";
+import { classifyHost, type Network } from "../http/address-class.js";
 import { type Clock, systemClock } from "../http/deadline.js";
 import { isScopeToken } from "../http/oauth-syntax.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { checkAddress, classifyHost, isLoopbackHost, parseBaseUrl, policyFor } from "../../src/http/address.js";
+import { isLoopbackHost, parseBaseUrl } from "../../src/http/address.js";
+import { checkAddress, classifyHost, policyFor } from "../../src/http/address-class.js";
 import { checkBrowserUrl } from "../../src/login/browser.js";
 import { coversServer, parseMcpUrl } from "../../src/oauth/model/resource.js";
 import { fc } from "../helpers/properties.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { policyFor } from "../../src/http/address.js";
+import { policyFor } from "../../src/http/address-class.js";
 import { obtainClient } from "../../src/oauth/client/registration.js";
 import { findResourceMetadata } from "../../src/oauth/discovery/resource-metadata.js";
 import { findServerMetadata } from "../../src/oauth/discovery/server-metadata.js";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { Network } from "../../src/http/address.js";
+import type { Network } from "../../src/http/address-class.js";
 import { createSsrfGuard } from "../../src/http/node/agents.js";
 import type { Scene } from "./issuer.js";
 

@@ -1,14 +1,14 @@
 import ipaddr from "ipaddr.js";
 import { describe, expect, it } from "vitest";
+import { isLoopbackHost } from "../../src/http/address.js";
 import {
   type AddressClass,
   checkAddress,
   classifyHost,
   findRule,
-  isLoopbackHost,
   mostPublic,
   policyFor,
-} from "../../src/http/address.js";
+} from "../../src/http/address-class.js";
 import { fc } from "../helpers/properties.js";
 
 /** How far the host of a URL is. */

@@ -1,6 +1,7 @@
 /** The network of a run, and what -v and --debug log of every request. */
 
-import { type Network, parseUrl, shownUrl } from "../../http/address.js";
+import { parseUrl, shownUrl } from "../../http/address.js";
+import type { Network } from "../../http/address-class.js";
 import { type HttpEvent, readRequestId } from "../../http/buffered-response.js";
 import { HttpHeaders, isRequest, ownFetch } from "../../http/http-message.js";
 import { parseChallenges } from "../../oauth/model/challenge.js";

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import type { ManagementClient } from "../../api/client.js";
 import type { AgentAuthError } from "../../errors.js";
-import type { Network } from "../../http/address.js";
+import type { Network } from "../../http/address-class.js";
 import type { HttpEvent } from "../../http/buffered-response.js";
 import { type Clock, systemClock } from "../../http/deadline.js";
 import type { AgentClient, AgentClientOptions } from "../../oauth/agent.js";

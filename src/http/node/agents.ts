@@ -6,18 +6,9 @@ import ipaddr from "ipaddr.js";
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { PolicyOption } from "../../remedy.js";
-import type { AddressClass, Exemptions } from "../address.js";
-import {
-  bareHost,
-  classifyHost,
-  findRule,
-  isExempt,
-  isLoopbackHost,
-  mostPublic,
-  percentDecoded,
-  policyFor,
-  withoutBrackets,
-} from "../address.js";
+import { bareHost, isLoopbackHost, percentDecoded, withoutBrackets } from "../address.js";
+import type { AddressClass, Exemptions } from "../address-class.js";
+import { classifyHost, findRule, isExempt, mostPublic, policyFor } from "../address-class.js";
 import { explainOverride } from "../refuse.js";
 
 /** An address of a name. */

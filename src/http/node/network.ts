@@ -1,4 +1,4 @@
-import type { Network } from "../address.js";
+import type { Network } from "../address-class.js";
 import { type BodySource, extractBody } from "../body-content.js";
 import { checkMethod, HttpHeaders, HttpRequest, HttpResponse, isRequest, ownFetch } from "../http-message.js";
 import { createSsrfGuard, type Lookup, proxyChooser, type SsrfGuard } from "./agents.js";

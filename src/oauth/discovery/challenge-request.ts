@@ -1,9 +1,10 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { discardBody, isEventStream, readText, saysJson } from "../../http/buffered-response.js";
+import { Cookies } from "../../http/cookies.js";
 import { followSignal, untilAborted } from "../../http/deadline.js";
 import { HttpRequest } from "../../http/http-message.js";
 import { networkError } from "../../http/network-error.js";
-import { Cookies, sendWithinOrigin } from "../../http/redirect.js";
+import { sendWithinOrigin } from "../../http/redirect.js";
 import { isJsonObject, type JsonObject, parseStrictJson, StrictJsonError } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
 import type { TraceEntry } from "../http/http.js";

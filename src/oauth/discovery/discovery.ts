@@ -1,5 +1,5 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import type { PeerPolicy } from "../../http/address.js";
+import type { PeerPolicy } from "../../http/address-class.js";
 import { followSignal, untilAborted } from "../../http/deadline.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";

@@ -1,5 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
-import { checkAddress, type PeerPolicy } from "../../http/address.js";
+import { checkAddress, type PeerPolicy } from "../../http/address-class.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";

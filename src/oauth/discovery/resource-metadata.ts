@@ -1,5 +1,6 @@
 import { type Advice, AgentAuthError, errorMessage, isAgentAuthError, withHint } from "../../errors.js";
-import { checkAddress, type PeerPolicy, parseUrl } from "../../http/address.js";
+import { parseUrl } from "../../http/address.js";
+import { checkAddress, type PeerPolicy } from "../../http/address-class.js";
 import type { BufferedResponse } from "../../http/buffered-response.js";
 import { resourceMetadataAddress } from "../../http/oauth-syntax.js";
 import { refusalError } from "../../http/refuse.js";

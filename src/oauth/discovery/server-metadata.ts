@@ -1,5 +1,6 @@
 import { AgentAuthError, errorMessage, isAgentAuthError } from "../../errors.js";
-import { checkAddress, type PeerPolicy, parseUrl } from "../../http/address.js";
+import { parseUrl } from "../../http/address.js";
+import { checkAddress, type PeerPolicy } from "../../http/address-class.js";
 import { type BufferedResponse, strictObject } from "../../http/buffered-response.js";
 import { followSignal, settledWithin } from "../../http/deadline.js";
 import { serverMetadataAddresses } from "../../http/oauth-syntax.js";

@@ -1,5 +1,11 @@
 import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
-import { type AddressPolicy, classifyHost, type Exemptions, type Network, policyFor } from "../../http/address.js";
+import {
+  type AddressPolicy,
+  classifyHost,
+  type Exemptions,
+  type Network,
+  policyFor,
+} from "../../http/address-class.js";
 import { type BufferedResponse, type HttpEvent, requireUncompressed } from "../../http/buffered-response.js";
 import { type Clock, systemClock } from "../../http/deadline.js";
 import { HttpHeaders, HttpRequest, toNativeFetch } from "../../http/http-message.js";

@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { checkAddress } from "../../http/address.js";
+import { checkAddress } from "../../http/address-class.js";
 import { Secret } from "../../redact.js";
 import { clientIssuer, obtainClient } from "../client/registration.js";
 import { acceptedTypeFor, overridesFor, requestParamsFor } from "../discovery/overrides.js";

@@ -1,7 +1,8 @@
 import type { JSONWebKeySet } from "jose";
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { classifyHost, isLoopbackHost, secureAddress } from "../../http/address.js";
+import { isLoopbackHost, secureAddress } from "../../http/address.js";
+import { classifyHost } from "../../http/address-class.js";
 import { strictObject } from "../../http/buffered-response.js";
 import type { Clock } from "../../http/deadline.js";
 import { refusalError } from "../../http/refuse.js";

@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ManagementClient } from "../../../src/api/client.js";
 import { type AgentAuthError, isAgentAuthError } from "../../../src/errors.js";
-import type { Exemptions } from "../../../src/http/address.js";
+import type { Exemptions } from "../../../src/http/address-class.js";
 import { HttpRequest } from "../../../src/http/http-message.js";
 import { networkError } from "../../../src/http/network-error.js";
 import type { ConnectOptions } from "../../../src/http/node/http-send.js";

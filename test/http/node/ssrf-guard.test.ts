@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Exemptions } from "../../../src/http/address.js";
+import type { Exemptions } from "../../../src/http/address-class.js";
 import { createSsrfGuard, type SsrfGuard } from "../../../src/http/node/agents.js";
 import { refusedAddress } from "../../helpers/named-network.js";
 import { rejection } from "../../helpers/service.js";

@@ -1,9 +1,10 @@
 import { usageError } from "../../../errors.js";
 import { discardBody } from "../../../http/buffered-response.js";
+import { Cookies } from "../../../http/cookies.js";
 import { HttpHeaders, HttpRequest, type HttpRequestInit } from "../../../http/http-message.js";
 import { isSessionUnknown } from "../../../http/lost-session.js";
 import { networkError } from "../../../http/network-error.js";
-import { Cookies, sendWithinOrigin } from "../../../http/redirect.js";
+import { sendWithinOrigin } from "../../../http/redirect.js";
 import type { SendRequest } from "../../../mcp/http-channel.js";
 import { runStdioProxy, type StdioProxyOptions } from "../../../mcp/proxy.js";
 import type { AgentClient } from "../../../oauth/agent.js";
