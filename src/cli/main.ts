@@ -6,8 +6,8 @@ import { type Env, system } from "../platform.js";
 import { findHome, isWithin, userFolder } from "../profile/settings.js";
 import { classifyAccess } from "./config/home-access.js";
 import { BUNDLE_OF_WORD, HIDDEN_WORDS } from "./groups/words.gen.js";
-import { PipeClosed, writeAll } from "./io/stream.js";
 import { TERMINAL_COLUMNS, terminalSize, WIDEST_HELP } from "./io/terminal.js";
+import { PipeClosed, writeAll } from "./io/write-all.js";
 import type { Host } from "./runtime/context.js";
 import type { CommandDeclaration } from "./runtime/declaration.js";
 

@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../errors.js";
 import { parseUrl, secureAddress } from "../http/address.js";
-import { DOCUMENT_PORTS } from "../oauth/client/registration.js";
+import { DOCUMENT_PORTS } from "../oauth/client/metadata-document.js";
 import { quote } from "../redact.js";
 
 /** How a host of this machine is spelled in a redirect address; authorization servers compare it letter by letter. */

@@ -29,7 +29,8 @@ import { isMachineAccount, type MachineGrant } from "./model/machine-grant.js";
 import { type Discovered, isSameIssuer } from "./model/metadata.js";
 import { parseMcpUrl } from "./model/resource.js";
 import { parseScope } from "./model/scope.js";
-import { checkEndpoint, isAcceptableTokenType, TOKEN_TYPE_RULE, type TokenCall } from "./token/token.js";
+import { checkEndpoint, type TokenCall } from "./token/token.js";
+import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "./token/token-checks.js";
 
 /** The company's identity provider. */
 export interface IdpOptions {

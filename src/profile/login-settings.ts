@@ -2,11 +2,11 @@ import { secureAddress } from "../http/address.js";
 import { isPlainPath, isRedirectUri, REDIRECT_PATH_RULE, REDIRECT_URI_RULE } from "../login/redirect-address.js";
 import type { TerminalLoginOptions } from "../login/terminal.js";
 import type { AgentClientOptions } from "../oauth/agent-options.js";
-import { findDocumentUrlProblem } from "../oauth/client/registration.js";
+import { findDocumentUrlProblem } from "../oauth/client/metadata-document.js";
 import type { SecurityPolicy } from "../oauth/discovery/overrides.js";
 import type { AuthorizationParams, FlowOption } from "../oauth/model/authorization-params.js";
 import { checkAuthorizationParam } from "../oauth/model/authorization-params.js";
-import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "../oauth/token/token.js";
+import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "../oauth/token/token-checks.js";
 import { escapeText } from "../redact.js";
 
 /** What the value of a setting or of a flag must be. Each check throws a `TypeError` with the rule, to be read after the name. */

@@ -2,7 +2,7 @@ import type { SpawnSyncOptionsWithStringEncoding } from "node:child_process";
 import { existsSync } from "node:fs";
 import { AgentAuthError, abortedError, usageError } from "../errors.js";
 import { commandWords } from "../login/command-words.js";
-import { readClaims } from "../oauth/token/token.js";
+import { readClaims } from "../oauth/token/token-checks.js";
 import { type Env, loadSpawn, withoutByteOrderMark } from "../platform.js";
 import { quote } from "../redact.js";
 import { readPrivateFile, writePrivateFile } from "../store/private/private-file.js";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { flagText } from "../../src/cli/flags/values.js";
+import { flagText } from "../../src/cli/flags/flag-name.js";
 import { isAgentAuthError } from "../../src/errors.js";
 import { checkBrowserUrl, openBrowser } from "../../src/login/browser.js";
 import { detectEnvironment } from "../../src/login/platform.js";

@@ -4,7 +4,7 @@ import { createServer, type ListenOptions } from "node:net";
 import { describe, expect, it, onTestFinished, test, vi } from "vitest";
 import { reserveRedirect } from "../../src/login/listen.js";
 import { planRedirect, redirectUri } from "../../src/login/redirect-address.js";
-import { DOCUMENT_PORTS } from "../../src/oauth/client/registration.js";
+import { DOCUMENT_PORTS } from "../../src/oauth/client/metadata-document.js";
 import { withFastClock } from "../helpers/fast-clock.js";
 import { freePort } from "../helpers/port.js";
 import { remedy } from "../helpers/remedy.js";

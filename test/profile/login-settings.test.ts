@@ -1,8 +1,8 @@
 import { Command } from "commander";
 import { afterEach, describe, expect, it } from "vitest";
 import { addLoginSettings } from "../../src/cli/flags/agent.js";
+import { flagText } from "../../src/cli/flags/flag-name.js";
 import { checkMachineGrantFlags } from "../../src/cli/flags/grant.js";
-import { flagText } from "../../src/cli/flags/values.js";
 import { givenLoginFlags } from "../../src/cli/program.js";
 import { loginCommand } from "../../src/cli/runtime/hints.js";
 import {

@@ -3,14 +3,8 @@ import { createServer } from "node:http";
 import * as tls from "node:tls";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import {
-  agentNetwork,
-  buildSendOptions,
-  networkFetch,
-  proxySettings,
-  readAuthorities,
-  withSource,
-} from "../../src/profile/connection-settings.js";
+import { buildSendOptions, proxySettings, readAuthorities, withSource } from "../../src/profile/connection-settings.js";
+import { agentNetwork, networkFetch } from "../../src/profile/network.js";
 import { quote, Redactor } from "../../src/redact.js";
 import { LIST, LISTED, listening, portOf, proxiedTest, TOKEN } from "../cli/clients/proxied-service.js";
 import { pendingError } from "../helpers/captured.js";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { flagText } from "../../src/cli/flags/values.js";
+import { flagText } from "../../src/cli/flags/flag-name.js";
 import { resolveSettings } from "../../src/profile/resolve-settings.js";
 import type { SettingFlags } from "../../src/profile/settings.js";
 import { type Config, readConfig, writeSandboxState } from "../../src/profile/settings-file.js";

@@ -1,4 +1,4 @@
-import { flagWords, paramFlags } from "../../src/cli/flags/values.js";
+import { flagWords, paramFlags } from "../../src/cli/flags/flag-name.js";
 import { shellWord } from "../../src/redact.js";
 import type { ServerShape } from "./shape.js";
 

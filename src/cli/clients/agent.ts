@@ -1,7 +1,7 @@
 import { AgentClient, type AgentClientOptions } from "../../oauth/agent.js";
 import type { TraceEntry } from "../../oauth/http/http.js";
-import { agentNetwork } from "../../profile/connection-settings.js";
 import { toClientOptions } from "../../profile/login-settings.js";
+import { agentNetwork } from "../../profile/network.js";
 import { checkSetting, toAuthorizationParams } from "../../profile/profile-settings.js";
 import { quote } from "../../redact.js";
 import { bothReceivers } from "../../telemetry/emit.js";

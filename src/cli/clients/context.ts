@@ -3,7 +3,7 @@ import { readSettings } from "../../profile/resolve-settings.js";
 import { limitSecretCommands } from "../../profile/secrets.js";
 import { findHome, homeFolder } from "../../profile/settings.js";
 import { readStoreChoice } from "../../profile/store-choice.js";
-import { flagText } from "../flags/values.js";
+import { flagText } from "../flags/flag-name.js";
 import { type CommandContext, type ContextFlags, mayLogin, once, type RunContext } from "../runtime/context.js";
 
 /** The context of a command with these flags; everything in it is decided, loaded and built when it is first used. */
@@ -29,7 +29,7 @@ export function createCommandContext(
     mayLogin: () => mayLogin(flags, run),
     async network(use = {}) {
       const [{ agentNetwork }, { networkOptions }] = await Promise.all([
-        import("../../profile/connection-settings.js"),
+        import("../../profile/network.js"),
         import("./network.js"),
       ]);
       return agentNetwork({ ...networkOptions(flags, settings(), run), ...use }, run.redactor);

@@ -12,7 +12,7 @@ import type { AccessToken } from "../../oauth/model/grant.js";
 import { IDP_ACCOUNT, parseMachineAccount } from "../../oauth/model/machine-grant.js";
 import { parseMcpUrl } from "../../oauth/model/resource.js";
 import { shellWord } from "../../redact.js";
-import { flagText } from "../flags/values.js";
+import { flagText } from "../flags/flag-name.js";
 import type { CommandContext } from "../runtime/context.js";
 import { cliHint } from "../runtime/hints.js";
 import type { PendingLogin } from "./started-logins.js";

@@ -9,7 +9,7 @@ import type { TraceEntry } from "../../oauth/http/http.js";
 import type { LoginMethod } from "../../oauth/login/login-method.js";
 import { loginMethodOptions } from "../../profile/login-settings.js";
 import { escapeText } from "../../redact.js";
-import { flagText } from "../flags/values.js";
+import { flagText } from "../flags/flag-name.js";
 import type { Io } from "../io/io.js";
 import { hasHyperlinks, isAscii } from "../io/terminal.js";
 import { agentMode } from "../runtime/agent-mode.js";

@@ -1,5 +1,5 @@
 import { ManagementClient } from "../../api/client.js";
-import { networkFetch } from "../../profile/connection-settings.js";
+import { networkFetch } from "../../profile/network.js";
 import { requireBaseUrl, sandboxNotice, serviceOptions } from "../../profile/service-settings.js";
 import type { GlobalFlags } from "../flags/global.js";
 import type { CommandContext } from "../runtime/context.js";

@@ -1,7 +1,7 @@
 import type { Command, OptionValues } from "commander";
 import { orUndefined } from "../../errors.js";
 import { readSettings } from "../../profile/resolve-settings.js";
-import { flagText } from "../flags/values.js";
+import { flagText } from "../flags/flag-name.js";
 import type { AgentMode } from "../runtime/agent-mode.js";
 import type { RunContext } from "../runtime/context.js";
 

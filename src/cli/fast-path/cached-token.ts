@@ -8,8 +8,8 @@ import { readConfig, writtenProfile } from "../../profile/settings-file.js";
 import { Redactor } from "../../redact.js";
 import { fileStore } from "../../store/file/file.js";
 import { formatToken, UNKNOWN_ASKER } from "../clients/token-formats.js";
-import { flagText } from "../flags/values.js";
-import { PipeClosed, writeAll } from "../io/stream.js";
+import { flagText } from "../flags/flag-name.js";
+import { PipeClosed, writeAll } from "../io/write-all.js";
 import type { Host } from "../runtime/context.js";
 
 /**

@@ -6,7 +6,8 @@ import { type Env, readEnv } from "../../platform.js";
 import { escapeText } from "../../redact.js";
 import { fileDescriptor, type InStream, inStream, type OutStream, outStream, type TerminalStream } from "./stream.js";
 
-export { type InStream, type OutStream, PipeClosed } from "./stream.js";
+export type { InStream, OutStream } from "./stream.js";
+export { PipeClosed } from "./write-all.js";
 
 /** The printing settings of the global flags. */
 export interface IoSettings {

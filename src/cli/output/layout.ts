@@ -4,7 +4,7 @@
  */
 
 import type { Colors } from "../io/stream.js";
-import { textWidth } from "../io/terminal.js";
+import { textWidth } from "../io/width.js";
 import type { Column } from "./value.js";
 
 const BORDERS = ["top", "bottom", "left", "right", "mid"].flatMap((side) => [

@@ -1,7 +1,7 @@
 /** `-o table` and `-o wide`, and the records for a narrow terminal. */
 
 import { escapeText } from "../../redact.js";
-import { cutText, textWidth } from "../io/terminal.js";
+import { cutText, textWidth } from "../io/width.js";
 import { type ColumnWidths, createPainter, fitColumns, growColumns, rowText, tableText } from "./layout.js";
 import { type CellStyle, type Column, cellText } from "./value.js";
 import type { FormatWriter, ObjectContext, ObjectField, WriterContext } from "./writer-types.js";

@@ -5,7 +5,7 @@ import { isNumber } from "../../mcp/json-rpc.js";
 import type { Format, Settings } from "../../profile/settings.js";
 import type { OutputFlags } from "../flags/global.js";
 import type { Io } from "../io/io.js";
-import { PipeClosed } from "../io/stream.js";
+import { PipeClosed } from "../io/write-all.js";
 import type { CommandContext } from "../runtime/context.js";
 import { type ColumnSet, selectColumns } from "./columns.js";
 import { OUTPUT_FORMATS } from "./formats.js";

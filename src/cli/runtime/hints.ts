@@ -13,7 +13,7 @@ import type {
   Remedy,
   UnseenByLogin,
 } from "../../remedy.js";
-import { flagText, paramFlags } from "../flags/values.js";
+import { flagText, paramFlags } from "../flags/flag-name.js";
 
 /** Placeholder for a client id, which the user replaces. */
 const CLIENT_ID = "<client_id>";

@@ -3,16 +3,8 @@ import { followSignal, untilAborted } from "../../http/deadline.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote, type Secret } from "../../redact.js";
 import { fingerprintCredential, holdToIssuer } from "../client/issuer-binding.js";
-import {
-  clientIssuer,
-  FIRST_DOCUMENT_REDIRECT,
-  isForgotten,
-  obtainClient,
-  redirectForm,
-  refuseClient,
-  refuseDocument,
-  usesDocument,
-} from "../client/registration.js";
+import { FIRST_DOCUMENT_REDIRECT, refuseDocument, usesDocument } from "../client/metadata-document.js";
+import { clientIssuer, isForgotten, obtainClient, redirectForm, refuseClient } from "../client/registration.js";
 import { discover, discoverProvider } from "../discovery/discovery.js";
 import {
   acceptedTypeFor,

@@ -3,7 +3,7 @@ import type { Clock } from "../../http/deadline.js";
 import { Lru } from "../../http/lru.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
-import { refuseDocument } from "../client/registration.js";
+import { refuseDocument } from "../client/metadata-document.js";
 import { challengeOnlyMetadata, checkFirstNamed, withUnseen } from "../discovery/resource-metadata.js";
 import type { GrantOptions, GrantRequirements, LoginParameters, TokenOptions } from "../grant/grant-requirements.js";
 import {

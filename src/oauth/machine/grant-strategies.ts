@@ -3,7 +3,7 @@ import { quote } from "../../redact.js";
 import type { ClientRecord, GrantTokens } from "../model/grant.js";
 import type { IdJagSubject, MachineGrant, MachineGrantOf, MachineGrantType, Workload } from "../model/machine-grant.js";
 import { buildMachineAccount } from "../model/machine-grant.js";
-import { readClaims } from "../token/token.js";
+import { readClaims } from "../token/token-checks.js";
 
 /** The requests that a strategy gets its tokens with. They need the protocol library, which a strategy does not load. */
 export interface TokenSteps {

@@ -20,7 +20,8 @@ import { resourceParameter } from "../model/resource.js";
 import { scopeFor, splitScope, unionScopes } from "../model/scope.js";
 import { type ExchangedToken, exchangeTokens } from "../token/exchange.js";
 import type { TokenCall } from "../token/token.js";
-import { checkEndpoint, readClaims, readTokenResponse, sendAuthenticated, toClientRecord } from "../token/token.js";
+import { checkEndpoint, readTokenResponse, sendAuthenticated, toClientRecord } from "../token/token.js";
+import { readClaims } from "../token/token-checks.js";
 import { findStrategy, machineFailure, type TokenSteps } from "./grant-strategies.js";
 
 export interface TokenParameters {

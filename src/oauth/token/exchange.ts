@@ -3,7 +3,8 @@ import { refusalError } from "../../http/refuse.js";
 import { SECRET_MASK, Secret } from "../../redact.js";
 import { toGrantTokens } from "../model/grant.js";
 import { TOKEN_EXCHANGE } from "../model/metadata.js";
-import { readClaims, readTokenResponse, sendAuthenticated, type TokenCall } from "./token.js";
+import { readTokenResponse, sendAuthenticated, type TokenCall } from "./token.js";
+import { readClaims } from "./token-checks.js";
 
 const TYPE = "urn:ietf:params:oauth:token-type:";
 const ACCESS_TOKEN = `${TYPE}access_token`;

@@ -7,7 +7,8 @@ import stringWidth from "string-width";
 import { describe, expect, it } from "vitest";
 import { createIo, type Io, PipeClosed, type ProcessLike } from "../../../src/cli/io/io.js";
 import { fileDescriptor, readStream } from "../../../src/cli/io/stream.js";
-import { cutText, hasHyperlinks, isAscii, textWidth, wrap } from "../../../src/cli/io/terminal.js";
+import { hasHyperlinks, isAscii } from "../../../src/cli/io/terminal.js";
+import { cutText, textWidth, wrap } from "../../../src/cli/io/width.js";
 import { temporaryFolder } from "../../helpers/folder.js";
 import { createMemoryIo } from "../../helpers/memory-io.js";
 

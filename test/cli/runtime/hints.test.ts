@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { flagText } from "../../../src/cli/flags/values.js";
+import { flagText } from "../../../src/cli/flags/flag-name.js";
 import {
   cliHint,
   type HintContext,

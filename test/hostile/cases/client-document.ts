@@ -1,4 +1,4 @@
-import { DOCUMENT_REDIRECTS } from "../../../src/oauth/client/registration.js";
+import { DOCUMENT_REDIRECTS } from "../../../src/oauth/client/metadata-document.js";
 import type { Reply } from "../../helpers/peer.js";
 import type { HostileCase } from "../case.js";
 import { withoutPublicWorld } from "../kit/public-world.js";

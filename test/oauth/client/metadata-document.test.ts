@@ -7,7 +7,7 @@ import {
   findDocumentUrlProblem,
   refuseDocument,
   usesDocument,
-} from "../../../src/oauth/client/registration.js";
+} from "../../../src/oauth/client/metadata-document.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { pendingError } from "../../helpers/captured.js";
 import { madeClient } from "../../helpers/grant.js";

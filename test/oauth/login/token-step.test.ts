@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import { refuseDocument } from "../../../src/oauth/client/registration.js";
+import { refuseDocument } from "../../../src/oauth/client/metadata-document.js";
 import { LOGIN_HINT } from "../../../src/oauth/grant/grant-requirements.js";
 import { REPLACES_DOCUMENT, withClientRefusal, withScopeHint } from "../../../src/oauth/login/authorization.js";
 import type { ClientRecord } from "../../../src/oauth/model/grant.js";

@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { TraceEntry } from "../../../src/oauth/http/http.js";
-import { checkTokenType, isAcceptableTokenType, readClaims, usableIdToken } from "../../../src/oauth/token/token.js";
+import {
+  checkTokenType,
+  isAcceptableTokenType,
+  readClaims,
+  usableIdToken,
+} from "../../../src/oauth/token/token-checks.js";
 import { unsignedJwt } from "../../helpers/client-keys.js";
 
 const URL = "https://as.example/token";

@@ -3,7 +3,7 @@ import nock from "nock";
 import type { JsonValue } from "oauth4webapi";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { ManagementClient } from "../../../src/api/client.js";
-import { DOCUMENT_PORTS, DOCUMENT_REDIRECTS } from "../../../src/oauth/client/registration.js";
+import { DOCUMENT_PORTS, DOCUMENT_REDIRECTS } from "../../../src/oauth/client/metadata-document.js";
 import { type Sandbox, type SandboxMachine, type SandboxOptions, startSandbox } from "../../../src/sandbox/index.js";
 import { FETCH_BROWSER } from "../../flow/support.js";
 import { runCli, temporaryFolder } from "../../helpers/cli.js";

@@ -5,7 +5,7 @@ import { HttpRequest } from "../../../http/http-message.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
 import { createTransport } from "../../../http/transport.js";
 import { userAgent } from "../../../http/version.js";
-import { DOCUMENT_REDIRECTS, findDocumentUrlProblem } from "../../../oauth/client/registration.js";
+import { DOCUMENT_REDIRECTS, findDocumentUrlProblem } from "../../../oauth/client/metadata-document.js";
 import { quote, shellWord } from "../../../redact.js";
 import type { GlobalFlags, OutputFlags } from "../../flags/global.js";
 import { rowColumns } from "../../output/columns.js";

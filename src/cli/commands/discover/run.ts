@@ -8,7 +8,7 @@ import { escapeText } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/login-first.js";
 import { canConfirm, traceLine } from "../../clients/login-method.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
-import { flagText } from "../../flags/values.js";
+import { flagText } from "../../flags/flag-name.js";
 import { tableText } from "../../output/layout.js";
 import { chooseFormat, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";

@@ -11,7 +11,7 @@ import { escapeText, MASK, type Redactor } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/login-first.js";
 import { effectiveSettings } from "../../config/effective.js";
 import type { OutStream } from "../../io/io.js";
-import { textWidth, wrap } from "../../io/terminal.js";
+import { textWidth, wrap } from "../../io/width.js";
 import { type ListKind, requireScope } from "../../listing/scope.js";
 import { openListing } from "../../listing/source.js";
 import { rowText } from "../../output/layout.js";

@@ -8,7 +8,8 @@ import { loadSpawn, runnableFileText, shellSyntax, system, withVariable } from "
 import { withoutSecretVariables } from "../../../profile/secrets.js";
 import { MASK, quote } from "../../../redact.js";
 import type { Io, OutStream } from "../../io/io.js";
-import { fileDescriptor, outputError } from "../../io/stream.js";
+import { fileDescriptor } from "../../io/stream.js";
+import { outputError } from "../../io/write-all.js";
 import { formatError } from "../../output/errors.js";
 import { agentMode } from "../../runtime/agent-mode.js";
 import type { AcquiredProcess, CommandContext, ProcessSignals } from "../../runtime/context.js";

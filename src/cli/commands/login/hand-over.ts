@@ -9,7 +9,7 @@ import { tryLstat } from "../../../platform.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { checkTrustedFolder, createPrivateFile } from "../../../store/private/private-file.js";
 import type { TokenFlags } from "../../flags/agent.js";
-import { outputError } from "../../io/stream.js";
+import { outputError } from "../../io/write-all.js";
 import { escapeJson } from "../../output/value.js";
 import type { CommandContext } from "../../runtime/context.js";
 

@@ -13,7 +13,7 @@ import { loginMethodOptions } from "../../../profile/login-settings.js";
 import type { CallbackListener } from "../../clients/started-logins.js";
 import { finishCommand, LIFE_MS, startListener, storeLogin } from "../../clients/started-logins.js";
 import type { TokenFlags } from "../../flags/agent.js";
-import { flagText } from "../../flags/values.js";
+import { flagText } from "../../flags/flag-name.js";
 import { escapeJson } from "../../output/value.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";

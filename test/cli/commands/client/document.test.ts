@@ -3,7 +3,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import nock from "nock";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { DOCUMENT_REDIRECTS } from "../../../../src/oauth/client/registration.js";
+import { DOCUMENT_REDIRECTS } from "../../../../src/oauth/client/metadata-document.js";
 import { hasOpenssl, makeAuthority } from "../../../helpers/certificates.js";
 import { runCli, temporaryFolder } from "../../../helpers/cli.js";
 import { fixedText } from "../../../helpers/fixed-text.js";

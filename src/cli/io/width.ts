@@ -1,0 +1,53 @@
+import stringWidth from "string-width";
+
+/** The width of text in terminal columns. The text must have passed `escapeText`. */
+
+// ASCII, Latin letters, dashes, quotes, the ellipsis and box drawing: one column each, and no need for the data of Intl.
+const NARROW = /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2500-\u257f]*$/;
+let segmenter: Intl.Segmenter | undefined;
+
+// A cell is measured for its column, its cut and its padding, and many cells are equal.
+const measured = new Map<string, number>();
+const MOST_MEASURED = 4096;
+
+/** The width of one line of text in terminal columns: 2 for wide characters and emoji, 0 for combining marks. */
+export function textWidth(text: string): number {
+  if (NARROW.test(text)) return text.length;
+  const known = measured.get(text);
+  if (known !== undefined) return known;
+  if (measured.size >= MOST_MEASURED) measured.clear();
+  const width = stringWidth(text);
+  measured.set(text, width);
+  return width;
+}
+
+/** The text cut to at most `width` columns, with a final `…` if it is cut. */
+export function cutText(text: string, width: number): string {
+  if (textWidth(text) <= width) return text;
+  if (NARROW.test(text)) return width < 1 ? "" : `${text.slice(0, width - 1)}…`;
+  segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" });
+  let kept = "";
+  let used = 0;
+  for (const { segment } of segmenter.segment(text)) {
+    const next = used + textWidth(segment);
+    if (next > width - 1) break;
+    kept += segment;
+    used = next;
+  }
+  return width < 1 ? "" : `${kept}…`;
+}
+
+/** Text broken at its blanks into lines of at most `width` columns; a longer word gets its own line. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line === "") line = word;
+    else if (textWidth(line) + 1 + textWidth(word) <= width) line += ` ${word}`;
+    else {
+      lines.push(line);
+      line = word;
+    }
+  }
+  return [...lines, line];
+}
