@@ -1,3 +1,14 @@
+import { type AgentAuthError, usageError } from "../../errors.js";
+import type { Clock } from "../../http/deadline.js";
+import { bindMethods } from "../../http/public-class.js";
+import { SingleFlight } from "../../http/single-flight.js";
+import { quote } from "../../redact.js";
+import { loginRequired } from "../grant/grant-requirements.js";
+import { chooseRecovery, recoverToken, type ServerTokens, wasRequested } from "../grant/token-fetch.js";
+import { type BearerChallenge, bearerChallenge } from "../model/challenge.js";
+import { coversScope, type Grant, hasSameTokens } from "../model/grant.js";
+import { splitScope, unionScopes } from "../model/scope.js";
+
 // Structural copies of the SDKs' types: the package depends on neither SDK. test/oauth/mcp-sdk/types.test.ts checks that
 // they are assignable to the real ones.
 
@@ -99,17 +110,6 @@ export interface McpAuthProvider extends McpOAuthClientProvider {
   /** Replaces the token that the server rejected: refreshes it, or logs in. */
   onUnauthorized(context: { response: Response }): Promise<void>;
 }
-
-import { type AgentAuthError, usageError } from "../../errors.js";
-import type { Clock } from "../../http/deadline.js";
-import { bindMethods } from "../../http/public-class.js";
-import { SingleFlight } from "../../http/single-flight.js";
-import { quote } from "../../redact.js";
-import { loginRequired } from "../grant/grant-requirements.js";
-import { chooseRecovery, recoverToken, type ServerTokens, wasRequested } from "../grant/token-fetch.js";
-import { type BearerChallenge, bearerChallenge } from "../model/challenge.js";
-import { coversScope, type Grant, hasSameTokens } from "../model/grant.js";
-import { splitScope, unionScopes } from "../model/scope.js";
 
 export interface SdkTokenContext extends ServerTokens {
   clock: Pick<Clock, "now">;

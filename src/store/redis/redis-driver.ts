@@ -15,9 +15,18 @@ import type {
 import { type Row, readClaimResponse, watchBy } from "../driver/engine.js";
 import { chooseLink, type RedisConnection } from "./connection.js";
 import { describeHealth, leaseScriptCalls, redisError, type Session, scriptCalls, weakestSync } from "./engine.js";
-import type { Names } from "./scripts.js";
 import * as scripts from "./scripts.js";
-import { DUE, decodeKey, decodeName, encodeKey, encodeName, namesWith, PARTITIONS, SCAN } from "./scripts.js";
+import {
+  DUE,
+  decodeKey,
+  decodeName,
+  encodeKey,
+  encodeName,
+  type Names,
+  namesWith,
+  PARTITIONS,
+  SCAN,
+} from "./scripts.js";
 
 /** A wait for replicas of the engine. */
 export interface ReplicaWait {
