@@ -13,6 +13,7 @@ import { Redactor } from "../redact.js";
 import { bothReceivers } from "../telemetry/emit.js";
 import { type AssertionSourceOptions, openSource, storedGrants } from "./assertion-sources.js";
 import { openAudit } from "./audit.js";
+import { makingProfile } from "./change-config.js";
 import type { NetworkOptions } from "./connection-settings.js";
 import { certificateFiles, withSource } from "./connection-settings.js";
 import { agentNetwork, networkFetch } from "./network.js";
@@ -23,7 +24,6 @@ import { secretOrReferenced } from "./secrets.js";
 import { requireBaseUrl, sandboxNotice, serviceOptions } from "./service-settings.js";
 import type { Settings } from "./settings.js";
 import { findHome, homeFolder } from "./settings.js";
-import { makingProfile } from "./settings-file.js";
 import { readStoreChoice } from "./store-choice.js";
 
 /**

@@ -13,10 +13,10 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { SORTING_ENCODINGS } from "../../src/api/types.js";
 import { CONFIG_RUNS, type ConfigOptions } from "../../src/cli/commands/config/run.js";
+import { changeConfig } from "../../src/profile/change-config.js";
 import { checkSetting, PROFILE_KEYS, type Profile, toAuthorizationParams } from "../../src/profile/profile-settings.js";
 import {
   type Config,
-  changeConfig,
   checkProfileName,
   chosenProfile,
   isProfileName,

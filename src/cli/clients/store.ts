@@ -1,7 +1,7 @@
 import type { GrantStore } from "../../oauth/model/grant-store.js";
+import { makingProfile } from "../../profile/change-config.js";
 import type { EngineHost } from "../../profile/engine/open-engine.js";
 import { openStore } from "../../profile/open-store.js";
-import { makingProfile } from "../../profile/settings-file.js";
 import { KEYCHAIN_TIMEOUT } from "../../store/keychain/keychain.js";
 import type { CommandContext } from "../runtime/context.js";
 

@@ -3,7 +3,8 @@ import type { GrantStore } from "../../oauth/model/grant-store.js";
 import { grantStore } from "../../store/driver/grant-store.js";
 import type { KeyRing } from "../../store/seal/key-ring.js";
 import { type EngineKind, readTakeover, TAKEOVERS } from "../profile-settings.js";
-import { type EngineSettings, readKeys } from "../store-choice.js";
+import type { EngineSettings } from "../store-choice.js";
+import { readKeys } from "../store-keys.js";
 import { type ClosableDriver, findPackage, lazyDriver, readAddress } from "./engine.js";
 
 /** A store in an engine, which is connected when it is first used. */

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "no
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { removeOwnToken, storeToken, tokenPath } from "../../../src/cli/config/effective.js";
-import { changeConfig } from "../../../src/profile/settings-file.js";
+import { changeConfig } from "../../../src/profile/change-config.js";
 import { runCli, temporaryFolder } from "../../helpers/cli.js";
 
 const PROFILE = {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { findPackage } from "../../../src/profile/engine/engine.js";
-import { newKeys } from "../../../src/profile/store-choice.js";
+import { newKeys } from "../../../src/profile/store-keys.js";
 import { runCli, temporaryFolder } from "../../helpers/cli.js";
 
 const PASSWORD = "s3cret-Passw0rd";

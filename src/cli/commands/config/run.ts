@@ -4,13 +4,13 @@ import { Writable } from "node:stream";
 import { type AgentAuthError, abortedError, usageError } from "../../../errors.js";
 import { untilAborted } from "../../../http/deadline.js";
 import { suggestionHint } from "../../../http/suggest.js";
+import { changeConfig } from "../../../profile/change-config.js";
 import { checkSetting, isProfileKey, PROFILE_KEYS, type Profile } from "../../../profile/profile-settings.js";
 import { checkApiToken, isReference } from "../../../profile/secrets.js";
 import { storingToken } from "../../../profile/service-settings.js";
 import { expandUserFolder } from "../../../profile/settings.js";
 import {
   type Config,
-  changeConfig,
   configPath,
   isProfileName,
   keptText,

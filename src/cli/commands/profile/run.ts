@@ -1,8 +1,8 @@
 import { type AgentAuthError, usageError } from "../../../errors.js";
 import { suggestionHint } from "../../../http/suggest.js";
+import { changeConfig } from "../../../profile/change-config.js";
 import {
   type Config,
-  changeConfig,
   checkProfileName,
   chosenProfile,
   profileNames,

@@ -5,7 +5,7 @@ import { settingVariable } from "../../../platform.js";
 import { engineReport } from "../../../profile/engine/health.js";
 import { type EngineStore, openEngine } from "../../../profile/engine/open-engine.js";
 import { writeSecretFile } from "../../../profile/secrets.js";
-import { newKeys } from "../../../profile/store-choice.js";
+import { newKeys } from "../../../profile/store-keys.js";
 import { type ResealReport, reseal } from "../../../store/driver/tenant-records.js";
 import { storeSql } from "../../../store/postgres/store-sql.js";
 import { warnOfUnusable } from "../../clients/login-first.js";
