@@ -103,15 +103,7 @@ export {
   loginHandlers,
   loginMiddlewares,
 } from "./oauth/login-handlers.js";
-export type {
-  McpAuthProvider,
-  McpClientInformation,
-  McpClientMetadata,
-  McpDiscoveryState,
-  McpOAuthClientProvider,
-  McpTokens,
-  ProviderOptions,
-} from "./oauth/mcp-sdk/sdk-provider.js";
+export type { McpAuthProvider, ProviderOptions } from "./oauth/mcp-sdk/sdk-provider.js";
 export type { AuthorizationParams } from "./oauth/model/authorization-params.js";
 export type { BearerChallenge } from "./oauth/model/challenge.js";
 export type { Connection, ConnectionPage, ConnectionQuery, ConnectionState } from "./oauth/model/connection.js";

@@ -27,13 +27,7 @@ import { type Preparation, planLogin, preferredRedirect, prepareLogin } from "./
 import type { CallbackOptions, CallbackResult, LoginStart, StartedLogin, StartLoginOptions } from "./login/web-app.js";
 import { checkRedirectUri, checkReturnTo, readQueryParameters } from "./login/web-app.js";
 import { GRANT_STRATEGIES, type GrantFlag, noStoredTokenError } from "./machine/grant-strategies.js";
-import type {
-  McpAuthProvider,
-  McpOAuthClientProvider,
-  ProviderOptions,
-  SdkTokenContext,
-} from "./mcp-sdk/sdk-provider.js";
-import { SdkProvider, SdkTokenSource } from "./mcp-sdk/sdk-provider.js";
+import { McpAuthProvider, type ProviderOptions, type SdkTokenContext } from "./mcp-sdk/sdk-provider.js";
 import type { ConnectionPage, ConnectionQuery } from "./model/connection.js";
 import { AccessToken, type Grant, type GrantKey, hasExpired } from "./model/grant.js";
 import { withReservation } from "./model/grant-store.js";
@@ -153,7 +147,7 @@ export class AgentClient {
       offerLogin: (work) => this.#offerLogin(work),
     };
     const { server } = this.#context.key(mcpUrl);
-    return new SdkProvider(new SdkTokenSource(context, String(mcpUrl), options), server);
+    return new McpAuthProvider(context, { mcpUrl: String(mcpUrl), server }, options);
   }
 
   /**
@@ -163,7 +157,7 @@ export class AgentClient {
    * @example
    * new StreamableHTTPClientTransport(url, { authProvider: agent.oauthClientProvider(url) });
    */
-  oauthClientProvider(mcpUrl: string | URL, options: ProviderOptions = {}): McpOAuthClientProvider {
+  oauthClientProvider(mcpUrl: string | URL, options: ProviderOptions = {}): McpAuthProvider {
     return this.authProvider(mcpUrl, options);
   }
 
