@@ -16,9 +16,10 @@ import { acceptedTypeFor } from "./discovery/overrides.js";
 import { type GrantOptions, type LoginOptions, loginRequired } from "./grant/grant-requirements.js";
 import type { LoginContext, PreparedDeviceLogin, PreparedLogin } from "./login/authorization.js";
 import { TokenManager } from "./login/token-manager.js";
-import { fingerprintSource, hashSha256 } from "./machine/grant-strategies.js";
+import { fingerprintSource } from "./machine/grant-strategies.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";
 import type { ClientRecord, Grant, GrantKey } from "./model/grant.js";
+import { hashValues } from "./model/hash.js";
 import { buildMachineAccount, IDP_ACCOUNT, type IdJagSubject, type MachineGrantOf } from "./model/machine-grant.js";
 import { type Discovered, type IssuerMetadata, isSameIssuer, listsExchange, takesIdJag } from "./model/metadata.js";
 import { parseMcpUrl } from "./model/resource.js";
@@ -358,9 +359,7 @@ function buildCacheKey(call: ClientCall, request: ExchangeRequest): Promise<stri
   const plain = (token: string | Secret | undefined) => (token instanceof Secret ? token.reveal() : token);
   const tokens = [plain(subjectToken), subjectTokenType, plain(actorToken), actorTokenType, requestedTokenType];
   const target = [request.audience, request.resource, request.scope];
-  // JSON would serialize undefined as null.
-  const parts = [call.issuer, call.tokenEndpoint, call.client.clientId, ...tokens, ...target];
-  return hashSha256(JSON.stringify(parts.map((part) => (part === undefined ? [] : part))));
+  return hashValues(call.issuer, call.tokenEndpoint, call.client.clientId, ...tokens, ...target);
 }
 
 const HINTS: Readonly<Record<string, readonly [hint: string, remedy?: Remedy]>> = {

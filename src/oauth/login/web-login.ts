@@ -5,6 +5,7 @@ import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { CodecError } from "../model/codec.js";
 import type { Grant } from "../model/grant.js";
 import { type GrantStore, memoryRecords, withReservation } from "../model/grant-store.js";
+import { hashValues } from "../model/hash.js";
 import { IDP_ACCOUNT } from "../model/machine-grant.js";
 import { judgeCallback, type LoginContext, type PreparedLogin, stateMismatchError } from "./authorization.js";
 import { decodeMembers, loginMembers } from "./login-codec.js";
@@ -52,7 +53,7 @@ export async function storeWebLogin(
   const cookie = setCookie(await cookieName(state), browser, WEB_LOGIN_LIFE_MS / 1000);
   const [secret] = secrets;
   if (secret !== undefined) return { url, state, saved: await sealText(text, secret), cookie };
-  const id = await hashOfTexts(state, browser, tenant, profile, account);
+  const id = await hashValues(state, browser, tenant, profile, account);
   if (!(await requireRecords(store).put(id, text, { now, expiresAt }))) throw loginNotStoredError();
   return { url, state, saved: undefined, cookie };
 }
@@ -75,7 +76,7 @@ export async function takeWebLogin(
     ? saved.length > MAX_SAVED
       ? undefined
       : await openText(saved, secrets)
-    : await store.shortLived?.take(await hashOfTexts(state, browser, tenant, profile, account));
+    : await store.shortLived?.take(await hashValues(state, browser, tenant, profile, account));
   if (text === undefined)
     throw isSealed ? badSavedLoginError("it was not sealed with loginSecret, or was changed") : loginNotFoundError();
   const waiting = decodeWaiting(text);
@@ -89,7 +90,7 @@ export async function takeWebLogin(
   if (!isSameText(login.pending.state, state)) throw stateMismatchError();
   if (!isSameText(waiting.browser, browser)) throw browserMismatchError();
   const records = store.shortLived ?? finishedHere;
-  const isFirst = !isSealed || (await records.put(`used-${await hashOfTexts(state, browser)}`, "", { now, expiresAt }));
+  const isFirst = !isSealed || (await records.put(`used-${await hashValues(state, browser)}`, "", { now, expiresAt }));
   if (!isFirst) throw loginNotFoundError();
   return waiting;
 }
@@ -135,7 +136,7 @@ export function abandonedCookies(header: string, newest: number): { browser: str
 }
 
 async function cookieId(state: string): Promise<string> {
-  return (await hashOfTexts(state)).slice(0, 16);
+  return (await hashValues(state)).slice(0, 16);
 }
 
 export function readState(parameters: URLSearchParams): string {
@@ -217,12 +218,6 @@ export function isSameText(one: string, other: string): boolean {
   let difference = one.length ^ other.length;
   for (let at = 0; at < one.length; at++) difference |= one.charCodeAt(at) ^ other.charCodeAt(at);
   return difference === 0;
-}
-
-/** The SHA-256 hash of texts, as hexadecimal digits. */
-export async function hashOfTexts(...texts: readonly (string | undefined)[]): Promise<string> {
-  const hash = await crypto.subtle.digest("SHA-256", ENCODER.encode(JSON.stringify(texts)));
-  return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 async function deflate(text: string): Promise<ArrayBuffer> {

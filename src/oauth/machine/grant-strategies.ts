@@ -1,35 +1,10 @@
 import { type Advice, AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
-import type { ClientRecord, GrantTokens } from "../model/grant.js";
-import type { IdJagSubject, MachineGrant, MachineGrantOf, MachineGrantType, Workload } from "../model/machine-grant.js";
+import type { ClientRecord } from "../model/grant.js";
+import { hashValues } from "../model/hash.js";
+import type { MachineGrant, MachineGrantOf, MachineGrantType } from "../model/machine-grant.js";
 import { buildMachineAccount } from "../model/machine-grant.js";
 import { readClaims } from "../token/token-checks.js";
-
-/** The requests that a strategy gets its tokens with. They need the protocol library, which a strategy does not load. */
-export interface TokenSteps {
-  /** RFC 6749 section 4.4. */
-  clientCredentials(): Promise<GrantTokens>;
-  /**
-   * RFC 7523 section 2.1, with an assertion for the audience (default: the issuer), which may allow less than the scopes of
-   * the request.
-   */
-  jwtBearer(
-    assertion: string,
-    target?: { audience?: string | undefined; scope?: string | undefined },
-  ): Promise<GrantTokens>;
-  /** Gets the assertion of a workload for this request. */
-  assertionOf(workload: Workload): Promise<string>;
-  /**
-   * Exchanges an id token, or a refresh token, for an assertion (ID-JAG) at the identity provider that issued it.
-   *
-   * @param idToken says whom the assertion must be of
-   */
-  idJag(
-    grant: MachineGrantOf<"id_jag">,
-    subject: IdJagSubject,
-    idToken: string,
-  ): Promise<{ assertion: string; scope: string | undefined }>;
-}
 
 export interface Proof {
   /** The id token, if it says so. */
@@ -48,7 +23,6 @@ export interface GrantStrategy<Type extends MachineGrantType = MachineGrantType>
   readonly extension?: string;
   /** Reads whom the grant is for; absent for a grant that only the client's own authentication proves. */
   proof?(grant: MachineGrantOf<Type>): Promise<Proof>;
-  tokens(steps: TokenSteps, proof: string, grant: MachineGrantOf<Type>): Promise<GrantTokens>;
   /** What helps against an error of the issuer, if that differs from other grants. */
   explain?(code: string, grant: MachineGrantOf<Type>): Advice | undefined;
 }
@@ -60,15 +34,12 @@ export const GRANT_STRATEGIES = {
     flag: "client-credentials",
     description: "the client on its own behalf (RFC 6749 section 4.4)",
     extension: "io.modelcontextprotocol/oauth-client-credentials",
-    tokens: (steps) => steps.clientCredentials(),
   },
   jwt_bearer: {
     type: "jwt_bearer",
     flag: "jwt-bearer",
     description: "an assertion that the issuer trusts (RFC 7523)",
     proof: async ({ workload }) => ({ source: [typeof workload === "string" ? workload : workload()] }),
-    tokens: async (steps, _proof, grant) =>
-      steps.jwtBearer(await steps.assertionOf(grant), { audience: grant.audience }),
     explain(code) {
       if (code !== "invalid_grant") return undefined;
       const hint =
@@ -82,10 +53,6 @@ export const GRANT_STRATEGIES = {
     description: "an id token of the company's identity provider (enterprise-managed authorization)",
     extension: "io.modelcontextprotocol/enterprise-managed-authorization",
     proof: async ({ idToken, idp }) => ({ text: await idToken(), source: [idp.tokenEndpoint, idp.clientId] }),
-    async tokens(steps, idToken, grant) {
-      const { assertion, scope } = await steps.idJag(grant, (await grant.subject?.()) ?? { idToken }, idToken);
-      return steps.jwtBearer(assertion, { scope });
-    },
     explain(code, { idp, subject }) {
       if (code !== "invalid_grant") return undefined;
       if (subject === undefined) {
@@ -177,19 +144,13 @@ export async function identify(grant: MachineGrant, clientId: string): Promise<M
 
 /** The hash of whom a grant is for, as it is at the end of the account. */
 export function fingerprintSource(source: readonly string[], proof?: string): Promise<string> {
-  return hashSha256(JSON.stringify([...source, ...(proof === undefined ? [] : readSubject(proof))]));
+  return hashValues(...source, ...(proof === undefined ? [] : readSubject(proof)));
 }
 
 /** The subject of a proof, else the proof. It is not verified: it only keeps the stored tokens of several subjects apart. */
 export function readSubject(proof: string): unknown[] {
   const { iss, sub } = readClaims(proof)?.claims ?? {};
   return iss === undefined && sub === undefined ? [proof] : [iss, sub];
-}
-
-/** SHA-256 in hexadecimal digits. */
-export async function hashSha256(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 export function noInteractiveLoginError({ type }: MachineGrant): AgentAuthError {

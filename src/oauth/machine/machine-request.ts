@@ -22,7 +22,7 @@ import { type ExchangedToken, exchangeTokens } from "../token/exchange.js";
 import type { TokenCall } from "../token/token.js";
 import { checkEndpoint, readTokenResponse, sendAuthenticated, toClientRecord } from "../token/token.js";
 import { readClaims } from "../token/token-checks.js";
-import { findStrategy, machineFailure, type TokenSteps } from "./grant-strategies.js";
+import { findStrategy, machineFailure } from "./grant-strategies.js";
 
 export interface TokenParameters {
   /** The protected resource (RFC 8707). */
@@ -373,34 +373,29 @@ async function sendTokenRequest(
   }
 }
 
-function tokensFor(
+/** Requests tokens by the grant; its proof is got for this request. */
+async function tokensFor(
   { grant, httpTo }: MachineContext,
   call: TokenCall & Pick<IssuerContext, "profile">,
   parameters: TokenParameters,
-  { proof = "" }: MachineRequest,
+  { proof: idToken = "" }: MachineRequest,
 ): Promise<GrantTokens> {
-  const steps: TokenSteps = {
-    clientCredentials: () => clientCredentialsTokens(call, parameters),
-    jwtBearer: (assertion, { audience, scope: allowed } = {}) => {
-      const scope = allowed === undefined ? parameters.scope : commonScopes(parameters.scope, allowed);
-      return jwtBearerTokens(call, { ...parameters, scope, assertion, audience });
-    },
-    async assertionOf({ assertion, audience = call.issuer }) {
-      const { issuer, tokenEndpoint, signal } = call;
-      return assertion({ audience, issuer, tokenEndpoint, resource: parameters.resource, signal });
-    },
-    async idJag(byUser, subject, idToken) {
-      const { iss, sub } = readClaims(idToken)?.claims ?? {};
-      const expected = { iss: byUser.idp.issuer ?? iss, sub, clientId: call.client.clientId };
-      const wanted = { ...parameters, ...subject, audience: call.issuer, expected };
-      const requested = idJagAssertion(callTo(byUser.idp, call, httpTo), wanted);
-      const { value: assertion, scope } = await requested.catch((error: unknown) => {
-        throw providerFailure(error, byUser, { ...wanted, profile: call.profile });
-      });
-      return { assertion, scope };
-    },
-  };
-  return findStrategy(grant).tokens(steps, proof, grant);
+  if (grant.type === "client_credentials") return clientCredentialsTokens(call, parameters);
+  const { issuer, tokenEndpoint, signal } = call;
+  if (grant.type === "jwt_bearer") {
+    const { audience } = grant;
+    const request = { audience: audience ?? issuer, issuer, tokenEndpoint, resource: parameters.resource, signal };
+    return jwtBearerTokens(call, { ...parameters, assertion: await grant.assertion(request), audience });
+  }
+  const subject = (await grant.subject?.()) ?? { idToken };
+  const { iss, sub } = readClaims(idToken)?.claims ?? {};
+  const expected = { iss: grant.idp.issuer ?? iss, sub, clientId: call.client.clientId };
+  const wanted = { ...parameters, ...subject, audience: issuer, expected };
+  const issued = await idJagAssertion(callTo(grant.idp, call, httpTo), wanted).catch((error: unknown) => {
+    throw providerFailure(error, grant, { ...wanted, profile: call.profile });
+  });
+  const scope = issued.scope === undefined ? parameters.scope : commonScopes(parameters.scope, issued.scope);
+  return jwtBearerTokens(call, { ...parameters, scope, assertion: issued.value });
 }
 
 /** The requested scopes that a policy allows: an issuer refuses a request for more. None leaves the choice to the issuer. */
