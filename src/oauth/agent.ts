@@ -1,7 +1,7 @@
 import { type AgentAuthError, isAgentAuthError, usageError } from "../errors.js";
 import { bindingPrototype, bindMethods } from "../http/public-class.js";
 import type { LoginRemedy } from "../remedy.js";
-import type { DisconnectSummary } from "./agent-logout.js";
+import type { DisconnectSummary } from "./agent-derived.js";
 import type { AgentClientOptions, AgentContext, DiscoveryReport, StatusOptions } from "./agent-options.js";
 import { checkCall, checkCallNames, checkedOptions } from "./agent-options.js";
 import type {
