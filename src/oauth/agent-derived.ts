@@ -328,7 +328,7 @@ const MARGIN_MS = 60_000;
 const MAX_CACHED = 256;
 
 export class ExchangeCache {
-  readonly #cached = new Map<string, ExchangedToken>();
+  readonly #cached = new Lru<ExchangedToken>(MAX_CACHED);
   readonly #inFlight = new SingleFlight<ExchangedToken>();
 
   /** @throws as `exchangeTokens`, and `login_required` if no client is known */
@@ -343,19 +343,11 @@ export class ExchangeCache {
     const name = await buildCacheKey(call, request);
     const cached = this.#cached.get(name);
     if (cached?.expiresAt !== undefined && cached.expiresAt.getTime() - MARGIN_MS > clock.epoch()) return cached;
-    this.#cached.delete(name);
     const work = (within: AbortSignal) =>
       exchangeTokens({ ...call, signal: within }, request).catch(rethrowWithExchangeHint);
     const token = await this.#inFlight.run(name, work, signal);
-    this.#put(name, token);
+    if (token.expiresAt !== undefined) this.#cached.set(name, token);
     return token;
-  }
-
-  #put(key: string, token: ExchangedToken): void {
-    if (token.expiresAt === undefined) return;
-    this.#cached.set(key, token);
-    if (this.#cached.size > MAX_CACHED)
-      for (const oldest of this.#cached.keys()) return void this.#cached.delete(oldest);
   }
 }
 

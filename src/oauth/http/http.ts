@@ -9,6 +9,7 @@ import {
 import { type BufferedResponse, type HttpEvent, requireUncompressed } from "../../http/buffered-response.js";
 import { type Clock, systemClock } from "../../http/deadline.js";
 import { HttpHeaders, HttpRequest, toNativeFetch } from "../../http/http-message.js";
+import { Lru } from "../../http/lru.js";
 import { maskError, networkError } from "../../http/network-error.js";
 import { createTransport, type Transport, type TransportOptions } from "../../http/transport.js";
 import { userAgent } from "../../http/version.js";
@@ -182,7 +183,8 @@ export class OAuthHttp {
   readonly #probe: Transport;
   readonly #headers: Record<string, string>;
 
-  readonly #documents = new DocumentCache();
+  /** Each for as long as its headers allow (RFC 9111), in Unix milliseconds. */
+  readonly #documents = new Lru<{ reply: BufferedResponse; until: number }>(MAX_DOCUMENTS);
   readonly #clock: Pick<Clock, "epoch">;
 
   constructor(options: OAuthHttpOptions) {
@@ -199,15 +201,17 @@ export class OAuthHttp {
 
   /** Reads a metadata document, from the cache if it is fresh; retries temporary failures, for 15 s in total. */
   async document(url: string, signal: AbortSignal | undefined): Promise<BufferedResponse> {
-    const cached = this.#documents.get(url, this.#clock.epoch());
-    if (cached) return cached;
+    const cached = this.#documents.get(url);
+    if (cached && this.#clock.epoch() < cached.until) return cached.reply;
     const headers = { ...this.#headers, accept: "application/json" };
     const read = (more: Record<string, string>) =>
       this.#metadata(new HttpRequest(url, { headers: { ...headers, ...more } }), signal);
     const first = await read({ "mcp-protocol-version": "2025-11-25" }).catch(rethrowRedirect);
     // A server that refuses the revision serves the same document without one.
     const reply = requireUncompressed(first.response.status === 400 ? await read({}).catch(rethrowRedirect) : first);
-    this.#documents.put(url, reply, this.#clock.epoch());
+    const life = reply.response.ok ? computeFreshSeconds(reply.response.headers) : 0;
+    if (life > 0) this.#documents.set(url, { reply, until: this.#clock.epoch() + life * 1000 });
+    else this.#documents.delete(url);
     return reply;
   }
 
@@ -249,32 +253,6 @@ export class OAuthHttp {
         throw isAgentAuthError(error) ? maskError(error, mask) : error;
       }
     };
-  }
-}
-
-/** In-memory cache of metadata documents, each for as long as its headers allow (RFC 9111), at most a day. */
-class DocumentCache {
-  readonly #documents = new Map<string, { reply: BufferedResponse; until: number }>();
-
-  /** The document of an address if it is fresh. @param now Unix milliseconds */
-  get(url: string, now: number): BufferedResponse | undefined {
-    const cached = this.#documents.get(url);
-    return cached && now < cached.until ? cached.reply : undefined;
-  }
-
-  /** Stores a response if its headers allow it, and drops the previous one in any case. */
-  put(url: string, reply: BufferedResponse, now: number): void {
-    this.#documents.delete(url);
-    const life = reply.response.ok ? computeFreshSeconds(reply.response.headers) : 0;
-    if (life <= 0) return;
-    const oldest = this.#documents.keys().next();
-    if (this.#documents.size >= MAX_DOCUMENTS && !oldest.done) this.#documents.delete(oldest.value);
-    this.#documents.set(url, { reply, until: now + life * 1000 });
-  }
-
-  /** Drops everything: the documents of a failed login must not be used for the next one. */
-  clear(): void {
-    this.#documents.clear();
   }
 }
 
@@ -330,7 +308,7 @@ const MAX_ORIGINS = 256;
 
 /** The last nonce that each server sent for our proofs (RFC 9449 sections 8 and 9), for all requests of a client. */
 export class Nonces {
-  readonly #byOrigin = new Map<string, string>();
+  readonly #byOrigin = new Lru<string>(MAX_ORIGINS);
 
   get(url: string): string | undefined {
     return this.#byOrigin.get(new URL(url).origin);
@@ -339,12 +317,7 @@ export class Nonces {
   /** Stores the nonce of a response, if it has one. */
   learn(url: string, headers: Headers): void {
     const nonce = headers.get("dpop-nonce");
-    if (nonce === null || !NONCE.test(nonce)) return;
-    const { origin } = new URL(url);
-    this.#byOrigin.delete(origin);
-    this.#byOrigin.set(origin, nonce);
-    const [oldest] = this.#byOrigin.keys();
-    if (this.#byOrigin.size > MAX_ORIGINS && oldest !== undefined) this.#byOrigin.delete(oldest);
+    if (nonce !== null && NONCE.test(nonce)) this.#byOrigin.set(new URL(url).origin, nonce);
   }
 }
 
