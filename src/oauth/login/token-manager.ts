@@ -18,11 +18,10 @@ import { noRefreshTokenText, type RefreshContext, type RefreshTrigger, refreshGr
 import type { PendingRefreshes, TokenResult } from "../grant/send-refresh.js";
 import { isLastToken, observeToken, unsavedFor } from "../grant/send-refresh.js";
 import { isStorm, noteRefusal } from "../grant/token-fetch.js";
-import type { OAuthHttp, Progress } from "../http/http.js";
+import type { OAuthHttp } from "../http/http.js";
 import { type AuthorizationParams, paramsText } from "../model/authorization-params.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import { coversScope, type Grant, type GrantKey, hasSameTokens, isFresh } from "../model/grant.js";
-import type { GrantStore } from "../model/grant-store.js";
 import { HEARTBEAT_MS, holderText, isPeerFailure, type Lease, restoreFailure } from "../model/lease.js";
 import { IDP_ACCOUNT, isMachineAccount } from "../model/machine-grant.js";
 import { splitScope, unionScopes } from "../model/scope.js";
@@ -45,64 +44,8 @@ interface LoginState {
   own?: Grant | undefined;
 }
 
-/** The logins of a client: one at a time for each server and scope, and what this process knows about them. */
-export class ClientLogins {
-  readonly #context: SharedLoginContext;
-  readonly #inFlight = new SingleFlight<Grant>();
-  /** By lock name. */
-  readonly #logins = new Lru<LoginState>(MAX_LOGINS);
-
-  constructor(context: SharedLoginContext) {
-    this.#context = context;
-  }
-
-  /** Logs the user in; concurrent calls with the same key and scope share the result. */
-  run(key: GrantKey, request: Omit<SharedLoginRequest, "key">): Promise<Grant> {
-    const { scope, refused, authorizationParams = {} } = request;
-    if (isMachineAccount(key.account) && key.account !== IDP_ACCOUNT) throw machineAccountError(key.account);
-    const name = loginLockName(key);
-    const work = async (signal: AbortSignal) => {
-      if (refused) await throwOnRenewalLoop(this.#context, refused);
-      if (refused && scope === undefined) this.#note(name, { replacing: refused, own: undefined });
-      try {
-        const grant = await shareLogin(this.#context, { ...request, key, signal });
-        if (refused) this.#note(name, { replaced: { at: this.#context.clock.epoch(), grant } });
-        if (isForOneProcess(grant)) this.#note(name, { own: grant });
-        return grant;
-      } finally {
-        if (this.#logins.get(name)) this.#note(name, { replacing: undefined });
-      }
-    };
-    const what = `login ${name} ${scope ?? ""} ${paramsText(authorizationParams)}`;
-    return this.#inFlight.run(what, work, request.signal);
-  }
-
-  /** Whether a login is replacing the token of a grant now, because its server rejected it. */
-  isReplacing(grant: Grant): boolean {
-    const refused = this.#logins.get(loginLockName(grant))?.replacing;
-    return refused !== undefined && hasSameTokens(refused, grant);
-  }
-
-  /** Whether a grant comes from a login after a rejection, so recent that another login would not help. */
-  followsRefusal(grant: Grant): boolean {
-    const last = this.#logins.get(loginLockName(grant))?.replaced;
-    if (last === undefined || this.#context.clock.epoch() - last.at >= REPEAT_LOGIN_MS) return false;
-    return grant.signedInAt === last.grant.signedInAt && grant.generation >= last.grant.generation;
-  }
-
-  /** Whether a grant is that of a login whose token only this process may use, until its server rejects it. */
-  isOwn(grant: Grant): boolean {
-    const own = this.#logins.get(loginLockName(grant))?.own;
-    return own !== undefined && hasSameTokens(own, grant);
-  }
-
-  #note(name: string, change: LoginState): void {
-    this.#logins.set(name, { ...this.#logins.get(name), ...change });
-  }
-}
-
 /** Throws if requests to the issuer, or to the user, would repeat without end. */
-async function throwOnRenewalLoop({ store, clock }: Pick<SharedLoginContext, "store" | "clock">, grant: Grant) {
+async function throwOnRenewalLoop({ store, clock }: TokenManagerContext, grant: Grant) {
   const stored = await store.read(grant);
   if (stored && isStorm(stored, clock.epoch())) throw renewalLoopError(grant);
 }
@@ -124,16 +67,6 @@ function loginLockName({ profile, server, account }: GrantKey): string {
  */
 function isForOneProcess({ tokens }: Grant): boolean {
   return tokens.refreshToken === undefined && tokens.expiresAt === tokens.obtainedAt;
-}
-
-export interface SharedLoginContext {
-  store: GrantStore;
-  clock: Pick<Clock, "epoch">;
-  /** How the user logs in; undefined if no login is allowed. */
-  method: LoginMethod | undefined;
-  /** Everything else that a login needs; the overrides of the earlier login remain in force for its issuer. */
-  loginContext(key: GrantKey, previous: Grant | undefined): LoginContext;
-  onProgress?: ((progress: Progress) => void) | undefined;
 }
 
 export interface SharedLoginRequest {
@@ -160,7 +93,7 @@ const NEW_LOGIN_MS = 10 * 60_000;
  * Logs the user in: one login at a time across all processes that share the store. The others wait for its result, so
  * that only one browser opens.
  */
-function shareLogin(context: SharedLoginContext, request: SharedLoginRequest & { signal: AbortSignal }) {
+function shareLogin(context: TokenManagerContext, request: SharedLoginRequest & { signal: AbortSignal }) {
   const { key, scope, seen, refused, explicit, signal } = request;
   const { profile, server, account } = key;
   const { method } = context;
@@ -262,12 +195,13 @@ function rethrowDeclined(lease: Lease, { key, explicit, now, unseen }: LoginAtte
   throw new AgentAuthError(failure.code, message, { class: "auth", hint, remedy });
 }
 
-export interface TokenManagerContext
-  extends SharedLoginContext,
-    Omit<RefreshContext, "unsaved" | "store" | "clock" | "http" | "pending"> {
-  store: GrantStore;
+export interface TokenManagerContext extends Omit<RefreshContext, "unsaved" | "clock" | "http" | "pending"> {
   clock: Clock;
   requirements: GrantRequirements;
+  /** How the user logs in; undefined if no login is allowed. */
+  method: LoginMethod | undefined;
+  /** Everything else that a login needs; the overrides of the earlier login remain in force for its issuer. */
+  loginContext(key: GrantKey, previous: Grant | undefined): LoginContext;
   httpFor(grant: Grant): OAuthHttp;
   pending: PendingRefreshes;
 }
@@ -275,13 +209,14 @@ export interface TokenManagerContext
 /** Decides, for every request for a token, whether to use the stored grant, refresh it, or log in. */
 export class TokenManager {
   readonly #context: TokenManagerContext;
+  /** Logins and refreshes: one at a time of each login, and for each scope. */
   readonly #inFlight = new SingleFlight<Grant>();
   readonly #unsaved = new Map<string, Grant>();
-  readonly #logins: ClientLogins;
+  /** By lock name. */
+  readonly #logins = new Lru<LoginState>(MAX_LOGINS);
 
   constructor(context: TokenManagerContext) {
     this.#context = context;
-    this.#logins = new ClientLogins(context);
   }
 
   /** The stored grant of a key; without an account, the only login at the server. */
@@ -336,7 +271,8 @@ export class TokenManager {
 
   #isUsable(grant: Grant, minTtl: number | undefined): boolean {
     const now = this.#context.clock.epoch();
-    if (isFresh(grant, now, minTtl) || this.#logins.isOwn(grant)) return true;
+    const own = this.#stateOf(grant)?.own;
+    if (isFresh(grant, now, minTtl) || (own !== undefined && hasSameTokens(own, grant))) return true;
     return isLastToken(grant, now) && !this.#isUnsaved(grant);
   }
 
@@ -384,7 +320,9 @@ export class TokenManager {
     found?: Grant,
   ): Promise<Grant> {
     const grant = await this.get(key, options, found);
-    return this.#logins.isReplacing(grant) ? this.login(grant, { ...options, refused: grant }) : grant;
+    const replacing = this.#stateOf(grant)?.replacing;
+    if (replacing === undefined || !hasSameTokens(replacing, grant)) return grant;
+    return this.login(grant, { ...options, refused: grant });
   }
 
   /** Refreshes a grant whose token its server rejected, unless that was just tried without success. */
@@ -412,12 +350,37 @@ export class TokenManager {
 
   /** Logs the user in; concurrent calls with the same key and scope share the result. */
   login(key: GrantKey, request: Omit<SharedLoginRequest, "key">): Promise<Grant> {
-    return this.#logins.run(key, request);
+    const { scope, refused, authorizationParams = {} } = request;
+    if (isMachineAccount(key.account) && key.account !== IDP_ACCOUNT) throw machineAccountError(key.account);
+    const work = async (signal: AbortSignal) => {
+      if (refused) await throwOnRenewalLoop(this.#context, refused);
+      if (refused && scope === undefined) this.#note(key, { replacing: refused, own: undefined });
+      try {
+        const grant = await shareLogin(this.#context, { ...request, key, signal });
+        if (refused) this.#note(key, { replaced: { at: this.#context.clock.epoch(), grant } });
+        if (isForOneProcess(grant)) this.#note(key, { own: grant });
+        return grant;
+      } finally {
+        if (this.#stateOf(key)) this.#note(key, { replacing: undefined });
+      }
+    };
+    const name = `login ${loginLockName(key)} ${scope ?? ""} ${paramsText(authorizationParams)}`;
+    return this.#inFlight.run(name, work, request.signal);
+  }
+
+  #stateOf(key: GrantKey): LoginState | undefined {
+    return this.#logins.get(loginLockName(key));
+  }
+
+  #note(key: GrantKey, change: LoginState): void {
+    this.#logins.set(loginLockName(key), { ...this.#stateOf(key), ...change });
   }
 
   /** Whether a grant comes from a login after a rejection, so recent that another login would not help. */
   followsRefusal(grant: Grant): boolean {
-    return this.#logins.followsRefusal(grant);
+    const last = this.#stateOf(grant)?.replaced;
+    if (last === undefined || this.#context.clock.epoch() - last.at >= REPEAT_LOGIN_MS) return false;
+    return grant.signedInAt === last.grant.signedInAt && grant.generation >= last.grant.generation;
   }
 
   /**
