@@ -25,7 +25,8 @@ export class AgentTokens {
   #exchanges: ExchangeCache | undefined;
   #ofMachine: MachineTokenManager | undefined;
   #ofIdp: IdpTokens | undefined;
-  readonly #openServers = new OpenServers();
+  /** Those that were found to require no login. */
+  readonly #openServers = new Set<string>();
   readonly #machines = new Map<string, AgentTokens>();
 
   constructor(context: AgentContext) {
@@ -159,6 +160,30 @@ export class AgentTokens {
     return this.#exchanges.get(key.server, call, request, { clock: context.clock, signal });
   }
 
+  /** The grant for a request; undefined if its server requires no login. */
+  async #grantFor(url: string, key: GrantKey, options: GrantOptions): Promise<Grant | undefined> {
+    const { server } = key;
+    if (this.#openServers.has(server)) {
+      // Another process may have logged in since.
+      if ((await this.find(key)) === undefined) return undefined;
+      this.#openServers.delete(server);
+    }
+    try {
+      const { machine, own } = await this.#choose(key, options);
+      return await (machine ? machine.get(key, options) : this.ofUser.toSend(key, options, own));
+    } catch (error) {
+      // With a status it is the issuer's own `login_required` (OpenID Connect Core section 3.1.2.6).
+      const isUnknown = isAgentAuthError(error, "login_required") && error.status === undefined;
+      const mayBeOpen = isUnknown && options.challenge === undefined;
+      const isOpen =
+        isLoginNotRequired(error) ||
+        (mayBeOpen && !(await this.requiresLogin(key, url, options).catch(requiredUnlessAbsent)));
+      if (!isOpen) throw error;
+      this.#openServers.add(server);
+      return undefined;
+    }
+  }
+
   /** What a `fetch` with tokens needs. @param keyOf the key of the user's login at a server */
   fetchContext(keyOf: (url: string) => GrantKey): FetchContext {
     const { ofUser, isOfMachine } = this;
@@ -171,18 +196,8 @@ export class AgentTokens {
       },
       userAgent: userAgent(own.userAgent),
       fetchFor: (url, grant) => connections.get(grant?.server ?? url, grant).fetch,
-      grant: (url, options) => {
-        const key = keyOf(url);
-        return this.#openServers.grant(key.server, {
-          find: () => this.find(key),
-          get: async () => {
-            const { machine, own } = await this.#choose(key, options);
-            return machine ? machine.get(key, options) : ofUser.toSend(key, options, own);
-          },
-          requiresLogin: async () => options.challenge !== undefined || this.requiresLogin(key, url, options),
-        });
-      },
-      onRejected: (url) => this.#openServers.forget(keyOf(url).server),
+      grant: (url, options) => this.#grantFor(url, keyOf(url), options),
+      onRejected: (url) => this.#openServers.delete(keyOf(url).server),
       refresh: (grant, signal) => ofUser.refreshRefused(grant, signal),
       replace: async (refused, request) => {
         const isMachine = isOfMachine || isMachineAccount(refused.account);
@@ -194,42 +209,6 @@ export class AgentTokens {
       mayLogin: ({ account }, login) => isMachineAccount(account) || (login !== false && own.login !== undefined),
       followsRefusal: (grant) => !isMachineAccount(grant.account) && ofUser.followsRefusal(grant),
     };
-  }
-}
-
-interface GrantSearch {
-  find(): Promise<Grant | undefined>;
-  /** Gets the grant, or fails because a login is required. */
-  get(): Promise<Grant>;
-  requiresLogin(): Promise<boolean>;
-}
-
-/** The servers that were found to require no login. */
-class OpenServers {
-  readonly #servers = new Set<string>();
-
-  /** The grant for a request; undefined if the server requires no login. */
-  async grant(server: string, { find, get, requiresLogin }: GrantSearch): Promise<Grant | undefined> {
-    if (this.#servers.has(server)) {
-      // Another process may have logged in since.
-      if ((await find()) === undefined) return undefined;
-      this.forget(server);
-    }
-    try {
-      return await get();
-    } catch (error) {
-      // With a status it is the issuer's own `login_required` (OpenID Connect Core section 3.1.2.6).
-      const isUnknown = isAgentAuthError(error, "login_required") && error.status === undefined;
-      const isOpen = isLoginNotRequired(error) || (isUnknown && !(await requiresLogin().catch(requiredUnlessAbsent)));
-      if (!isOpen) throw error;
-      this.#servers.add(server);
-      return undefined;
-    }
-  }
-
-  /** Forgets a server, such as one that has rejected a request without a token. */
-  forget(server: string): void {
-    this.#servers.delete(server);
   }
 }
 
