@@ -4,7 +4,7 @@ import { obtainClient } from "../../src/oauth/client/registration.js";
 import { findResourceMetadata } from "../../src/oauth/discovery/resource-metadata.js";
 import { findServerMetadata } from "../../src/oauth/discovery/server-metadata.js";
 import { OAuthHttp } from "../../src/oauth/http/http.js";
-import { checkCallback, type PendingAuthorization } from "../../src/oauth/login/authorization.js";
+import { checkCallback, type PreparedLogin } from "../../src/oauth/login/authorization.js";
 import { coversServer } from "../../src/oauth/model/resource.js";
 import { introspect } from "../../src/oauth/token/introspection.js";
 import { exchangeCode, refreshTokens } from "../../src/oauth/token/token.js";
@@ -166,7 +166,7 @@ describe("an answer of the token endpoint", () => {
   });
   const code = {
     parameters: checkCallback(
-      { issuer: ISSUER, promisesIss: false, state: "s", clientId: client.clientId } as PendingAuthorization,
+      { issuer: { issuer: ISSUER, promisesIss: false }, client, pending: { state: "s" } } as PreparedLogin,
       new URLSearchParams({ code: `${CANARY}-code`, state: "s" }),
     ),
     redirectUri: "http://127.0.0.1/callback",

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseStrictJson, StrictJsonError } from "../../src/http/strict-json.js";
 import { checkPaste } from "../../src/login/paste.js";
-import { checkCallback, type PendingAuthorization } from "../../src/oauth/login/authorization.js";
+import { checkCallback, type PreparedLogin } from "../../src/oauth/login/authorization.js";
 import { decodeLogin, encodeLogin } from "../../src/oauth/login/login-codec.js";
 import { bearerChallenge, parseChallenges } from "../../src/oauth/model/challenge.js";
 import { CodecError, decodeClient, decodeGrant, encodeClient, encodeGrant } from "../../src/oauth/model/codec.js";
@@ -156,7 +156,8 @@ describe("a callback", () => {
   it.each([true, false])(
     "is taken with our state, the right issuer and a code only (iss promised: %s)",
     (promisesIss) => {
-      const pending = { issuer: ISSUER, promisesIss, state: STATE, clientId: "client" } as PendingAuthorization;
+      const issuer = { issuer: ISSUER, promisesIss };
+      const login = { issuer, client: { clientId: "client" }, pending: { state: STATE } } as PreparedLogin;
       fc.assert(
         fc.property(textLike(...QUERIES), (query) => {
           const parameters = new URLSearchParams(query);
@@ -165,7 +166,7 @@ describe("a callback", () => {
             .filter(([name]) => name !== "code")
             .some((pair) => pair.join().includes("canary"));
           if (known) return;
-          const outcome = tried(() => checkCallback(pending, parameters));
+          const outcome = tried(() => checkCallback(login, parameters));
           if (!("value" in outcome)) return;
           expect(parameters.getAll("state")).toEqual([STATE]);
           expect(outcome.value.get("code")).toBeTruthy();

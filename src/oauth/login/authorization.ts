@@ -139,8 +139,8 @@ export async function tokensOfLogin(
   { login, parameters }: AuthorizedLogin,
   signal: AbortSignal,
 ): Promise<ClientResponse<TokenResponse>> {
-  const { issuer, client, pending, acceptedTokenType } = login;
-  const { redirectUri, verifier, resource, nonce } = pending;
+  const { issuer, client, pending, resource, acceptedTokenType } = login;
+  const { redirectUri, verifier, nonce } = pending;
   const prover = proverFor(login, context.nonces);
   const { tokenEndpoint } = issuer;
   const party = { issuer: issuer.issuer, tokenEndpoint, client, acceptedTokenType };
@@ -230,19 +230,6 @@ export function withScopeHint(
     : withHint(error, "ask for other scopes", { ...loginRemedy(key), option: "scope" });
 }
 
-export async function readAuthorization(
-  context: Pick<LoginContext, "loginHint" | "nonces" | "requiresIdToken">,
-  login: Omit<PreparedLogin, "pending">,
-  redirectUri: string,
-): Promise<PendingAuthorization> {
-  const { issuer: server, client, scope, resource, authorizationParams, needsConsent } = login;
-  const proofKeyThumbprint = await proverFor(login, context.nonces)?.thumbprint();
-  // The account of such a login is ours.
-  const loginHint = context.requiresIdToken ? undefined : context.loginHint;
-  const request = { server, client, redirectUri, scope, resource, loginHint, proofKeyThumbprint };
-  return buildAuthorization({ ...request, authorizationParams, needsConsent });
-}
-
 /**
  * Sends the user to the issuer and validates the callback. If the issuer rejects the scopes, although it lists them, a
  * second request omits those that the caller did not request.
@@ -257,9 +244,9 @@ export async function authorize(
   const callback = await session.authorize({
     url: pending.authorizationUrl,
     state: pending.state,
-    allowBareCode: !pending.promisesIss,
+    allowBareCode: !issuer.promisesIss,
     tokenEndpoint: issuer.tokenEndpoint,
-    promisesIss: pending.promisesIss,
+    promisesIss: issuer.promisesIss,
     forcesConsent: forcesConsent(login),
     hasDeviceFlow: issuer.deviceAuthorizationEndpoint !== undefined,
     signal,
@@ -284,7 +271,7 @@ export async function judgeCallback(
 ): Promise<AuthorizedLogin | { again: PreparedLogin }> {
   const { addedScope, pending } = login;
   try {
-    return { login, parameters: checkCallback(pending, callback) };
+    return { login, parameters: checkCallback(login, callback) };
   } catch (error) {
     if (login.client.source === "metadata-document" && isAgentAuthError(error) && OF_CLIENT.includes(error.code)) {
       await refuseDocument(context.store, login.client, context.clock.epoch());
@@ -294,7 +281,7 @@ export async function judgeCallback(
   }
   reportReducedScope(context, login);
   const reduced = { ...login, ...withoutAddedScope(login) };
-  return { again: { ...reduced, pending: await readAuthorization(context, reduced, pending.redirectUri) } };
+  return { again: { ...reduced, pending: await buildAuthorization(context, reduced, pending.redirectUri) } };
 }
 
 /** Whether an issuer rejected the scopes and some of them are optional. */
@@ -316,44 +303,31 @@ export function reportReducedScope(
 }
 
 /**
- * A pending authorization: stores the issuer with state and verifier, so that the callback is validated against the
- * request (RFC 9207, MCP Authorization Response Validation).
+ * The authorization request of a login, and the secrets that its callback is validated with. A login has them in one record
+ * with its issuer (RFC 9207, MCP Authorization Response Validation).
  */
 export interface PendingAuthorization {
-  readonly issuer: string;
-  readonly promisesIss: boolean;
   readonly authorizationUrl: string;
   readonly redirectUri: string;
   readonly state: string;
   readonly verifier: Secret;
   /** What the id token must repeat, if one was requested (OpenID Connect Core section 3.1.2.1). */
   readonly nonce?: string | undefined;
-  readonly clientId: string;
-  readonly scope: readonly string[];
-  readonly resource: string | undefined;
-}
-
-export interface AuthorizationRequest {
-  server: ServerMetadata;
-  client: ClientRecord;
-  redirectUri: string;
-  scope: readonly string[];
-  resource: string | undefined;
-  /** The account to log in with, if the server supports a hint. */
-  loginHint?: string | undefined;
-  /** The hash of the key that the tokens are bound to: the code is then bound to it as well (RFC 9449 section 10). */
-  proofKeyThumbprint?: string | undefined;
-  authorizationParams?: AuthorizationParams | undefined;
-  /** Whether only a forced consent leads to a refresh token, as an earlier login showed. */
-  needsConsent?: boolean | undefined;
 }
 
 const MAX_URL = 8192;
 
 /** Builds the authorization request (RFC 6749 section 4.1.1) with PKCE S256 (RFC 7636) and `resource` (RFC 8707). */
-export async function buildAuthorization(request: AuthorizationRequest): Promise<PendingAuthorization> {
-  const { server, client, redirectUri, scope, resource, loginHint, proofKeyThumbprint } = request;
-  const { authorizationParams, needsConsent = true } = request;
+export async function buildAuthorization(
+  context: Pick<LoginContext, "loginHint" | "nonces" | "requiresIdToken">,
+  login: Omit<PreparedLogin, "pending">,
+  redirectUri: string,
+): Promise<PendingAuthorization> {
+  const { issuer: server, client, scope, authorizationParams, needsConsent = true } = login;
+  // The account of a login at an identity provider is ours.
+  const loginHint = context.requiresIdToken ? undefined : context.loginHint;
+  // The code is then bound to the key of the tokens as well (RFC 9449 section 10).
+  const proofKeyThumbprint = await proverFor(login, context.nonces)?.thumbprint();
   const needsNone = [server.issuer, server.authorizationEndpoint].some((url) => knownIssuer(url).needsNoConsent);
   const verifier = oauth.generateRandomCodeVerifier();
   const state = oauth.generateRandomState();
@@ -372,7 +346,7 @@ export async function buildAuthorization(request: AuthorizationRequest): Promise
     code_challenge_method: "S256",
     state,
     ...(scope.length > 0 && { scope: scope.join(" ") }),
-    ...resourceParameter(resource),
+    ...resourceParameter(login.resource),
     ...(nonce !== undefined && { nonce }),
     ...(loginHint !== undefined && { login_hint: loginHint }),
     ...(proofKeyThumbprint !== undefined && { dpop_jkt: proofKeyThumbprint }),
@@ -391,18 +365,7 @@ export async function buildAuthorization(request: AuthorizationRequest): Promise
       rule: `results in an address longer than ${MAX_URL} characters, which some browsers do not open`,
     });
   }
-  return {
-    issuer: server.issuer,
-    promisesIss: server.promisesIss,
-    authorizationUrl: url.href,
-    redirectUri,
-    state,
-    verifier: new Secret(verifier),
-    nonce,
-    clientId: client.clientId,
-    scope,
-    resource,
-  };
+  return { authorizationUrl: url.href, redirectUri, state, verifier: new Secret(verifier), nonce };
 }
 
 export function asksForConsent({ authorizationUrl }: PendingAuthorization): boolean {
@@ -417,17 +380,20 @@ export function asksForConsent({ authorizationUrl }: PendingAuthorization): bool
  * @throws `AgentAuthError` `iss_mismatch`, `state_mismatch`, `bad_callback`, or the server's own error such as
  * `access_denied`
  */
-export function checkCallback(pending: PendingAuthorization, parameters: URLSearchParams): URLSearchParams {
+export function checkCallback(
+  { issuer: { issuer, promisesIss }, client, pending: { state } }: Pick<PreparedLogin, "issuer" | "client" | "pending">,
+  parameters: URLSearchParams,
+): URLSearchParams {
   const from = "the callback of the login";
   for (const name of ["state", "iss", "code", "error"]) {
     if (parameters.getAll(name).length > 1)
       throw refusalError("bad_callback", { field: name, value: "(several)", from, rule: "must come once" });
   }
-  if (parameters.get("state") !== pending.state) throw stateMismatchError();
+  if (parameters.get("state") !== state) throw stateMismatchError();
   const iss = parameters.get("iss");
-  if (iss === null && pending.promisesIss) throw missingIssError(pending.issuer);
-  if (iss !== null && iss !== pending.issuer) {
-    const rule = `must be exactly ${quote(pending.issuer)} (RFC 9207 section 2.4); the response is not used`;
+  if (iss === null && promisesIss) throw missingIssError(issuer);
+  if (iss !== null && iss !== issuer) {
+    const rule = `must be exactly ${quote(issuer)} (RFC 9207 section 2.4); the response is not used`;
     throw refusalError("iss_mismatch", { field: "iss", value: iss, from, rule });
   }
   // An `error` without a value counts as missing, so a code is still required.
@@ -436,13 +402,10 @@ export function checkCallback(pending: PendingAuthorization, parameters: URLSear
     throw refusalError("bad_callback", { field: "code", value: undefined, from, rule });
   }
   try {
-    const as: oauth.AuthorizationServer = {
-      issuer: pending.issuer,
-      authorization_response_iss_parameter_supported: pending.promisesIss,
-    };
-    return oauth.validateAuthResponse(as, { client_id: pending.clientId }, parameters, pending.state);
+    const as: oauth.AuthorizationServer = { issuer, authorization_response_iss_parameter_supported: promisesIss };
+    return oauth.validateAuthResponse(as, { client_id: client.clientId }, parameters, state);
   } catch (thrown) {
-    throw oauthError(thrown, pending.issuer);
+    throw oauthError(thrown, issuer);
   }
 }
 

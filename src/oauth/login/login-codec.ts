@@ -123,11 +123,9 @@ const LOGIN: Readers<ReturnType<typeof decodeLogin>> = {
   listensAt: (members, name) => (members[name] === undefined ? undefined : readUrl(members, name)),
   addedScope: readStrings,
   pending: readNested({
-    ...readEach(readString, "issuer", "state", "clientId"),
     ...readEach(readUrl, "authorizationUrl", "redirectUri"),
-    promisesIss: readBoolean,
+    state: readString,
     verifier: readRequiredSecret,
-    scope: readRequiredStrings,
-    ...readEach(readOptional, "resource", "nonce"),
+    nonce: readOptional,
   }),
 };

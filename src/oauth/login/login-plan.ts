@@ -16,7 +16,7 @@ import {
 import { newProofKey } from "../dpop/dpop.js";
 import { type Discovered, type IssuerMetadata, isSameIssuer, type ServerMetadata } from "../model/metadata.js";
 import { scopeFor } from "../model/scope.js";
-import { type LoginContext, type LoginRequest, type PreparedLogin, readAuthorization } from "./authorization.js";
+import { buildAuthorization, type LoginContext, type LoginRequest, type PreparedLogin } from "./authorization.js";
 import { type LoginMethod, timeoutError } from "./login-method.js";
 
 export interface LoginPlan extends Pick<LoginRequest, "mcpUrl" | "challenge" | "scope" | "previousScope" | "signal"> {
@@ -181,7 +181,7 @@ async function prepareRequest(
   const overrides = overridesFor(issuer, context);
   const acceptedTokenType = acceptedTypeFor(issuer, context);
   const login = { ...target, overrides, acceptedTokenType, ...requestParamsFor(issuer, context), proofKey };
-  return { ...login, pending: await readAuthorization(context, login, redirectUri) };
+  return { ...login, pending: await buildAuthorization(context, login, redirectUri) };
 }
 
 /**

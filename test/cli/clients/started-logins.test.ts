@@ -56,8 +56,6 @@ const BROWSER_LOGIN = {
     redirectUri: "http://127.0.0.1:49152/callback",
     state: "state-1",
     codeVerifier: new Secret("verifier"),
-    promisesIss: false,
-    expectedIssuer: DEVICE_LOGIN.issuer.issuer,
   },
 } as unknown as StoredLogin;
 

@@ -1,37 +1,35 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import {
-  buildAuthorization,
-  checkCallback,
-  type PendingAuthorization,
-} from "../../../src/oauth/login/authorization.js";
+import { Nonces } from "../../../src/oauth/http/http.js";
+import { buildAuthorization, checkCallback, type PreparedLogin } from "../../../src/oauth/login/authorization.js";
 import { SECRET_MASK, Secret } from "../../../src/redact.js";
 import { madeClient } from "../../helpers/grant.js";
 import { serverMetadata, startScene } from "../../helpers/issuer.js";
 
 const ISSUER = "https://as.example/pool";
-
-const build = (over: Partial<Parameters<typeof buildAuthorization>[0]> = {}) =>
-  buildAuthorization({
-    server: serverMetadata(),
-    client: madeClient(),
-    redirectUri: "http://127.0.0.1:49152/callback",
-    scope: [],
-    resource: "https://mcp.example/mcp",
-    ...over,
-  });
-
-const pending = (over: Partial<PendingAuthorization> = {}): PendingAuthorization => ({
-  issuer: ISSUER,
-  promisesIss: false,
-  authorizationUrl: "",
-  redirectUri: "",
-  state: "the-state",
-  verifier: new Secret("the-verifier"),
-  clientId: "client-1",
+const LOGIN = {
+  server: "https://mcp.example/mcp",
+  account: undefined,
+  issuer: serverMetadata(),
+  client: madeClient(),
   scope: [],
-  resource: undefined,
-  ...over,
+  addedScope: [],
+  resource: "https://mcp.example/mcp",
+  overrides: [],
+  proofKey: undefined,
+};
+
+const build = ({ loginHint, ...over }: Partial<PreparedLogin> & { loginHint?: string } = {}) =>
+  buildAuthorization(
+    { loginHint, nonces: new Nonces() },
+    { ...LOGIN, ...over },
+    "http://127.0.0.1:49152/callback",
+  );
+
+const prepared = ({ promisesIss = false, state = "the-state" }: { promisesIss?: boolean; state?: string } = {}) => ({
+  ...LOGIN,
+  issuer: serverMetadata({ issuer: ISSUER, promisesIss }),
+  pending: { authorizationUrl: "", redirectUri: "", state, verifier: new Secret("the-verifier") },
 });
 
 const callback = (members: Record<string, string>, more = "") =>
@@ -100,7 +98,7 @@ describe("the authorization request", () => {
     // Also where an earlier login got no refresh token, and where another issuer sends its users there.
     for (const server of [{ issuer }, { authorizationEndpoint }]) {
       for (const needsConsent of [undefined, true]) {
-        const { authorizationUrl } = await build({ server: serverMetadata(server), scope, needsConsent });
+        const { authorizationUrl } = await build({ issuer: serverMetadata(server), scope, needsConsent });
         expect(new URL(authorizationUrl).searchParams.get("prompt")).toBe(expected);
       }
     }
@@ -109,8 +107,8 @@ describe("the authorization request", () => {
   it("has the user's parameters, which decide over the consent and cannot set one of its own", async () => {
     const scope = ["offline_access"];
     const queryOf = async (authorizationParams: Record<string, string>, endpoint = "https://as.example/authorize") => {
-      const server = serverMetadata({ authorizationEndpoint: endpoint });
-      return new URL((await build({ server, scope, authorizationParams })).authorizationUrl).searchParams;
+      const issuer = serverMetadata({ authorizationEndpoint: endpoint });
+      return new URL((await build({ issuer, scope, authorizationParams })).authorizationUrl).searchParams;
     };
     const query = await queryOf({ audience: "a&scope=b", prompt: "login", response_type: "token" });
     expect(query.get("audience")).toBe("a&scope=b");
@@ -121,14 +119,17 @@ describe("the authorization request", () => {
     expect([without.has("prompt"), without.has("kc")]).toEqual([false, false]);
   });
 
-  it("[27] keeps issuer, state and verifier in one record for the answer (2026-07-28)", async () => {
-    const request = await build({ server: serverMetadata({ promisesIss: true }) });
-    expect(request).toMatchObject({ issuer: ISSUER, promisesIss: true, clientId: "client-1" });
+  it("[27] is in one record with the issuer, the state and the verifier for the answer (2026-07-28)", async () => {
+    const { agent, mcp } = await startScene();
+    const { issuer, pending } = await agent().beginLogin(mcp.url, "http://127.0.0.1/callback");
+    expect(new URL(pending.authorizationUrl).searchParams.get("state")).toBe(pending.state);
+    expect(new URL(issuer.authorizationEndpoint).origin).toBe(new URL(pending.authorizationUrl).origin);
+    expect(pending.verifier.reveal()).toMatch(/^[\w.~-]{43,128}$/);
   });
 
   it("[42] writes what a server put into the address so that no shell would take it for more (2026-07-28)", async () => {
-    const server = serverMetadata({ authorizationEndpoint: "https://as.example/a`id`;b|c<d>\"e'^?x=$(id)&y=\u2028" });
-    const { authorizationUrl } = await build({ server });
+    const issuer = serverMetadata({ authorizationEndpoint: "https://as.example/a`id`;b|c<d>\"e'^?x=$(id)&y=\u2028" });
+    const { authorizationUrl } = await build({ issuer });
     expect(authorizationUrl).not.toMatch(/[\s"<>\u0080-\uffff]/);
     expect(new URL(authorizationUrl).href).toBe(authorizationUrl);
   });
@@ -138,7 +139,7 @@ describe("the callback's iss", () => {
   const outcome = (promisesIss: boolean, iss: string | undefined) => {
     const parameters = callback({ code: "the-code", ...(iss !== undefined && { iss }) });
     try {
-      return checkCallback(pending({ promisesIss }), parameters).get("code");
+      return checkCallback(prepared({ promisesIss }), parameters).get("code");
     } catch (error) {
       return (error as { code: string }).code;
     }
@@ -166,9 +167,9 @@ describe("the callback's iss", () => {
 
 describe("the rest of the callback", () => {
   const check =
-    (parameters: URLSearchParams, over: Partial<PendingAuthorization> = {}) =>
+    (parameters: URLSearchParams, over: Parameters<typeof prepared>[0] = {}) =>
     () =>
-      checkCallback(pending(over), parameters);
+      checkCallback(prepared(over), parameters);
   const failing = (code: string, kind: string, message = "") =>
     expect.objectContaining({ code, class: kind, message: expect.stringContaining(message) });
 
@@ -212,7 +213,7 @@ describe("the rest of the callback", () => {
     expect(check(callback({ error }))).toThrow(failing(error, "unavailable"));
   });
 
-  it.each<[string, Partial<PendingAuthorization>, Record<string, string>]>([
+  it.each<[string, Parameters<typeof prepared>[0], Record<string, string>]>([
     ["a wrong iss", {}, { iss: "https://evil.example" }],
     ["no iss where one was promised", { promisesIss: true }, {}],
     ["an iss with a slash", { promisesIss: true }, { iss: `${ISSUER}/` }],

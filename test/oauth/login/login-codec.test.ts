@@ -49,15 +49,10 @@ const LOGIN = {
   flow: undefined,
   addedScope: ["b"],
   pending: {
-    issuer: ISSUER.issuer,
     state: "state-1",
-    clientId: "client-1",
     authorizationUrl: "https://as.example/authorize?x=1",
     redirectUri: "http://127.0.0.1/callback",
-    promisesIss: false,
     verifier: new Secret("verifier-1"),
-    scope: ["a", "b"],
-    resource: "https://mcp.example/mcp",
     nonce: "nonce-1",
   } as PreparedLogin["pending"],
 };
@@ -114,8 +109,6 @@ describe("a login between its two steps", () => {
     ["pending.authorizationUrl", "nowhere", "authorizationUrl is not an address"],
     ["pending.redirectUri", "", "redirectUri is not an address"],
     ["pending.verifier", undefined, "verifier is not a string"],
-    ["pending.scope", undefined, "scope is not a list of strings"],
-    ["pending.promisesIss", "x", "promisesIss is neither true nor false"],
     ["needsConsent", "x", "needsConsent is neither true nor false"],
   ])("cannot be used where its %s is %j", (path, value, message) => {
     const members = JSON.parse(encodeLogin(LOGIN)) as Record<string, Record<string, unknown>>;

@@ -109,8 +109,6 @@ describe("the text of a login on its way", () => {
     ["issuer", "issuer"],
     ["issuer", "tokenEndpoint"],
     ["issuer", "promisesIss"],
-    ["pending", "issuer"],
-    ["pending", "promisesIss"],
     ["pending", "authorizationUrl"],
     ["pending", "redirectUri"],
     ["pending", "state"],
