@@ -7,7 +7,7 @@ import { Lru } from "../http/lru.js";
 import { SingleFlight } from "../http/single-flight.js";
 import { quote, Secret } from "../redact.js";
 import type { Remedy } from "../remedy.js";
-import { AgentContext, type ClientCall, checkCall, type IdpOptions } from "./agent-options.js";
+import { AgentContext, type ClientCall, type IdpOptions } from "./agent-options.js";
 import { preRegisteredClient } from "./client/client-auth.js";
 import { fingerprintCredential, holdToIssuer, releaseClient } from "./client/issuer-binding.js";
 import { isLoginNotRequired } from "./discovery/challenge-request.js";
@@ -202,7 +202,6 @@ class IdpLogin {
 
   /** What a login at the provider needs: a context whose target is the provider, its issuer, and options with `openid`. */
   async prepare<Options extends LoginOptions>(profile: string, requested: Options) {
-    checkCall(requested);
     const { idp } = this.#agent.options;
     const named = typeof idp === "object" ? idp : undefined;
     const stored = await this.stored(profile);

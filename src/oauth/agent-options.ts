@@ -262,18 +262,15 @@ const CALLS = {
   call: { signal: true },
 } as const;
 
-/** Rejects an option that a call does not have. @throws `TypeError` that names the nearest one */
-export function checkCallNames(options: object, call: keyof typeof CALLS): void {
-  checkOptionNames(options, CALLS[call], call === "call" ? "the call" : `${call}()`);
-}
-
 /**
- * Rejects invalid options of a call before any request.
+ * Rejects an option that a call does not have, and invalid ones, before any request.
  *
- * @throws `TypeError` for an invalid number, `AgentAuthError` `usage` for invalid scopes, `aborted` if the signal has
- * fired already
+ * @throws `TypeError` that names the nearest option, or for an invalid number, `AgentAuthError` `usage` for invalid scopes,
+ * `aborted` if the signal has fired already
  */
-export function checkCall({ minTtl, scope, signal, authorizationParams }: Pick<TokenOptions, "minTtl"> & LoginOptions) {
+export function checkCall(options: object, call: keyof typeof CALLS): void {
+  checkOptionNames(options, CALLS[call], call === "call" ? "the call" : `${call}()`);
+  const { minTtl, scope, signal, authorizationParams }: Pick<TokenOptions, "minTtl"> & LoginOptions = options;
   checkParams(authorizationParams);
   if (minTtl !== undefined && !(minTtl >= 0)) throw new TypeError("minTtl must be a number of seconds, 0 or more");
   if (scope !== undefined) checkScope(scope);

@@ -3,7 +3,7 @@ import { Lru } from "../http/lru.js";
 import { userAgent } from "../http/version.js";
 import { quote, type Secret } from "../redact.js";
 import type { DisconnectSummary, ExchangeCache, IdpTokens } from "./agent-derived.js";
-import { type AgentClientOptions, AgentContext, checkCall, expectedIssuer } from "./agent-options.js";
+import { type AgentClientOptions, AgentContext, expectedIssuer } from "./agent-options.js";
 import { isLoginNotRequired, requiredUnlessAbsent } from "./discovery/challenge-request.js";
 import { requiresLogin } from "./discovery/discovery.js";
 import type { GrantOptions, TokenOptions } from "./grant/grant-requirements.js";
@@ -327,7 +327,6 @@ export async function disconnect(
   mcpUrl: string | URL,
   options: DisconnectOptions,
 ): Promise<{ removed: boolean } & RemoteLogout> {
-  checkCall(options);
   const { account, signal } = options;
   const key = context.key(mcpUrl);
   const grant = await (account === undefined
@@ -349,7 +348,6 @@ async function revokingContext(tokens: AgentUserView["tokens"], own: AgentContex
 
 /** Ends the login at the identity provider, and those at servers that came from it. */
 export async function logoutIdp({ context, tokens }: AgentUserView, options: Pick<TokenOptions, "signal">) {
-  checkCall(options);
   const { removeAndRevoke } = await import("./agent-derived.js");
   const end = async (grant: Grant): Promise<IdpLogout> => {
     const outcome = await removeAndRevoke(context, grant, options.signal);
@@ -361,7 +359,6 @@ export async function logoutIdp({ context, tokens }: AgentUserView, options: Pic
 
 /** Ends the logins of a tenant, of a profile, or of the client's own profile, and tries earlier revocations again. */
 export async function disconnectAll(view: AgentUserView, options: DisconnectAllOptions): Promise<DisconnectSummary> {
-  checkCall(options);
   const { tenant, profile, signal } = options;
   if (view.isOfUser && (tenant !== undefined || profile !== undefined))
     throw new TypeError("a client of one user disconnects no others: leave out tenant and profile");

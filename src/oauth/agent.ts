@@ -3,7 +3,7 @@ import { bindingPrototype, bindMethods } from "../http/public-class.js";
 import type { LoginRemedy } from "../remedy.js";
 import type { DisconnectSummary } from "./agent-derived.js";
 import type { AgentClientOptions, AgentContext, DiscoveryReport, StatusOptions } from "./agent-options.js";
-import { checkCall, checkCallNames, checkedOptions } from "./agent-options.js";
+import { checkCall, checkedOptions } from "./agent-options.js";
 import type {
   AgentTokens,
   AgentUser,
@@ -86,7 +86,7 @@ export class AgentClient {
    * const { value } = await mine.token("https://mcp.example/mcp");
    */
   for(user: AgentUser): AgentClient {
-    checkCallNames(user, "for");
+    checkCall(user, "for");
     // The constructor takes it without telling its callers.
     return new AgentClient(this.#view.users.view(user) as never);
   }
@@ -98,8 +98,7 @@ export class AgentClient {
    * `unavailable` if a peer did not answer
    */
   async token(mcpUrl: string | URL, options: TokenOptions = {}): Promise<AccessToken> {
-    checkCallNames(options, "token");
-    checkCall(options);
+    checkCall(options, "token");
     const grant = this.#tokens.get(this.#context.key(mcpUrl), options);
     return new AccessToken(await this.#offerLogin(grant));
   }
@@ -111,8 +110,7 @@ export class AgentClient {
    * @throws `AgentAuthError` with the issuer's own code, `bad_token_answer`, and as {@link AgentClient.token}
    */
   async exchange(mcpUrl: string | URL, options: ExchangeOptions): Promise<ExchangedToken> {
-    checkCallNames(options, "exchange");
-    checkCall(options);
+    checkCall(options, "exchange");
     return this.#offerLogin(this.#tokens.exchange(this.#context.key(mcpUrl), options));
   }
 
@@ -137,8 +135,7 @@ export class AgentClient {
    * new StreamableHTTPClientTransport(url, { authProvider: agent.authProvider(url) });
    */
   authProvider(mcpUrl: string | URL, options: ProviderOptions = {}): McpAuthProvider {
-    checkCallNames(options, "authProvider");
-    checkCall(options);
+    checkCall(options, "authProvider");
     const context: SdkTokenContext = {
       ...this.#fetchContext(),
       clock: this.#context.clock,
@@ -168,15 +165,13 @@ export class AgentClient {
    * @throws `AgentAuthError` of class `unavailable` if the server does not answer, `not_found` if nothing is at the address
    */
   async requiresLogin(mcpUrl: string | URL, options: Pick<TokenOptions, "signal"> = {}): Promise<boolean> {
-    checkCallNames(options, "call");
-    checkCall(options);
+    checkCall(options, "call");
     return this.#tokens.requiresLogin(this.#context.key(mcpUrl), String(mcpUrl), options);
   }
 
   /** Logs the user in, even if a valid token is stored. */
   async login(mcpUrl: string | URL, options: LoginOptions = {}): Promise<AccessToken> {
-    checkCallNames(options, "login");
-    checkCall(options);
+    checkCall(options, "login");
     return this.#offerLogin(this.#login(this.#context.loginKey(mcpUrl), options));
   }
 
@@ -192,7 +187,7 @@ export class AgentClient {
    * await client.beta.vaults.credentials.create(vaultId, login.reveal("anthropic"));
    */
   async handOver(mcpUrl: string | URL, options: LoginOptions = {}): Promise<HandOver> {
-    checkCallNames(options, "login");
+    checkCall(options, "login");
     const { handOver, handOverOptions } = await import("./agent-derived.js");
     const own = { ...handOverOptions(this.#context.options), profile: this.#context.profile };
     return handOver(new AgentClient(own), own.store, String(mcpUrl), options);
@@ -206,7 +201,7 @@ export class AgentClient {
    * @throws `AgentAuthError` `bad_token_answer` for an id token that cannot be verified, and as {@link AgentClient.login}
    */
   async loginIdp(options: LoginOptions = {}): Promise<LoginStatus> {
-    checkCallNames(options, "login");
+    checkCall(options, "login");
     const { clock, profile, options: own } = this.#context;
     const idp = await this.#tokens.ofIdp();
     return describeLogin(await idp.login.logIn(profile, options), clock.epoch(), own.store.location);
@@ -224,6 +219,7 @@ export class AgentClient {
     redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
     options: LoginOptions = {},
   ): Promise<PreparedLogin> {
+    checkCall(options, "login");
     return beginBrowserLogin(this.#context, mcpUrl, redirectUri, options);
   }
 
@@ -232,6 +228,7 @@ export class AgentClient {
     redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
     options: LoginOptions = {},
   ): Promise<PreparedLogin> {
+    checkCall(options, "login");
     const { context, issuer, options: wanted } = await this.#prepareIdpLogin(options);
     return beginBrowserLogin(context, issuer, redirectUri, wanted);
   }
@@ -243,11 +240,13 @@ export class AgentClient {
    * @throws `AgentAuthError` `no_device_flow`
    */
   async beginDeviceLogin(mcpUrl: string | URL, options: LoginOptions = {}): Promise<PreparedDeviceLogin> {
+    checkCall(options, "login");
     return beginDeviceLogin(this.#context, mcpUrl, options);
   }
 
   /** As {@link AgentClient.beginDeviceLogin}, at the company's identity provider. */
   async beginIdpDeviceLogin(options: LoginOptions = {}): Promise<PreparedDeviceLogin> {
+    checkCall(options, "login");
     const { context, issuer, options: wanted } = await this.#prepareIdpLogin(options);
     return beginDeviceLogin(context, issuer, wanted);
   }
@@ -281,7 +280,7 @@ export class AgentClient {
    * @throws `AgentAuthError` `usage` for an unsafe `redirectUri` or `returnTo`, and as {@link AgentClient.login}
    */
   async startLogin(mcpUrl: string | URL, options: StartLoginOptions): Promise<StartedLogin> {
-    checkCallNames(options, "startLogin");
+    checkCall(options, "startLogin");
     return startLogin(this.#context, mcpUrl, options);
   }
 
@@ -290,7 +289,7 @@ export class AgentClient {
    * {@link AgentClient.handleCallback} finishes it.
    */
   async startIdpLogin(options: StartLoginOptions): Promise<StartedLogin> {
-    checkCallNames(options, "startLogin");
+    checkCall(options, "startLogin");
     const { context, issuer, options: wanted } = await this.#prepareIdpLogin(options);
     return startLogin(context, issuer, wanted);
   }
@@ -303,8 +302,8 @@ export class AgentClient {
    * the issuer's own error such as `access_denied`, and as {@link AgentClient.login}
    */
   async handleCallback(callback: Request | URL | string, options: CallbackOptions = {}): Promise<CallbackResult> {
-    checkCall(options);
     const { saved, signal = new AbortController().signal } = options;
+    checkCall({ signal }, "call");
     const cookie = options.cookie ?? (callback instanceof Request ? (callback.headers.get("cookie") ?? "") : "");
     const parameters = readQueryParameters(callback);
     const { finishWithCallback, storeWebLogin, takeWebLogin } = await import("./agent-derived.js");
@@ -324,7 +323,7 @@ export class AgentClient {
    * @returns what was removed, the login itself first; empty if none is stored
    */
   async logoutIdp(options: Pick<TokenOptions, "signal"> = {}): Promise<IdpLogout[]> {
-    checkCallNames(options, "call");
+    checkCall(options, "call");
     return logoutIdp(this.#view, options);
   }
 
@@ -340,7 +339,7 @@ export class AgentClient {
     mcpUrl: string | URL,
     options: DisconnectOptions = {},
   ): Promise<{ removed: boolean } & RemoteLogout> {
-    checkCallNames(options, "disconnect");
+    checkCall(options, "disconnect");
     return disconnect(this.#view, mcpUrl, options);
   }
 
@@ -351,7 +350,7 @@ export class AgentClient {
    * @throws `AgentAuthError` class `store` for a login that cannot be read, after the others are ended
    */
   async disconnectAll(options: DisconnectAllOptions = {}): Promise<DisconnectSummary> {
-    checkCallNames(options, "disconnectAll");
+    checkCall(options, "disconnectAll");
     return disconnectAll(this.#view, options);
   }
 
@@ -362,7 +361,7 @@ export class AgentClient {
   async retryRevocations(
     options: Pick<TokenOptions, "signal"> = {},
   ): Promise<Pick<DisconnectSummary, "revoked" | "pending">> {
-    checkCall(options);
+    checkCall(options, "call");
     const profile = this.#view.isOfUser ? this.#context.profile : undefined;
     const { retryRevocations } = await import("./agent-derived.js");
     return retryRevocations(this.#context, profile, options.signal);
@@ -373,8 +372,7 @@ export class AgentClient {
    * closed. It asks the store and sends nothing to an issuer.
    */
   async health(options: Pick<TokenOptions, "signal"> = {}): Promise<AgentHealth> {
-    checkCallNames(options, "call");
-    checkCall(options);
+    checkCall(options, "call");
     const { store } = this.#context.options;
     const closed = this.#context.pending.isClosed ? ["the client is closed"] : [];
     const report = { storedIn: store.location, risks: [] };
@@ -409,8 +407,7 @@ export class AgentClient {
    * @param options `onUnusable` is called for stored logins that cannot be read
    */
   async status(mcpUrl?: string | URL, options: StatusOptions = {}): Promise<LoginStatus[]> {
-    checkCallNames(options, "status");
-    checkCall(options);
+    checkCall(options, "status");
     const { clock, profile, options: own } = this.#context;
     if (this.#view.isOfUser && options.all) throw new TypeError("a client of one user lists no others: leave out all");
     const { store, loginHint } = own;
@@ -436,9 +433,9 @@ export class AgentClient {
 
   /** Runs discovery and reports every request, also on failure. Does not log in or register a client. */
   async discover(mcpUrl: string | URL, options: Pick<TokenOptions, "signal"> = {}): Promise<DiscoveryReport> {
-    checkCallNames(options, "call");
     const trace: TraceEntry[] = [];
     try {
+      checkCall(options, "call");
       const key = this.#context.key(mcpUrl);
       // Discovery works without a readable store.
       const remembered = await this.#context.options.store.read(key).catch(() => undefined);
@@ -452,8 +449,7 @@ export class AgentClient {
 
   /** Introspects the stored token at its issuer (RFC 7662). */
   async introspect(mcpUrl: string | URL, options: Pick<TokenOptions, "signal"> = {}): Promise<Introspection> {
-    checkCallNames(options, "call");
-    checkCall(options);
+    checkCall(options, "call");
     const tokens = this.#tokens;
     const key = this.#context.key(mcpUrl);
     const grant = await tokens.find(key);
@@ -502,6 +498,7 @@ export class AgentClient {
     const { server, account, idp } = remedy;
     const challenge = challengeOfRemedy(remedy);
     const start = async (options: Partial<StartLoginOptions> = {}): Promise<unknown> => {
+      checkCall(options, "startLogin");
       const { redirectUri, signal, scope = remedy.scope } = options;
       const authorizationParams = { ...remedy.authorizationParams, ...options.authorizationParams };
       if (redirectUri !== undefined) {
@@ -576,7 +573,6 @@ async function prepareTwoStepLogin(
   flow: LoginContext["flow"],
   options: BeginOptions,
 ): Promise<{ context: LoginContext; preparation: Preparation }> {
-  checkCall(options);
   const { store, login: method } = agent.options;
   const key = agent.loginKey(mcpUrl);
   const requested = withParams(agent.loginContext(key, await store.read(key)), options);
