@@ -248,7 +248,7 @@ class IdpLogin {
     const provider = () => this.#managerAt(this.#contextAt(login.profile, { issuer }, login.client), issuer);
     const grant = isValid(login) ? login : await provider().renew(login, undefined);
     const { http } = connections.get(grant.server, grant);
-    if (isValid(grant)) return { idToken: await verifyIdToken(grant, { http, now: clock.epoch(), signal: undefined }) };
+    if (isValid(grant)) return { idToken: await verifyIdToken(grant, { http, now: clock.epoch() }) };
     // Providers may leave out the id token of a refresh (OpenID Connect Core section 12.2).
     const { refreshToken } = grant.tokens;
     if (refreshToken === undefined) throw loginRequired(grant, "the identity provider issued no new id token");

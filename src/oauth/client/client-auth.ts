@@ -113,6 +113,12 @@ const DEFAULT_METHODS: readonly string[] = ["client_secret_basic"];
 /** Authentication by the TLS connection (RFC 8705 section 2): the request has only the client id. */
 const CERTIFICATE_METHODS = ["tls_client_auth", "self_signed_tls_client_auth"];
 
+/** What an issuer says about clients; one that lists nothing publishes no metadata, or not these. */
+type ClientIssuer = Pick<
+  IssuerMetadata,
+  "issuer" | "tokenEndpointAuthMethods" | "tokenEndpointSigningAlgorithms"
+>;
+
 export interface MethodCheck {
   method: AuthMethod;
   /** Whether the method is configured, rather than chosen here. */
@@ -127,7 +133,7 @@ export interface MethodCheck {
  *
  * @throws `AgentAuthError` `client_auth_unsupported`, which names the list
  */
-function checkAuthMethod(server: IssuerMetadata, { method, isConfigured, algorithm, mutualTls }: MethodCheck): void {
+function checkAuthMethod(server: ClientIssuer, { method, isConfigured, algorithm, mutualTls }: MethodCheck): void {
   const { tokenEndpointAuthMethods: listed, tokenEndpointSigningAlgorithms: algorithms } = server;
   // Without a list, a configured method counts; and "none" needs no support.
   const isFree = listed === undefined && (isConfigured || method === "none");
@@ -145,7 +151,7 @@ function checkAuthMethod(server: IssuerMetadata, { method, isConfigured, algorit
   }
 }
 
-function unsupportedMethodError({ issuer }: IssuerMetadata, whose: string, list: string): AgentAuthError {
+function unsupportedMethodError({ issuer }: ClientIssuer, whose: string, list: string): AgentAuthError {
   const message = `the authorization server ${quote(issuer)} takes no request ${whose}: ${list}`;
   const hint = "use a client that proves itself in one of these ways, or have it registered again";
   return new AgentAuthError("client_auth_unsupported", message, { class: "auth", hint });
@@ -178,7 +184,7 @@ export function readClientSecret({ clientSecret }: Pick<PreRegisteredClient, "cl
 
 export interface PreRegisteredClientContext {
   client: PreRegisteredClient;
-  server: IssuerMetadata;
+  server: ClientIssuer;
   mutualTls?: boolean | undefined;
   /** Whether it is for a machine grant, whose method is always checked against the issuer's list. */
   isMachine?: boolean;
@@ -205,7 +211,7 @@ export function preRegisteredClient(context: PreRegisteredClientContext): Client
   return { ...base, clientId, clientSecret: readClientSecret(client), ...method, source: "pre-registered" };
 }
 
-function defaultMethod({ clientSecret, privateKey }: PreRegisteredClient, server: IssuerMetadata): AuthMethod {
+function defaultMethod({ clientSecret, privateKey }: PreRegisteredClient, server: ClientIssuer): AuthMethod {
   if (privateKey !== undefined) return "private_key_jwt";
   return clientSecret === undefined ? "none" : preferredMethod(server);
 }
@@ -214,7 +220,7 @@ function defaultMethod({ clientSecret, privateKey }: PreRegisteredClient, server
 export const SUPPORTED_METHODS: readonly AuthMethod[] = ["client_secret_post", "client_secret_basic", "none"];
 
 /** The first supported method that the issuer lists; Basic if it lists none (RFC 8414 section 2). */
-export function preferredMethod(server: IssuerMetadata): AuthMethod {
+export function preferredMethod(server: ClientIssuer): AuthMethod {
   const listed = server.tokenEndpointAuthMethods ?? DEFAULT_METHODS;
   return SUPPORTED_METHODS.find((method) => listed.includes(method)) ?? "client_secret_basic";
 }

@@ -204,8 +204,7 @@ const SAVE_TRIES = 5;
 /** Stores a new grant in place of any other, and reads it back: a login counts only if its grant is stored. */
 async function saveGrant(context: LoginContext, reservation: Reservation, grant: Grant): Promise<Grant> {
   const { store, onProgress } = context;
-  if (context.requiresIdToken)
-    await verifyIdToken(grant, { ...context, now: context.clock.epoch(), signal: undefined });
+  if (context.requiresIdToken) await verifyIdToken(grant, { ...context, now: context.clock.epoch() });
   for (let tries = 0; tries < SAVE_TRIES; tries++) {
     const stored = await store.read(grant);
     const next = { ...grant, generation: (stored?.generation ?? 0) + 1 };

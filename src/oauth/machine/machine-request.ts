@@ -20,7 +20,7 @@ import { resourceParameter } from "../model/resource.js";
 import { scopeFor, splitScope, unionScopes } from "../model/scope.js";
 import { type ExchangedToken, exchangeTokens } from "../token/exchange.js";
 import type { TokenCall } from "../token/token.js";
-import { checkEndpoint, readTokenResponse, sendAuthenticated, toClientRecord } from "../token/token.js";
+import { checkEndpoint, readTokenResponse, sendAuthenticated } from "../token/token.js";
 import { readClaims } from "../token/token-checks.js";
 import { findStrategy, machineFailure } from "./grant-strategies.js";
 
@@ -436,5 +436,6 @@ function callTo(idp: IdentityProvider, call: TokenCall, httpTo: MachineContext["
   checkEndpoint(tokenEndpoint, "the token endpoint of the identity provider", remedy);
   const issuer = idp.issuer ?? new URL(tokenEndpoint).origin;
   const { clock, signal } = call;
-  return { clock, signal, http: httpTo(tokenEndpoint), issuer, tokenEndpoint, client: toClientRecord(idp, issuer) };
+  const client = preRegisteredClient({ client: idp, server: { issuer } });
+  return { clock, signal, http: httpTo(tokenEndpoint), issuer, tokenEndpoint, client };
 }

@@ -8,8 +8,7 @@ import type { Clock } from "../../http/deadline.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote, type Secret } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
-import type { ClientKey, PreRegisteredClient } from "../client/client-auth.js";
-import { chosenMethod, clientAuth, readClientSecret, withOtherForms } from "../client/client-auth.js";
+import { type ClientKey, clientAuth, withOtherForms } from "../client/client-auth.js";
 import { type OAuthHttp, type Prover, serverFailure, type TraceEntry } from "../http/http.js";
 import { isToken, UNVERIFIED_ID_TOKEN } from "../http/normalize-response.js";
 import { oauthError } from "../http/oauth-error.js";
@@ -23,7 +22,6 @@ export interface IdTokenVerification {
   http: Pick<OAuthHttp, "document" | "forgetDocuments">;
   /** Unix milliseconds. */
   now: number;
-  signal: AbortSignal | undefined;
 }
 
 /** How far the clocks of the issuer and of this machine may differ. */
@@ -80,13 +78,13 @@ async function verifyClaims(token: string, grant: Grant, verification: IdTokenVe
   });
 }
 
-async function fetchKeys({ endpoints, issuer }: Grant, { http, signal }: IdTokenVerification): Promise<JSONWebKeySet> {
+async function fetchKeys({ endpoints, issuer }: Grant, { http }: IdTokenVerification): Promise<JSONWebKeySet> {
   const { jwks: url } = endpoints;
   if (url === undefined) {
     const rule = "is required of an identity provider (OpenID Connect Discovery section 3)";
     throw refusalError("bad_server_metadata", { field: "jwks_uri", value: undefined, from: issuer, rule });
   }
-  const reply = await http.document(url, signal);
+  const reply = await http.document(url, undefined);
   const { status } = reply;
   if (status >= 500 || status === 429) throw serverFailure(url, status);
   const rule = `must be the address of a key set, and answered HTTP ${status} (RFC 7517 section 5)`;
@@ -358,41 +356,23 @@ function issuedAt(date: number, now: number): number {
   return Number.isFinite(date) && Math.abs(date - now) < 5000 ? Math.min(date, now) : now;
 }
 
-/** Runs a request of oauth4webapi and converts its errors to `AgentAuthError`. */
-async function withOAuthErrors<T>(call: AuthenticatedCall, work: () => Promise<T>): Promise<T> {
-  try {
-    return await withNonce(call, work);
-  } catch (thrown) {
-    throw oauthError(thrown, call.tokenEndpoint, call.known);
-  }
-}
-
 /**
- * Repeats a request if the server requires a nonce in the proof (RFC 9449 section 8), since it has not processed the
- * rest. Only once: a server could require another nonce each time.
+ * Runs a request of oauth4webapi and converts its errors to `AgentAuthError`. Repeats it if the server requires a nonce in
+ * the proof (RFC 9449 section 8), since it has not processed the rest. Only once: a server could require another nonce each
+ * time.
  */
-async function withNonce<T>(
-  { prover, tokenEndpoint }: Pick<TokenCall, "prover" | "tokenEndpoint">,
-  work: () => Promise<T>,
-): Promise<T> {
+async function withOAuthErrors<T>(call: AuthenticatedCall, work: () => Promise<T>): Promise<T> {
+  const { prover, tokenEndpoint, known } = call;
   const before = prover?.nonces.get(tokenEndpoint);
   try {
-    return await work();
+    return await work().catch((thrown: unknown) => {
+      const isNonceRequired = thrown instanceof oauth.ResponseBodyError && thrown.error === "use_dpop_nonce";
+      if (!isNonceRequired || prover?.nonces.get(tokenEndpoint) === before) throw thrown;
+      return work();
+    });
   } catch (thrown) {
-    const isNonceRequired = thrown instanceof oauth.ResponseBodyError && thrown.error === "use_dpop_nonce";
-    if (!isNonceRequired || prover?.nonces.get(tokenEndpoint) === before) throw thrown;
-    return work();
+    throw oauthError(thrown, tokenEndpoint, known);
   }
-}
-
-/** The record of a client whose issuer lists no authentication methods. */
-export function toClientRecord(client: PreRegisteredClient, issuer: string): ClientRecord {
-  const clientSecret = readClientSecret(client);
-  const { authMethod, privateKey } = client;
-  const method = privateKey ? "private_key_jwt" : clientSecret ? "client_secret_basic" : "none";
-  const chosen = authMethod === undefined ? chosenMethod(method, {}) : { authMethod };
-  const unknown = { secretExpiresAt: undefined, redirectUri: undefined };
-  return { issuer, clientId: client.clientId, clientSecret, ...chosen, ...unknown, source: "pre-registered" };
 }
 
 /**

@@ -34,7 +34,7 @@ async function provider(statuses: number[] = []) {
     const { tokens } = madeGrant();
     const secret = idToken === undefined ? undefined : new Secret(idToken);
     const grant = madeGrant({ ...over, tokens: { ...tokens, idToken: secret } });
-    return verifyIdToken(grant, { http, now: NOW, signal: undefined });
+    return verifyIdToken(grant, { http, now: NOW });
   };
   return { sign, verify, sets, jwk, other: other.key.key, reads: () => reads, forgotten: () => forgotten };
 }
