@@ -59,14 +59,22 @@ export function finishInSession(
     requireSecrets(login);
     // The login determines the account, not the options of this client.
     const context = { ...(await contextOf()), loginHint: login.account };
-    const key = grantKeyFor(context, login.server);
-    const details = { server: login.server, flow: "browser", issuer: login.issuer.issuer } as const;
-    return observeLogin(context.events, details, () =>
-      withReservation(context.store, key, (reservation) =>
-        completeLogin(context, login, { session, reservation, signal }),
-      ),
+    return finishLogin(context, login, "browser", (reservation) =>
+      completeLogin(context, login, { session, reservation, signal }),
     );
   });
+}
+
+/** Runs the second half of a login, with space for its grant, as one event. */
+export function finishLogin<T extends Grant | { again: PreparedLogin }>(
+  context: LoginContext,
+  { server, issuer }: Pick<PreparedLogin, "server" | "issuer">,
+  flow: LoginFields["flow"],
+  work: (reservation: Reservation) => Promise<T>,
+): Promise<T> {
+  return observeLogin(context.events, { server, flow, issuer: issuer.issuer }, () =>
+    withReservation(context.store, grantKeyFor(context, server), work),
+  );
 }
 
 /** Requests the code of a device login, for tokens that are bound to a key where the server requires it. */
@@ -78,11 +86,8 @@ export async function beginDevice(context: LoginContext, login: Preparation): Pr
 /** Polls until the user has entered the code, and stores the grant for the account that the login began with. */
 export function finishDevice(requested: LoginContext, login: PreparedDeviceLogin, signal: AbortSignal): Promise<Grant> {
   const context = { ...requested, loginHint: login.account };
-  const details = { server: login.server, flow: "device", issuer: login.issuer.issuer } as const;
-  return observeLogin(context.events, details, () =>
-    withReservation(context.store, grantKeyFor(context, login.server), (reservation) =>
-      completeDevice(context, login, { reservation, signal }),
-    ),
+  return finishLogin(context, login, "device", (reservation) =>
+    completeDevice(context, login, { reservation, signal }),
   );
 }
 

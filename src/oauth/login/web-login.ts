@@ -4,12 +4,12 @@ import type { Clock } from "../../http/deadline.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { CodecError } from "../model/codec.js";
 import type { Grant } from "../model/grant.js";
-import { type GrantStore, memoryRecords, withReservation } from "../model/grant-store.js";
+import { type GrantStore, memoryRecords } from "../model/grant-store.js";
 import { hashValues } from "../model/hash.js";
 import { IDP_ACCOUNT } from "../model/machine-grant.js";
 import { judgeCallback, type LoginContext, type PreparedLogin, stateMismatchError } from "./authorization.js";
 import { decodeMembers, loginMembers } from "./login-codec.js";
-import { exchangeLogin, grantKeyFor, observeLogin, rethrowWithResourceHint } from "./login-flow.js";
+import { exchangeLogin, finishLogin, rethrowWithResourceHint } from "./login-flow.js";
 import { cookieNames, readCookie, type StartedLogin, setCookie } from "./web-app.js";
 
 /** Milliseconds in which the user has to finish a login. */
@@ -105,13 +105,10 @@ export async function finishWithCallback(
   callback: URLSearchParams,
   signal: AbortSignal,
 ): Promise<Grant | { again: PreparedLogin }> {
-  const details = { server: login.server, flow: "web", issuer: login.issuer.issuer } as const;
-  return observeLogin(context.events, details, () =>
-    withReservation(context.store, grantKeyFor(context, login.server), async (reservation) => {
-      const judged = await judgeCallback(context, login, callback).catch(rethrowWithResourceHint(login.resource));
-      return "again" in judged ? judged : exchangeLogin(context, judged, { reservation, signal });
-    }),
-  );
+  return finishLogin(context, login, "web", async (reservation) => {
+    const judged = await judgeCallback(context, login, callback).catch(rethrowWithResourceHint(login.resource));
+    return "again" in judged ? judged : exchangeLogin(context, judged, { reservation, signal });
+  });
 }
 
 /** The name of the cookie of one login: two logins in two tabs have two. */
