@@ -52,41 +52,25 @@ export function scopesBeyond(requested: string | undefined, granted: string | un
   return splitScope(granted).filter((scope) => !known.has(scope));
 }
 
-export interface ScopeSources {
-  explicit: readonly string[] | undefined;
-  challenged: readonly string[] | undefined;
-  resource: readonly string[] | undefined;
-  server: readonly string[] | undefined;
-  previous?: readonly string[] | undefined;
-}
-
 /**
- * The scopes to request: the caller's, else the challenge's, else all that the resource lists, else none. A step-up
- * adds those requested before. `offline_access` is added if the server lists it, and removed if not, because strict
- * servers reject the whole request for it.
+ * The scopes of a login: the caller's, else the challenge's, else all that the resource lists, else none. A step-up adds
+ * those requested before. `offline_access` is added if the issuer lists it, and removed if not, because strict servers
+ * reject the whole request for it.
+ *
+ * @returns also those of them that the caller did not request
  */
-export function chooseScope(sources: ScopeSources): string[] {
-  const { explicit, challenged, resource, server, previous } = sources;
-  if (explicit) return [...new Set([...(previous ?? []), ...explicit])];
-  const base = challenged?.length ? challenged : (resource ?? []);
-  const chosen = new Set([...(previous ?? []), ...base]);
-  chosen.delete("offline_access");
-  if (server?.includes("offline_access")) chosen.add("offline_access");
-  return [...chosen];
-}
-
-/** The scopes of a login, by the order of `chooseScope`, and those of them that the caller did not request. */
 export function scopeFor(
-  found: Discovered<IssuerMetadata>,
+  { server, challenge, resource, issuer }: Discovered<IssuerMetadata>,
   request: { scope: string | undefined; previousScope?: string | undefined },
 ): { scope: string[]; addedScope: string[] } {
-  const from = found.server;
-  const scope = chooseScope({
-    explicit: request.scope === undefined ? undefined : parseScope(request.scope, "scope", "the caller"),
-    challenged: found.challenge?.scope === undefined ? undefined : parseScope(found.challenge.scope, "scope", from),
-    resource: found.resource?.scopesSupported,
-    server: found.issuer.scopesSupported,
-    previous: request.previousScope === undefined ? undefined : parseScope(request.previousScope, "scope", from),
-  });
-  return { scope, addedScope: request.scope === undefined ? scope.filter((one) => one === "offline_access") : [] };
+  const parse = (scope: string | undefined, from: string) =>
+    scope === undefined ? [] : parseScope(scope, "scope", from);
+  const previous = parse(request.previousScope, server);
+  const challenged = parse(challenge?.scope, server);
+  if (request.scope !== undefined)
+    return { scope: [...new Set([...previous, ...parse(request.scope, "the caller")])], addedScope: [] };
+  const chosen = new Set([...previous, ...(challenged.length > 0 ? challenged : (resource?.scopesSupported ?? []))]);
+  chosen.delete("offline_access");
+  const addedScope = issuer.scopesSupported?.includes("offline_access") ? ["offline_access"] : [];
+  return { scope: [...chosen, ...addedScope], addedScope };
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
+import type { Discovered } from "../../../src/oauth/model/metadata.js";
 import {
-  chooseScope,
   grantedScope,
   parseScope,
-  type ScopeSources,
+  scopeFor,
   scopesBeyond,
   splitScope,
   unionScopes,
@@ -13,8 +13,19 @@ import { startScene } from "../../helpers/issuer.js";
 import { fc } from "../../helpers/properties.js";
 
 const parse = (value: unknown) => parseScope(value, "scope", "https://mcp.example");
-const NOTHING: ScopeSources = { explicit: undefined, challenged: undefined, resource: undefined, server: undefined };
-const choose = (sources: Partial<ScopeSources>) => chooseScope({ ...NOTHING, ...sources });
+
+type Sources = Partial<Record<"explicit" | "challenged" | "resource" | "server" | "previous", readonly string[]>>;
+
+const choose = ({ explicit, challenged, resource, server, previous }: Sources) =>
+  scopeFor(
+    {
+      server: "https://mcp.example",
+      challenge: challenged && { scope: challenged.join(" ") },
+      resource: resource && { scopesSupported: resource },
+      issuer: { scopesSupported: server },
+    } as Discovered,
+    { scope: explicit?.join(" "), previousScope: previous?.join(" ") },
+  ).scope;
 
 describe("parseScope", () => {
   it.each<[unknown, string[]]>([
@@ -118,8 +129,8 @@ describe("what was granted beyond what was requested", () => {
   });
 });
 
-describe("chooseScope", () => {
-  it.each<[string, Partial<ScopeSources>, string[]]>([
+describe("the scopes of a login", () => {
+  it.each<[string, Sources, string[]]>([
     ["the caller's before all", { explicit: ["x"], challenged: ["c"], resource: ["r"] }, ["x"]],
     ["the challenge's before the resource's", { challenged: ["c"], resource: ["r", "s"] }, ["c"]],
     ["all of the resource's", { resource: ["r", "s"] }, ["r", "s"]],
@@ -144,7 +155,7 @@ describe("chooseScope", () => {
     const source = fc.option(scopes, { nil: undefined });
     fc.assert(
       fc.property(source, source, source, source, (challenged, resource, server, previous) => {
-        const chosen = choose({ challenged, resource, server, previous });
+        const chosen = choose({ challenged, resource, server, previous } as Sources);
         expect(chosen.includes("offline_access")).toBe(server?.includes("offline_access") === true);
         expect(new Set(chosen).size).toBe(chosen.length);
       }),
