@@ -252,15 +252,10 @@ describe("what is stored", () => {
     overrides: [],
     proofKey: undefined,
     pending: {
-      issuer: issuer.issuer,
-      promisesIss: false,
       authorizationUrl: issuer.authorizationEndpoint,
       redirectUri: client.redirectUri ?? "",
       state: "s",
       verifier: secret,
-      clientId: client.clientId,
-      scope: ["tools"],
-      resource: "https://mcp.example/mcp",
     },
   });
   const isCodec = (error: unknown) => error instanceof CodecError;

@@ -114,10 +114,7 @@ const DEFAULT_METHODS: readonly string[] = ["client_secret_basic"];
 const CERTIFICATE_METHODS = ["tls_client_auth", "self_signed_tls_client_auth"];
 
 /** What an issuer says about clients; one that lists nothing publishes no metadata, or not these. */
-type ClientIssuer = Pick<
-  IssuerMetadata,
-  "issuer" | "tokenEndpointAuthMethods" | "tokenEndpointSigningAlgorithms"
->;
+type ClientIssuer = Pick<IssuerMetadata, "issuer" | "tokenEndpointAuthMethods" | "tokenEndpointSigningAlgorithms">;
 
 export interface MethodCheck {
   method: AuthMethod;

@@ -20,11 +20,7 @@ const LOGIN = {
 };
 
 const build = ({ loginHint, ...over }: Partial<PreparedLogin> & { loginHint?: string } = {}) =>
-  buildAuthorization(
-    { loginHint, nonces: new Nonces() },
-    { ...LOGIN, ...over },
-    "http://127.0.0.1:49152/callback",
-  );
+  buildAuthorization({ loginHint, nonces: new Nonces() }, { ...LOGIN, ...over }, "http://127.0.0.1:49152/callback");
 
 const prepared = ({ promisesIss = false, state = "the-state" }: { promisesIss?: boolean; state?: string } = {}) => ({
   ...LOGIN,

@@ -129,8 +129,8 @@ async function beginCallback(
     const handOver = handOverWords(options, context);
     const stored: StoredLogin = { ...login, flow, listensAt, profile, ttlMs, handOver };
     await storeLogin(id, stored, context);
-    const { authorizationUrl, state, promisesIss } = login.pending;
-    const { tokenEndpoint } = login.issuer;
+    const { authorizationUrl, state } = login.pending;
+    const { tokenEndpoint, promisesIss } = login.issuer;
     const warning = codeTakerText(authorizationUrl, { tokenEndpoint, promisesIss }, flagText);
     if (warning !== undefined) context.io.say(warning);
     if (forcesConsent(login)) context.io.say(consentText(flagText));
