@@ -2,39 +2,28 @@ import type { JWK } from "jose";
 import { errorMessage } from "../errors.js";
 import { parseUrl } from "../http/address.js";
 import { fromBase64url, isBase64url, toBase64url } from "../http/base64url.js";
+import { Lru } from "../http/lru.js";
 import { isJsonObject, type JsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
 import { decodePart, loadVerifier, readMediaType } from "./jwt.js";
 import type { ResourceServerSettings } from "./options.js";
 import { type Scheme, TokenRefusal } from "./refusal.js";
 
-/** Results about tokens, by their digests: it holds no token. Evicts the least recently used. */
+/** Results about tokens, by their digests, each until a time: it holds no token. */
 export class TokenCache<T> {
-  readonly #max: number;
-  readonly #entries = new Map<string, { value: T; until: number }>();
+  readonly #entries: Lru<{ value: T; until: number }>;
 
   constructor(max: number) {
-    this.#max = max;
-  }
-
-  get size(): number {
-    return this.#entries.size;
+    this.#entries = new Lru(max);
   }
 
   /** The entry of a digest while it is valid. @param now milliseconds on the same clock as `until` of `put` */
   get(digest: string, now: number): T | undefined {
     const entry = this.#entries.get(digest);
-    if (!entry) return undefined;
-    this.#entries.delete(digest);
-    if (now >= entry.until) return undefined;
-    this.#entries.set(digest, entry);
-    return entry.value;
+    return entry && now < entry.until ? entry.value : undefined;
   }
 
   put(digest: string, value: T, until: number): void {
-    this.#entries.delete(digest);
-    const oldest = this.#entries.keys().next();
-    if (this.#entries.size >= this.#max && !oldest.done) this.#entries.delete(oldest.value);
     this.#entries.set(digest, { value, until });
   }
 }
@@ -248,10 +237,11 @@ const ACCEPTED_SCHEMES: Readonly<Record<ResourceServerSettings["dpop"], readonly
   required: ["DPoP"],
 };
 /**
- * How many used proofs are remembered. When there are more, the oldest go, and could be used a second time until they are
- * too old anyway. Only a client with a valid token and its key adds any, and it takes 400 requests a second to fill this.
+ * How many used proofs are remembered, at least the last half of them. When there are more, the oldest go, and could be used
+ * a second time until they are too old anyway. Only a client with a valid token and its key adds any, and it takes 400
+ * requests a second to fill half of this.
  */
-const MAX_USED = 50_000;
+const MAX_USED = 100_000;
 /** How many keys of proofs are remembered, by the headers that hold them. */
 const MAX_KEYS = 1000;
 /** Seconds: the minimum age that is accepted, whatever the clock skew. */
