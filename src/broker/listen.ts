@@ -5,6 +5,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
 import { dirname } from "node:path";
 import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
 import { type AgentAuthError, usageError } from "../errors.js";
 import { HttpRequest } from "../http/http-message.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
@@ -189,7 +190,7 @@ async function serve(
   const idle = hasBody ? bodyTimer(request) : undefined;
   let outgoing: HttpRequest;
   try {
-    const body = !hasBody ? undefined : length <= MAX_REPEATED ? await readAll(request) : Readable.toWeb(request);
+    const body = !hasBody ? undefined : length <= MAX_REPEATED ? await buffer(request) : Readable.toWeb(request);
     const headers = Object.entries(request.headersDistinct).flatMap(([name, values = []]) =>
       values.map((value): [string, string] => [name, value]),
     );
@@ -212,19 +213,9 @@ async function serve(
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return void response.end();
-    if (!response.write(value)) await waitForDrain(response);
+    // Until a slow client has read, or has left.
+    if (!response.write(value)) await once(response, "drain", { signal: call.signal }).catch(() => undefined);
   }
-}
-
-/** Resolves when a slow client has read, or has left. */
-function waitForDrain(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      response.off("drain", done).off("close", done);
-      resolve();
-    };
-    response.on("drain", done).on("close", done);
-  });
 }
 
 /** Ends a request whose body stands still. */
@@ -234,12 +225,6 @@ function bodyTimer(request: IncomingMessage): { clear(): void } {
   // Listening for parts would start the stream before it is read.
   request.pause();
   return { clear: () => clearTimeout(timer) };
-}
-
-async function readAll(request: IncomingMessage): Promise<Uint8Array> {
-  const parts: Buffer[] = [];
-  for await (const part of request) parts.push(part);
-  return Buffer.concat(parts);
 }
 
 function refuse(response: ServerResponse, brokerResponse: Response): void {

@@ -44,20 +44,19 @@ interface Level {
  * JSON, HTML or a URL, does not.
  */
 export class TokenMask {
-  /** By the name of the grant, the oldest first. */
+  /** By the name of the grant, the oldest first, in lower case: several grants may have the same. */
   readonly #sent = new Map<string, string[]>();
-  /** The tokens in lower case, with the number of grants that they are of. */
-  readonly #tokens = new Map<string, number>();
   #index = new TokenIndex([]);
 
   /** A token that was sent for a grant. */
   add(name: string, token: Secret): void {
-    const text = token.reveal();
-    const sent = this.#sent.get(name);
-    if (sent?.includes(text)) return;
-    this.#sent.set(name, [...(sent ?? []), text].slice(-KEPT));
-    this.#count(text, 1);
-    if (sent?.length === KEPT) this.#count(sent[0] ?? "", -1);
+    const text = token.reveal().toLowerCase();
+    const sent = this.#sent.get(name) ?? [];
+    if (sent.includes(text)) return;
+    sent.push(text);
+    this.#sent.set(name, sent);
+    if (!this.#index.add(text)) this.#index = new TokenIndex([...this.#sent.values()].flat());
+    if (sent.length > KEPT) this.#index.remove(sent.shift() ?? "");
   }
 
   /** Forgets the tokens of all other grants. */
@@ -65,17 +64,8 @@ export class TokenMask {
     for (const [name, tokens] of this.#sent) {
       if (names.has(name)) continue;
       this.#sent.delete(name);
-      for (const token of tokens) this.#count(token, -1);
+      for (const token of tokens) this.#index.remove(token);
     }
-  }
-
-  #count(token: string, by: 1 | -1): void {
-    const folded = token.toLowerCase();
-    const before = this.#tokens.get(folded) ?? 0;
-    if (before + by > 0) this.#tokens.set(folded, before + by);
-    else this.#tokens.delete(folded);
-    if (before + by === 0) this.#index.remove(folded);
-    else if (before === 0 && !this.#index.add(folded)) this.#index = new TokenIndex([...this.#tokens.keys()]);
   }
 
   isIn(text: string): boolean {
@@ -204,9 +194,9 @@ class TokenIndex {
 
   remove(token: string): void {
     const hash = this.#hashOf(token);
-    const others = this.#byHash.get(hash)?.filter((other) => other !== token) ?? [];
-    if (others.length > 0) this.#byHash.set(hash, others);
-    else this.#byHash.delete(hash);
+    const found = this.#byHash.get(hash) ?? [];
+    found.splice(found.indexOf(token), 1);
+    if (found.length === 0) this.#byHash.delete(hash);
     this.#sorted.splice(this.#placeOf(token), 1);
   }
 
