@@ -150,70 +150,6 @@ export class Handshake {
   }
 }
 
-/** The messages of the host that are not sent yet, with their sizes. */
-export class UnsentMessages {
-  readonly #sizes = new Map<RpcMessage, number>();
-  #bytes = 0;
-
-  /** The size of all of them. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  /** Whether there is none. */
-  get isEmpty(): boolean {
-    return this.#sizes.size === 0;
-  }
-
-  add(message: RpcMessage, bytes: number): void {
-    this.#sizes.set(message, bytes);
-    this.#bytes += bytes;
-  }
-
-  remove(message: RpcMessage): void {
-    this.#bytes -= this.#sizes.get(message) ?? 0;
-    this.#sizes.delete(message);
-  }
-}
-
-/**
- * What the proxy has to report at its end:
- *
- * | state | after a response | after a failed request | after an `initialize` that failed for good |
- * |---|---|---|---|
- * | `starting` | `working` | `failing` | `failed` |
- * | `failing`: no request had a response, and this is the first error | `working` | `failing` | `failed` |
- * | `working` | `working` | `working` | `failed` |
- * | `failed` | `failed` | `failed` | `failed` |
- */
-export class ProxyOutcome {
-  #state: "starting" | "failing" | "working" | "failed" = "starting";
-  #error: AgentAuthError | undefined;
-
-  /** Why the proxy failed; undefined unless it is `failing` or `failed`. */
-  get error(): AgentAuthError | undefined {
-    return this.#error;
-  }
-
-  onResponse(): void {
-    if (this.#state !== "failed") this.#become("working", undefined);
-  }
-
-  onFailure(error: AgentAuthError): void {
-    if (this.#state === "starting") this.#become("failing", error);
-  }
-
-  /** `initialize` failed in a way that a retry does not fix. */
-  onFatalFailure(error: AgentAuthError): void {
-    this.#become("failed", error);
-  }
-
-  #become(state: "failing" | "working" | "failed", error: AgentAuthError | undefined): void {
-    this.#state = state;
-    this.#error = error;
-  }
-}
-
 /** How long to wait for the server to accept a notification. */
 const MAX_ACCEPT_MS = 5000;
 /** How long the other requests of a lost session may take to fail as well. */
@@ -235,10 +171,16 @@ class McpProxy {
   readonly #session: ServerSession;
   readonly #headers = new ParamHeaders();
   readonly #handshake = new Handshake((message) => this.#forward(message));
-  readonly #unsent = new UnsentMessages();
+  /** The messages of the host that are not sent yet, with their sizes. */
+  readonly #unsent = new Map<RpcMessage, number>();
+  #unsentBytes = 0;
   /** Emits `change` when a message is sent or a request has its response. */
   readonly #events = new EventEmitter();
-  readonly #outcome = new ProxyOutcome();
+  #hasResponse = false;
+  /** The first error of a request. */
+  #firstError: AgentAuthError | undefined;
+  /** Why `initialize` failed in a way that a retry does not fix. */
+  #fatalError: AgentAuthError | undefined;
 
   constructor(options: McpProxyOptions) {
     this.#options = options;
@@ -261,7 +203,7 @@ class McpProxy {
 
   /** Why the proxy failed: `initialize` failed for good, or no request had a response. */
   get error(): AgentAuthError | undefined {
-    return this.#outcome.error;
+    return this.#fatalError ?? (this.#hasResponse ? undefined : this.#firstError);
   }
 
   /** Forwards a message of the host that is `bytes` long. */
@@ -273,7 +215,8 @@ class McpProxy {
     if (sent?.method === CANCELLED) this.#cancel(sent);
     else if (sent === undefined) this.#options.onLog("host: the response belongs to a lost session");
     else {
-      this.#unsent.add(sent, bytes);
+      this.#unsent.set(sent, bytes);
+      this.#unsentBytes += bytes;
       this.#handshake.pass(sent);
     }
   }
@@ -286,13 +229,13 @@ class McpProxy {
 
   /** Resolves when at most `maxBytes` of the host's messages are not yet sent, or the signal fires. */
   untilBelow(maxBytes: number, signal: AbortSignal): Promise<void> {
-    return this.#until(() => this.#unsent.bytes <= maxBytes, signal);
+    return this.#until(() => this.#unsentBytes <= maxBytes, signal);
   }
 
   /** Resolves when every request but subscriptions has a response, or the signal fires. */
   untilIdle(signal: AbortSignal): Promise<void> {
     const endsByItself = ({ request }: PendingRequest) => request.method !== SUBSCRIPTION;
-    return this.#until(() => this.#unsent.isEmpty && !this.#pending.all().some(endsByItself), signal);
+    return this.#until(() => this.#unsent.size === 0 && !this.#pending.all().some(endsByItself), signal);
   }
 
   /** Answers each pending request with an error. */
@@ -412,9 +355,9 @@ class McpProxy {
     const { id, method } = pending.request;
     const rpcError = toRpcError(error, this.#context(pending));
     host.send(rpcErrorResponse(id, rpcError));
-    if (isAgentAuthError(error)) this.#outcome.onFailure(error);
+    if (isAgentAuthError(error)) this.#firstError ??= error;
     if (method === INITIALIZE && isAgentAuthError(error) && error.class !== "unavailable") {
-      this.#outcome.onFatalFailure(error);
+      this.#fatalError = error;
       for (const delayed of this.#handshake.clear().filter(isRpcRequest))
         host.send(rpcErrorResponse(delayed.id, rpcError));
       onFatalError();
@@ -445,7 +388,7 @@ class McpProxy {
     const pending = this.#pendingOf(message, carrier);
     onLog(`server: response ${pending ? `to ${describeMessage(pending.request)}` : "without a pending request"}`);
     if (!pending) return;
-    this.#outcome.onResponse();
+    this.#hasResponse = true;
     this.#headers.update(pending.request, message);
     const { id, method } = pending.request;
     if (method === "tools/list" && "result" in message) message.result = policy.filterList(message.result);
@@ -476,7 +419,8 @@ class McpProxy {
   }
 
   #onSent(message: RpcMessage): void {
-    this.#unsent.remove(message);
+    this.#unsentBytes -= this.#unsent.get(message) ?? 0;
+    this.#unsent.delete(message);
     this.#events.emit("change");
   }
 }

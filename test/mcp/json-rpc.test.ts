@@ -1,5 +1,4 @@
 import { describe, expect, it, vi } from "vitest";
-import { AgentAuthError } from "../../src/errors.js";
 import {
   CLIENT_CAPABILITIES,
   declareExtension,
@@ -14,7 +13,7 @@ import {
   writeExactJson,
 } from "../../src/mcp/json-rpc.js";
 import { hasValidMarks, ParamHeaders } from "../../src/mcp/param-headers.js";
-import { Handshake, PendingRequests, ProxyOutcome, UnsentMessages } from "../../src/mcp/proxy.js";
+import { Handshake, PendingRequests } from "../../src/mcp/proxy.js";
 import { fc } from "../helpers/properties.js";
 
 const message = (method: string, params?: unknown) => ({ jsonrpc: "2.0", id: 1, method, params }) as RpcMessage;
@@ -280,43 +279,6 @@ describe("a handshake", () => {
     end();
     expect([forwarded, handshake.clear()]).toEqual([[], []]);
   });
-});
-
-it("unsent messages are as long as all of them together", () => {
-  const unsent = new UnsentMessages();
-  const [one, two] = [request(1), request(2)];
-  expect([unsent.isEmpty, unsent.bytes]).toEqual([true, 0]);
-  unsent.add(one, 3);
-  unsent.add(two, 4);
-  expect([unsent.isEmpty, unsent.bytes]).toEqual([false, 7]);
-  unsent.remove(one);
-  unsent.remove(one);
-  unsent.remove(request(2));
-  expect([unsent.isEmpty, unsent.bytes]).toEqual([false, 4]);
-  unsent.remove(two);
-  expect([unsent.isEmpty, unsent.bytes]).toEqual([true, 0]);
-});
-
-it.each<[string, ("response" | "failure" | "fatal")[], number | undefined]>([
-  ["nothing", [], undefined],
-  ["responses", ["response", "response"], undefined],
-  ["failures", ["failure", "failure"], 0],
-  ["a failure after a response", ["response", "failure"], undefined],
-  ["a response after a failure", ["failure", "response"], undefined],
-  ["a failure after that", ["failure", "response", "failure"], undefined],
-  ["an initialize that fails for good", ["response", "fatal"], 1],
-  ["what comes after it", ["fatal", "response", "failure"], 0],
-  ["another one", ["failure", "fatal", "fatal"], 2],
-])("a proxy reports after %s: %j", (_what, steps, nth) => {
-  const outcome = new ProxyOutcome();
-  const errors = steps.map((step) => new AgentAuthError("timeout", step, { class: "unavailable" }));
-  for (const [at, step] of steps.entries()) {
-    const error = errors[at] as AgentAuthError;
-    if (step === "response") outcome.onResponse();
-    else if (step === "failure") outcome.onFailure(error);
-    else outcome.onFatalFailure(error);
-  }
-  expect(outcome.error).toBe(nth === undefined ? undefined : errors[nth]);
 });
 
 const requestFor = (method: string, params: unknown): RpcRequest => {
