@@ -1,11 +1,14 @@
 import { isJsonObject } from "../http/strict-json.js";
 import { type RpcRequest, type RpcResponse, readParam } from "./json-rpc.js";
 
-/** An argument of a tool that is repeated in a header: its path, and the header's name. */
-interface Mirrored {
+/** A mark in the schema of a tool, which may be wrong: an argument is repeated in the header of this name. */
+interface Mark {
   readonly path: readonly string[];
-  readonly name: string;
+  readonly name: unknown;
+  readonly type: unknown;
 }
+
+type UsableMark = Mark & { readonly name: string };
 
 type RequestContent = Pick<RpcRequest, "method" | "params">;
 
@@ -19,7 +22,7 @@ const MAX_DEPTH = 16;
  * the responses to `tools/list`.
  */
 export class ParamHeaders {
-  readonly #tools = new Map<string, Mirrored[]>();
+  readonly #tools = new Map<string, UsableMark[]>();
 
   /** Reads the schemas in a response to `tools/list`; the first page replaces all earlier ones. */
   update(request: RequestContent, response: Pick<RpcResponse, "result">): void {
@@ -28,7 +31,7 @@ export class ParamHeaders {
     const { tools } = response.result;
     for (const tool of Array.isArray(tools) ? tools : []) {
       if (!isJsonObject(tool) || typeof tool["name"] !== "string") continue;
-      const found = [...mirroredIn(tool["inputSchema"], [])];
+      const found = [...marksIn(tool["inputSchema"], [])].filter(isUsable);
       if (found.length > 0) this.#tools.set(tool["name"], found);
     }
   }
@@ -78,27 +81,21 @@ const PRIMITIVES: readonly unknown[] = ["string", "integer", "number", "boolean"
 
 /** Whether a tool marks its arguments as the protocol allows: a client over HTTP must leave out any other. */
 export function hasValidMarks(inputSchema: unknown): boolean {
-  const names = new Set<string>();
-  const isValid = (schema: unknown, depth: number): boolean => {
-    if (!isJsonObject(schema) || depth > MAX_DEPTH) return true;
-    const { "x-mcp-header": name, type, properties } = schema;
-    if (name !== undefined) {
-      if (typeof name !== "string" || !HEADER_NAME.test(name) || names.has(name.toLowerCase())) return false;
-      if (depth === 0 || !PRIMITIVES.includes(type)) return false;
-      names.add(name.toLowerCase());
-    }
-    return !isJsonObject(properties) || Object.values(properties).every((child) => isValid(child, depth + 1));
-  };
-  return isValid(inputSchema, 0);
+  const marks = [...marksIn(inputSchema, [])];
+  const names = new Set(marks.map(({ name }) => String(name).toLowerCase()));
+  return names.size === marks.length && marks.every((mark) => isUsable(mark) && PRIMITIVES.includes(mark.type));
 }
 
-function* mirroredIn(schema: unknown, path: readonly string[]): Generator<Mirrored> {
+function* marksIn(schema: unknown, path: readonly string[]): Generator<Mark> {
   if (!isJsonObject(schema) || path.length > MAX_DEPTH) return;
-  const name = schema["x-mcp-header"];
-  if (typeof name === "string" && HEADER_NAME.test(name) && path.length > 0) yield { path, name };
-  const { properties } = schema;
+  const { "x-mcp-header": name, type, properties } = schema;
+  if (name !== undefined) yield { path, name, type };
   if (!isJsonObject(properties)) return;
-  for (const [key, child] of Object.entries(properties)) yield* mirroredIn(child, [...path, key]);
+  for (const [key, child] of Object.entries(properties)) yield* marksIn(child, [...path, key]);
+}
+
+function isUsable(mark: Mark): mark is UsableMark {
+  return typeof mark.name === "string" && HEADER_NAME.test(mark.name) && mark.path.length > 0;
 }
 
 function wholeNumber(value: unknown): string | undefined {
