@@ -22,23 +22,7 @@ const MAX_ERROR_BYTES = 256 * 1024;
 /** A body that says that it is shorter than this is read at once, without a stream. */
 const SHORT_BYTES = 256 * 1024;
 
-export const POST_HEADERS = {
-  "content-type": "application/json",
-  accept: "application/json, text/event-stream",
-} as const;
-
-/** What the headers of a session say: its id, and the revision that both sides agreed on. */
-export interface SessionState {
-  readonly sessionId: string | undefined;
-  readonly revision: string | undefined;
-}
-
-export function sessionHeaders({ sessionId, revision }: SessionState): Record<string, string> {
-  return {
-    ...(sessionId !== undefined && { "mcp-session-id": sessionId }),
-    ...(revision !== undefined && { "mcp-protocol-version": revision }),
-  };
-}
+const POST_HEADERS = { "content-type": "application/json", accept: "application/json, text/event-stream" };
 
 /** Sends a request with the token, and follows redirects within the origin: a message may hold what no other may see. */
 export type SendRequest = (url: string, init: HttpRequestInit) => Promise<Response>;
@@ -164,6 +148,80 @@ export async function* readEvents(
   }
 }
 
+/** Where an {@link HttpConnection} leads. */
+export interface HttpConnectionOptions {
+  url: string;
+  fetch: SendRequest;
+  /** As `fetch`, for what the host has not asked for: it never begins a login. Default: `fetch`. */
+  unattended?: SendRequest | undefined;
+  /** Identifies the token that was sent last. */
+  token?: (() => unknown) | undefined;
+  /** The extension of MCP that requests use, which the client then declares among its capabilities. */
+  extension?: string | undefined;
+}
+
+/** Sends the HTTP requests of one session to a server over streamable HTTP. */
+export class HttpConnection {
+  readonly #options: HttpConnectionOptions;
+  /** The one that the session began with. */
+  #token: unknown;
+  /** The id of the session; undefined before it began, and at servers without sessions. */
+  sessionId: string | undefined;
+  /** The revision that both sides agreed on. */
+  revision: string | undefined;
+
+  constructor(options: HttpConnectionOptions) {
+    this.#options = options;
+  }
+
+  /** Posts a message. @throws `HttpFailure`, and the errors of `fetch` */
+  protected async post(
+    message: RpcMessage,
+    more: Record<string, string>,
+    signal: AbortSignal,
+    isUnattended = false,
+  ): Promise<Response> {
+    const begins = message.method === INITIALIZE;
+    // A host that begins again offers its own revision, not the one of the session before.
+    if (begins) this.revision = undefined;
+    const headers = { ...(begins ? {} : this.#headers()), ...more, ...POST_HEADERS };
+    const body = writeExactJson(declareExtension(this.#options.extension, message));
+    const response = await this.#fetch({ method: "POST", headers, body, signal }, isUnattended);
+    const token = this.#options.token?.();
+    if (!response.ok) throw await httpFailure(response, this.sessionId !== undefined && token !== this.#token);
+    if (begins) this.sessionId = response.headers.get("mcp-session-id") || undefined;
+    if (begins) this.#token = token;
+    return response;
+  }
+
+  /** Asks for a stream: that of the server's own messages, or a broken one from its last event on. */
+  protected get(lastEventId: string | undefined, signal: AbortSignal): Promise<Response> {
+    const from = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
+    return this.#fetch({
+      method: "GET",
+      headers: { ...this.#headers(), accept: "text/event-stream", ...from },
+      signal,
+    });
+  }
+
+  /** Ends the session at the server. */
+  protected delete(signal: AbortSignal): Promise<Response> {
+    return this.#fetch({ method: "DELETE", headers: this.#headers(), signal }, true);
+  }
+
+  #headers(): Record<string, string> {
+    return {
+      ...(this.sessionId !== undefined && { "mcp-session-id": this.sessionId }),
+      ...(this.revision !== undefined && { "mcp-protocol-version": this.revision }),
+    };
+  }
+
+  #fetch(init: HttpRequestInit, isUnattended = false): Promise<Response> {
+    const { fetch, unattended = fetch, url } = this.#options;
+    return (isUnattended ? unattended : fetch)(url, init);
+  }
+}
+
 /** Attempts to resume a broken stream before it is lost, and the waits before them unless the server names one. */
 const MAX_RECONNECTIONS = 5;
 const RECONNECT_AFTER_MS = 1000;
@@ -173,15 +231,7 @@ const MAX_RECONNECTION_DELAY_MS = 10_000;
 const MAX_TRAILER_MS = 5000;
 
 /** Where an {@link HttpChannel} leads, and what it reports to. */
-export interface HttpChannelOptions {
-  url: string;
-  fetch: SendRequest;
-  /** As `fetch`, for what the host has not asked for: it never begins a login. Default: `fetch`. */
-  unattended?: SendRequest | undefined;
-  /** Identifies the token that was sent last. */
-  token?: (() => unknown) | undefined;
-  /** The extension of MCP that requests use, which the client then declares among its capabilities. */
-  extension?: string | undefined;
+export interface HttpChannelOptions extends HttpConnectionOptions {
   /** Resolves when the host accepts more: nothing is read faster. */
   ready: Ready;
   /** The longest message, in bytes. */
@@ -216,7 +266,7 @@ interface StreamReader {
 }
 
 /** Carries the messages of one session to a server over streamable HTTP, and those of the server back. */
-export class HttpChannel {
+export class HttpChannel extends HttpConnection {
   readonly #options: HttpChannelOptions;
   readonly #receive: Receive;
   /** What is being sent or read. */
@@ -224,15 +274,10 @@ export class HttpChannel {
   /** Milliseconds that the server asks for before a reconnection. */
   #retryMs: number | undefined;
   #isStreamLost = false;
-  /** The one that the session began with. */
-  #token: unknown;
-  /** The id of the session; undefined before it began, and at servers without sessions. */
-  sessionId: string | undefined;
-  /** The revision that both sides agreed on. */
-  revision: string | undefined;
 
   /** @param receive takes the messages of the server's notification stream */
   constructor(options: HttpChannelOptions, receive: Receive) {
+    super(options);
     this.#options = options;
     this.#receive = receive;
   }
@@ -240,7 +285,7 @@ export class HttpChannel {
   /** Sends a message without a response; resolves when the server has accepted it. */
   async notify(message: RpcMessage): Promise<void> {
     await this.#during(new AbortController(), async (abort) => {
-      const response = await this.#post(message, {}, abort);
+      const response = await this.post(message, {}, abort.signal);
       await discardBody(response);
       if (message.method === INITIALIZED) void this.#listen();
     });
@@ -254,7 +299,7 @@ export class HttpChannel {
   async request(message: RpcRequest, how: ChannelRequest): Promise<void> {
     const { abort, headers = {}, receive, onAccepted, isUnattended = false } = how;
     await this.#during(abort, async () => {
-      const response = await this.#post(message, headers, abort, isUnattended);
+      const response = await this.post(message, headers, abort.signal, isUnattended);
       onAccepted?.();
       // JSON comes first: to ask for the stream of a body makes one.
       if (isJsonResponse(response)) {
@@ -279,10 +324,7 @@ export class HttpChannel {
   /** Ends the session at the server. */
   async terminate(): Promise<void> {
     if (this.sessionId === undefined) return;
-    await this.#during(new AbortController(), async (abort) => {
-      const response = await this.#fetch({ method: "DELETE", headers: sessionHeaders(this) }, abort, true);
-      await discardBody(response);
-    });
+    await this.#during(new AbortController(), async ({ signal }) => discardBody(await this.delete(signal)));
   }
 
   /** Ends all that is being sent or read. */
@@ -396,39 +438,11 @@ export class HttpChannel {
     lastEventId: string | undefined,
     abort: AbortController,
   ): Promise<ReadableStream<Uint8Array> | undefined> {
-    const from = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
-    const headers = { ...sessionHeaders(this), accept: "text/event-stream", ...from };
-    const response = await this.#fetch({ method: "GET", headers }, abort);
+    const response = await this.get(lastEventId, abort.signal);
     if (response.ok) return response.body ?? undefined;
     if (response.status !== 405) throw await httpFailure(response);
     await discardBody(response);
     return undefined;
-  }
-
-  async #post(
-    message: RpcMessage,
-    more: Record<string, string>,
-    abort: AbortController,
-    isUnattended = false,
-  ): Promise<Response> {
-    const begins = message.method === INITIALIZE;
-    // A host that begins again offers its own revision, not the one of the session before.
-    if (begins) this.revision = undefined;
-    const own = begins ? {} : sessionHeaders(this);
-    const headers = { ...own, ...more, ...POST_HEADERS };
-    const body = writeExactJson(declareExtension(this.#options.extension, message));
-    const init = { method: "POST", headers, body };
-    const response = await this.#fetch(init, abort, isUnattended);
-    const token = this.#options.token?.();
-    if (!response.ok) throw await httpFailure(response, this.sessionId !== undefined && token !== this.#token);
-    if (begins) this.sessionId = response.headers.get("mcp-session-id") || undefined;
-    if (begins) this.#token = token;
-    return response;
-  }
-
-  #fetch(init: Parameters<SendRequest>[1], { signal }: AbortController, isUnattended = false): Promise<Response> {
-    const { fetch, unattended = fetch, url } = this.#options;
-    return (isUnattended ? unattended : fetch)(url, { ...init, signal });
   }
 
   #logFailure(error: unknown): void {

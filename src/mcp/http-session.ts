@@ -18,21 +18,19 @@ import {
 import { RequestTimeout, RpcFailure } from "./errors.js";
 import {
   bodyParts,
+  HttpConnection,
+  type HttpConnectionOptions,
   httpFailure,
   isJsonResponse,
   isTooLong,
-  POST_HEADERS,
   readEvents,
   readResponseBody,
-  type SendRequest,
-  sessionHeaders,
   textParts,
   tooLong,
 } from "./http-channel.js";
 import {
   CLIENT_CAPABILITIES,
   cancelledMessage,
-  declareExtension,
   INITIALIZE,
   isRpcRequest,
   isRpcResponse,
@@ -43,7 +41,6 @@ import {
   type RpcRequest,
   readParam,
   rpcErrorResponse,
-  writeExactJson,
 } from "./json-rpc.js";
 import { sessionlessHeaders } from "./param-headers.js";
 
@@ -65,16 +62,11 @@ const USER_MS = 300_000;
 const META = "io.modelcontextprotocol/";
 
 /** What an {@link HttpSession} sends requests with. */
-export interface HttpSessionOptions {
-  fetch: SendRequest;
-  /** Identifies the token that was sent last. */
-  token?: (() => unknown) | undefined;
+export interface HttpSessionOptions extends Pick<HttpConnectionOptions, "fetch" | "token" | "extension"> {
   /** The name of the client. */
   name: string;
   /** The version of the client. */
   version: string;
-  /** The extension of MCP that requests use, which the client then declares among its capabilities. */
-  extension?: string | undefined;
   /** The user, where one is present. Without one, a request that needs a user fails with what is needed. */
   user?: PresentUser | undefined;
 }
@@ -98,17 +90,11 @@ export interface RequestLimits {
 }
 
 /** Sends requests of JSON-RPC to an MCP server over streamable HTTP and reads their responses. */
-export class HttpSession {
+export class HttpSession extends HttpConnection {
   readonly #url: string;
   readonly #options: HttpSessionOptions;
   readonly #closing = new AbortController();
   #nextId = 0;
-  /** The token that the session began with. */
-  #token: unknown;
-  /** The id of the session; undefined before it began, and at servers without sessions. */
-  sessionId: string | undefined;
-  /** The revision that both sides agreed on. */
-  revision: string | undefined;
   /** Whether the revision has no sessions: each request describes its client. */
   isSessionless = false;
   /** What the server can do. */
@@ -125,6 +111,7 @@ export class HttpSession {
   #onNews: () => void = () => {};
 
   constructor(url: string, options: HttpSessionOptions) {
+    super({ ...options, url });
     this.#url = url;
     this.#options = options;
   }
@@ -192,8 +179,7 @@ export class HttpSession {
 
   async #openStream(): Promise<boolean> {
     if (this.sessionId === undefined) return false;
-    const headers = { ...sessionHeaders(this), accept: "text/event-stream" };
-    const response = await this.#fetch({ method: "GET", headers, signal: this.#closing.signal });
+    const response = await this.get(undefined, this.#closing.signal);
     const { ok, body } = response;
     if (ok && body !== null && isEventStream(response)) void this.#readStream(body);
     else await discardBody(response);
@@ -254,8 +240,7 @@ export class HttpSession {
 
   /** Sends a message without a response; resolves when the server has accepted it. */
   async notify(message: RpcMessage, signal: AbortSignal = this.#closing.signal): Promise<void> {
-    const response = await this.#post(message, {}, signal);
-    await discardBody(response);
+    await discardBody(await this.post(message, {}, signal));
   }
 
   /** Ends the messages without a waiting caller. */
@@ -279,8 +264,7 @@ export class HttpSession {
     signal: AbortSignal,
     call: WaitingCall,
   ): Promise<Record<string, unknown>> {
-    const response = await this.#post(message, headers, signal);
-    if (message.method === INITIALIZE) this.sessionId = response.headers.get("mcp-session-id") || undefined;
+    const response = await this.post(message, headers, signal);
     if (isEventStream(response) && response.body !== null)
       return this.#fromStream(message, response.body, signal, call);
     const text = await readResponseBody(response, MAX_RESPONSE_LENGTH);
@@ -320,8 +304,7 @@ export class HttpSession {
       }
       if (lastEventId === undefined || resumptions === MAX_RESUMPTIONS) throw broken;
       await systemClock.sleep(wait, signal);
-      const headers = { accept: "text/event-stream", "last-event-id": lastEventId };
-      const resumed = await this.#fetch({ method: "GET", headers: { ...sessionHeaders(this), ...headers }, signal });
+      const resumed = await this.get(lastEventId, signal);
       if (!resumed.ok || resumed.body === null) throw await httpFailure(resumed);
       body = resumed.body;
     }
@@ -400,20 +383,6 @@ export class HttpSession {
 
   #cancel({ id }: RpcRequest): void {
     void this.notify(cancelledMessage(id, "cancelled")).catch(() => undefined);
-  }
-
-  async #post(message: RpcMessage, more: Record<string, string>, signal: AbortSignal): Promise<Response> {
-    const headers = { ...sessionHeaders(this), ...more, ...POST_HEADERS };
-    const body = writeExactJson(declareExtension(this.#options.extension, message));
-    const response = await this.#fetch({ method: "POST", headers, body, signal });
-    const token = this.#options.token?.();
-    if (!response.ok) throw await httpFailure(response, this.sessionId !== undefined && token !== this.#token);
-    if (message.method === INITIALIZE) this.#token = token;
-    return response;
-  }
-
-  #fetch(init: Parameters<SendRequest>[1]): Promise<Response> {
-    return this.#options.fetch(this.#url, init);
   }
 }
 
