@@ -106,11 +106,22 @@ export async function autoConsent(
   account: string | undefined,
   request: Request,
 ): Promise<SandboxResponse> {
+  const cookies = new Map<string | undefined, string>();
+  const cookiesSet: string[] = [];
   // Automatic login starts without cookies each time: an earlier login must not matter.
-  const cookies = new Cookies(account === undefined ? request.headers["cookie"] : undefined);
+  const sent = account === undefined ? (request.headers["cookie"] ?? "") : "";
+  for (const pair of sent.split(/; */).filter(Boolean)) cookies.set(pair.split("=")[0], pair);
   const go = async (next: Request) => {
-    const answer = await running.answer({ ...next, headers: { ...next.headers, cookie: cookies.header } });
-    cookies.take(answer);
+    const cookie = [...cookies.values()].join("; ");
+    const answer = await running.answer({ ...next, headers: { ...next.headers, cookie } });
+    for (const line of [answer.headers["set-cookie"] ?? []].flat()) {
+      const [pair = ""] = line.split(";");
+      const [name] = pair.split("=");
+      // A server removes a cookie by setting it to an empty value.
+      if (pair === `${name}=`) cookies.delete(name);
+      else cookies.set(name, pair);
+      cookiesSet.push(line);
+    }
     return answer;
   };
   let answer = await go(request);
@@ -126,8 +137,8 @@ export async function autoConsent(
     answer = await go({ method, url, headers, body: Buffer.from(body) });
   }
   const { "set-cookie": _, ...headers } = answer.headers;
-  if (account !== undefined) return { ...answer, headers };
-  return { ...answer, headers: { ...headers, ...cookies.toSet } };
+  const isBrowser = account === undefined && cookiesSet.length > 0;
+  return { ...answer, headers: { ...headers, ...(isBrowser && { "set-cookie": cookiesSet }) } };
 }
 
 type Step = Partial<Record<"method" | "body", string>> & { target: string };
@@ -156,38 +167,4 @@ async function approveInteraction(
   interaction.result = { login: { accountId: account }, consent: { grantId } };
   await interaction.save(interaction.exp - Math.floor(Date.now() / 1000));
   return { target: interaction.returnTo };
-}
-
-/** The cookies of one browser at one server. */
-class Cookies {
-  readonly #values = new Map<string, string>();
-  readonly #set = new Map<string, string>();
-
-  constructor(header = "") {
-    for (const pair of header.split(/; */)) this.#store(pair);
-  }
-
-  get header(): string {
-    return [...this.#values].map(([name, value]) => `${name}=${value}`).join("; ");
-  }
-
-  /** The header with all cookies that were set on the way. */
-  get toSet(): { "set-cookie"?: string[] } {
-    return this.#set.size === 0 ? {} : { "set-cookie": [...this.#set.values()] };
-  }
-
-  take({ headers }: SandboxResponse): void {
-    for (const line of [headers["set-cookie"] ?? []].flat()) {
-      this.#store(line.slice(0, line.indexOf(";")));
-      this.#set.set(`${line.slice(0, line.indexOf("="))} ${/; *path=([^;]*)/i.exec(line)?.[1]}`, line);
-    }
-  }
-
-  #store(pair: string): void {
-    const at = pair.indexOf("=");
-    if (at <= 0) return;
-    // A server removes a cookie by setting it to an empty value.
-    if (at === pair.length - 1) this.#values.delete(pair.slice(0, at));
-    else this.#values.set(pair.slice(0, at), pair.slice(at + 1));
-  }
 }
