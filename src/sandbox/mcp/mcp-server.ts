@@ -101,8 +101,8 @@ function localIssuer(server: PoolServer): Issuer {
       return JSON.parse(body.toString()) as Record<string, unknown>;
     },
     async introspect(token) {
-      const facts = await server.inspect(token);
-      return facts ? readIntrospection(server.issuer, facts) : { active: false };
+      const found = await server.inspect(token);
+      return found ? readIntrospection(found) : { active: false };
     },
   };
 }

@@ -317,14 +317,12 @@ async function introspectionResponse(
 }
 
 async function introspectJwt(server: PoolServer, form: URLSearchParams): Promise<JsonObject> {
-  const facts = await server.inspect(form.get("token") ?? "");
+  const found = await server.inspect(form.get("token") ?? "");
   const { store } = await server.run();
-  if (!facts || !(isMachine(facts) || (facts.grantId !== undefined && store.hasGrant(facts.grantId))))
-    return { active: false };
+  if (!found || !(isMachine(found) || store.hasGrant(found.grantId))) return { active: false };
   // A public client does not authenticate: it may introspect its own tokens only.
   const isPublic = form.has("client_id") && !form.has("client_secret");
-  if (isPublic && form.get("client_id") !== facts.clientId) return { active: false };
-  return readIntrospection(server.issuer, facts);
+  return isPublic && form.get("client_id") !== found.claims.client_id ? { active: false } : readIntrospection(found);
 }
 
 function withoutIssuer(answer: SandboxResponse, issuer: string): SandboxResponse {

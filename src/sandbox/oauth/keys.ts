@@ -1,6 +1,5 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign, verify } from "node:crypto";
 import type { JsonObject } from "../../http/strict-json.js";
-import { splitScope } from "../../oauth/model/scope.js";
 import { parseJsonObject } from "../http/requests.js";
 
 export interface SigningKey {
@@ -52,47 +51,37 @@ export function openJwt(
 const encodePart = (value: JsonObject) => Buffer.from(JSON.stringify(value)).toString("base64url");
 const decodePart = (part: string) => parseJsonObject(Buffer.from(part, "base64url").toString("utf8"));
 
-export interface AccessTokenFacts {
-  subject: string;
-  clientId: string;
-  scopes: string[];
-  audience: string;
-  /** Unix seconds by the sandbox's clock. */
-  issuedAt: number;
-  /** Unix seconds by the sandbox's clock. */
-  expiresAt: number;
-  id?: string;
+/** A valid access token (RFC 9068), or what one says that is opaque; the times by the sandbox's clock. */
+export interface IssuedToken {
+  claims: {
+    iss: string;
+    sub: string;
+    client_id: string;
+    aud: string;
+    exp: number;
+    iat: number;
+    jti: string;
+    scope?: string;
+    /** The key that it is bound to (RFC 9449 section 6). */
+    cnf?: { jkt: string };
+  };
   /** The grant behind it, where it is still known. */
-  grantId?: string;
-  boundTo?: string;
+  grantId: string | undefined;
 }
 
 /** The introspection of a valid token (RFC 7662), with its binding (RFC 9449 section 6.2). */
-export function readIntrospection(
-  issuer: string,
-  { scopes, boundTo, ...facts }: AccessTokenFacts,
-): Record<string, unknown> {
-  return {
-    active: true,
-    iss: issuer,
-    sub: facts.subject,
-    client_id: facts.clientId,
-    aud: facts.audience,
-    exp: facts.expiresAt,
-    iat: facts.issuedAt,
-    jti: facts.id,
-    ...(scopes.length > 0 && { scope: scopes.join(" ") }),
-    ...(boundTo === undefined ? { token_type: "Bearer" } : { token_type: "DPoP", cnf: { jkt: boundTo } }),
-  };
+export function readIntrospection({ claims }: IssuedToken): Record<string, unknown> {
+  return { active: true, ...claims, token_type: claims.cnf === undefined ? "Bearer" : "DPoP" };
 }
 
 /** Whether a token is a client's own, without the grant of a user. */
-export function isMachine({ subject, clientId }: AccessTokenFacts): boolean {
-  return subject === clientId;
+export function isMachine({ claims }: IssuedToken): boolean {
+  return claims.sub === claims.client_id;
 }
 
 /**
- * The facts of a JWT access token (RFC 9068); `undefined` where it is not of this issuer, or expired.
+ * The claims of a JWT access token (RFC 9068), which only the key's owner can have written; `undefined` where it is not of this
+ * issuer, or expired.
  *
  * @param now Unix seconds
  */
@@ -101,21 +90,8 @@ export function readAccessToken(
   issuer: string,
   key: SigningKey,
   now: number,
-): AccessTokenFacts | undefined {
+): IssuedToken["claims"] | undefined {
   const { header, claims } = openJwt(token, key) ?? {};
-  const { iss, sub, aud, exp, iat, jti, client_id, scope, cnf } = claims ?? {};
-  const boundTo = (cnf as { jkt?: unknown } | undefined)?.jkt;
-  if (header?.["typ"] !== "at+jwt" || iss !== issuer) return undefined;
-  if (typeof exp !== "number" || exp <= now || typeof iat !== "number") return undefined;
-  if (typeof sub !== "string" || typeof aud !== "string" || typeof client_id !== "string") return undefined;
-  return {
-    subject: sub,
-    clientId: client_id,
-    scopes: typeof scope === "string" ? splitScope(scope) : [],
-    audience: aud,
-    issuedAt: iat,
-    expiresAt: exp,
-    ...(typeof jti === "string" && { id: jti }),
-    ...(typeof boundTo === "string" && { boundTo }),
-  };
+  if (header?.["typ"] !== "at+jwt" || claims?.["iss"] !== issuer || Number(claims["exp"]) <= now) return undefined;
+  return claims as unknown as IssuedToken["claims"];
 }

@@ -65,8 +65,8 @@ export class OAuthStore {
   }
 
   /** Whether a grant exists and was not revoked. */
-  hasGrant(id: string): boolean {
-    return this.#entries("Grant").has(id);
+  hasGrant(id: string | undefined): boolean {
+    return id !== undefined && this.#entries("Grant").has(id);
   }
 
   #entries(kind: string): Map<string, Entry> {

@@ -99,6 +99,8 @@ interface GrantModel {
 
 /** An access token, made or found. */
 export interface OidcAccessToken {
+  /** The name of its model. */
+  kind: string;
   jti: string;
   aud?: string;
   accountId: string;

@@ -16,7 +16,7 @@ import {
   TOKEN_EXCHANGE_GRANT,
 } from "./configuration.js";
 import type { OAuthSettings } from "./issuer-settings.js";
-import type { AccessTokenFacts, SigningKey } from "./keys.js";
+import type { IssuedToken, SigningKey } from "./keys.js";
 import { createSigningKey, isMachine, openJwt, readAccessToken, SIGNING_ALG, signJwt } from "./keys.js";
 import { IDP_PATH, type Machines } from "./machine.js";
 import { OAuthStore } from "./oauth-store.js";
@@ -81,51 +81,61 @@ export function inProcessRequest(
   });
 }
 
-const ID_JAG_TYP = "oauth-id-jag+jwt";
-
-/** What the grant needs of the authorization server. */
-export interface JwtBearerSettings {
+/** What the grants beside those of oidc-provider use of their authorization server. */
+interface GrantServer extends Pick<PoolServer, "inspect" | "issuer"> {
+  provider: OidcProvider;
   errors: OidcErrors;
   proofs: OidcProofs;
+  store: OAuthStore;
   oauth: OAuthSettings;
-  machines: Machines;
-  issuer: string;
-  /** The resources of the tokens; the first is the default. */
+  /** The resources of its tokens; the first is the default. */
   resources: readonly [string, ...string[]];
 }
 
+/** Answers with an access token for a resource, which is bound to the key of the request's proof. */
+async function issueToken(
+  { provider, proofs, oauth }: GrantServer,
+  ctx: OidcContext,
+  token: ClientToken,
+  target: { proof: object | undefined; resource: string; scope: string },
+): Promise<void> {
+  const { proof, resource, scope } = target;
+  token.resourceServer = new provider.ResourceServer(resource, describeResource(oauth, resource, scope));
+  token.scope = scope;
+  await proofs.bind(provider, ctx, proof, token);
+  ctx.oidc.entity(token.kind, token);
+  ctx.body = {
+    access_token: await token.save(),
+    ...(ctx.oidc.params["grant_type"] === TOKEN_EXCHANGE_GRANT && { issued_token_type: ACCESS_TOKEN_TYPE }),
+    token_type: token.tokenType,
+    expires_in: token.expiration,
+    ...(scope !== "" && { scope }),
+  };
+}
+
+const ID_JAG_TYP = "oauth-id-jag+jwt";
+
 /** Adds the JWT bearer grant (RFC 7523) for assertions of the trusted platform and of the identity provider. */
-function addJwtBearer(provider: OidcProvider, settings: JwtBearerSettings): void {
-  provider.registerGrantType(
-    JWT_BEARER,
-    async (ctx) => {
-      const { client } = ctx.oidc;
-      // First: a client without a nonce repeats the request with the same assertion, which may be valid only once.
-      const proof = await settings.proofs.read(provider, ctx);
-      const { accountId, resource, scope } = readAssertion(ctx, settings);
-      const grant = new provider.Grant({ accountId, clientId: client.clientId });
-      if (scope !== "") grant.addResourceScope(resource, scope);
-      const token = new provider.AccessToken({ accountId, client, grantId: await grant.save(), gty: "jwt_bearer" });
-      token.resourceServer = new provider.ResourceServer(resource, describeResource(settings.oauth, resource, scope));
-      token.scope = scope;
-      await settings.proofs.bind(provider, ctx, proof, token);
-      ctx.oidc.entity("AccessToken", token);
-      ctx.body = {
-        access_token: await token.save(),
-        token_type: token.tokenType,
-        expires_in: token.expiration,
-        ...(scope !== "" && { scope }),
-      };
-    },
-    ["assertion", "scope", "resource"],
-  );
+function addJwtBearer(server: GrantServer, machines: Machines): void {
+  const { provider, proofs } = server;
+  const respond = async (ctx: OidcContext) => {
+    const { client } = ctx.oidc;
+    // First: a client without a nonce repeats the request with the same assertion, which may be valid only once.
+    const proof = await proofs.read(provider, ctx);
+    const { accountId, resource, scope } = readAssertion(ctx, server, machines);
+    const grant = new provider.Grant({ accountId, clientId: client.clientId });
+    if (scope !== "") grant.addResourceScope(resource, scope);
+    const token = new provider.AccessToken({ accountId, client, grantId: await grant.save(), gty: "jwt_bearer" });
+    await issueToken(server, ctx, token, { proof, resource, scope });
+  };
+  provider.registerGrantType(JWT_BEARER, respond, ["assertion", "scope", "resource"]);
 }
 
 /**
  * Validates the assertion by the rules of RFC 7523 section 3, and an ID-JAG by those of its draft (section 4.4.1). Each is
  * taken once, and not used up by a request that is refused for another reason. Returns whom and what a token is for.
  */
-function readAssertion(ctx: OidcContext, { errors, machines, issuer, resources }: JwtBearerSettings) {
+function readAssertion(ctx: OidcContext, { errors, issuer, resources }: GrantServer, machines: Machines) {
   const assertion = readParam(ctx.oidc.params, "assertion");
   if (assertion === undefined) throw new errors.InvalidRequest("assertion is required");
   const refuse = (why: string) => new errors.InvalidGrant(why);
@@ -165,7 +175,13 @@ function readScope(ctx: OidcContext, allowed: unknown, errors: OidcErrors): stri
 }
 
 const TYPE = "urn:ietf:params:oauth:token-type:";
+const ACCESS_TOKEN_TYPE = `${TYPE}access_token`;
 const ID_JAG = `${TYPE}id-jag`;
+/** The parameters of a token exchange. */
+const EXCHANGE_PARAMETERS = [
+  ...["subject_token", "subject_token_type", "requested_token_type"],
+  ...["audience", "resource", "scope"],
+];
 const LIFE_S = 300;
 
 function idpClients({ idp }: Machines, { deviceFlow }: Pick<OAuthSettings, "deviceFlow">): object[] {
@@ -187,54 +203,45 @@ function idpClients({ idp }: Machines, { deviceFlow }: Pick<OAuthSettings, "devi
   ];
 }
 
-/** The authorization servers of the sandbox. */
-export interface IssuerList {
-  isIssuer(issuer: string): boolean;
-}
-
-interface IdJagSettings {
-  errors: OidcErrors;
-  machines: Machines;
-  servers: IssuerList;
-}
-
 /**
  * Adds the exchange of an id token, or of a refresh token, for an identity assertion (ID-JAG) for an authorization server
  * of the sandbox (RFC 8693, identity assertion authorization grant).
  */
-function addIdJag(provider: OidcProvider, settings: IdJagSettings): void {
-  const { machines } = settings;
-  provider.registerGrantType(
-    TOKEN_EXCHANGE_GRANT,
-    async (ctx) => {
-      const { params, client } = ctx.oidc;
-      const sub = await assertedSubject(provider, ctx, settings);
-      const aud = assertedAudience(ctx, settings);
-      const resource = readParam(params, "resource");
-      const scope = machines.allowedScopes(aud, readParam(params, "scope"));
-      const assertion = {
-        iss: machines.idp.issuer,
-        sub,
-        aud,
-        client_id: machines.clientAtServers(client.clientId),
-        ...(resource !== undefined && { resource }),
-        ...(scope !== undefined && { scope }),
-        ...machines.times(LIFE_S),
-      };
-      ctx.body = {
-        access_token: signJwt(machines.key("idp"), ID_JAG_TYP, assertion),
-        issued_token_type: ID_JAG,
-        token_type: "N_A",
-        expires_in: LIFE_S,
-        ...(scope !== undefined && { scope }),
-      };
-    },
-    ["subject_token", "subject_token_type", "requested_token_type", "audience", "resource", "scope"],
-  );
+function addIdJag(server: GrantServer, machines: Machines, servers: PoolServers): void {
+  const { provider, errors } = server;
+  const respond = async (ctx: OidcContext) => {
+    const { params, client } = ctx.oidc;
+    const sub = await assertedSubject(ctx, server, machines);
+    const aud = readParam(params, "audience") ?? "";
+    if (!servers.isIssuer(aud)) throw new errors.InvalidTarget("the audience is not an issuer of this sandbox");
+    if (machines.isDenied(aud)) throw new errors.AccessDenied("the policy of the company does not allow this server");
+    const resource = readParam(params, "resource");
+    const scope = machines.allowedScopes(aud, readParam(params, "scope"));
+    const assertion = {
+      iss: machines.idp.issuer,
+      sub,
+      aud,
+      client_id: machines.clientAtServers(client.clientId),
+      ...(resource !== undefined && { resource }),
+      ...(scope !== undefined && { scope }),
+      ...machines.times(LIFE_S),
+    };
+    ctx.body = {
+      access_token: signJwt(machines.key("idp"), ID_JAG_TYP, assertion),
+      issued_token_type: ID_JAG,
+      token_type: "N_A",
+      expires_in: LIFE_S,
+      ...(scope !== undefined && { scope }),
+    };
+  };
+  provider.registerGrantType(TOKEN_EXCHANGE_GRANT, respond, EXCHANGE_PARAMETERS);
 }
 
-async function assertedSubject(provider: OidcProvider, ctx: OidcContext, settings: IdJagSettings): Promise<string> {
-  const { errors, machines } = settings;
+async function assertedSubject(
+  ctx: OidcContext,
+  { provider, errors }: GrantServer,
+  machines: Machines,
+): Promise<string> {
   const { params, client } = ctx.oidc;
   const [token = "", type] = [readParam(params, "subject_token"), readParam(params, "subject_token_type")];
   if (readParam(params, "requested_token_type") !== ID_JAG) throw new errors.InvalidRequest("only an ID-JAG is issued");
@@ -251,21 +258,13 @@ async function assertedSubject(provider: OidcProvider, ctx: OidcContext, setting
   return String(claims["sub"]);
 }
 
-function assertedAudience(ctx: OidcContext, { errors, machines, servers }: IdJagSettings): string {
-  const audience = readParam(ctx.oidc.params, "audience") ?? "";
-  if (!servers.isIssuer(audience)) throw new errors.InvalidTarget("the audience is not an issuer of this sandbox");
-  if (machines.isDenied(audience))
-    throw new errors.AccessDenied("the policy of the company does not allow this server");
-  return audience;
-}
-
 /** What the authorization server of a pool needs. */
 export interface PoolServerSettings extends Pick<ConfigurationSettings, "oauth" | "clock" | "machines" | "resources"> {
   origin: string;
   poolId: string;
   data: SandboxData;
   /** Set for the identity provider, which vouches for users at these servers. */
-  vouchesAt?: IssuerList;
+  vouchesAt?: PoolServers;
 }
 
 /** The started authorization server. */
@@ -305,15 +304,14 @@ export class PoolServer {
     return this.#running;
   }
 
-  /** The facts of an access token of this server; `undefined` for any other token and an expired one. */
-  async inspect(token: string): Promise<AccessTokenFacts | undefined> {
+  /** An access token of this server; `undefined` for any other token and an expired one. */
+  async inspect(token: string): Promise<IssuedToken | undefined> {
     const { clock } = this.#settings;
-    const facts = readAccessToken(token, this.issuer, this.#key, clock.now() / 1000);
-    const grantId = this.#grants.get(facts?.id ?? "");
-    if (facts) return { ...facts, ...(grantId !== undefined && { grantId }) };
+    const claims = readAccessToken(token, this.issuer, this.#key, clock.now() / 1000);
+    if (claims) return { claims, grantId: this.#grants.get(claims.jti) };
     const { provider } = await this.run();
     const found = (await provider.AccessToken.find(token)) ?? (await provider.ClientCredentials.find(token));
-    return found?.isValid ? opaqueFacts(found, clock.skew) : undefined;
+    return found?.isValid ? readOpaqueToken(found, this.issuer, clock.skew) : undefined;
   }
 
   async #start(): Promise<RunningServer> {
@@ -336,7 +334,11 @@ export class PoolServer {
         clients: machines ? (vouchesAt ? idpClients : machineClients)(machines, oauth) : [],
       }),
     );
-    this.#extend(provider, store, { errors, proofs });
+    this.#extend({
+      ...this.#settings,
+      ...{ provider, errors, proofs, store, issuer: this.issuer },
+      inspect: (token) => this.inspect(token),
+    });
     const callback = provider.callback();
     // The headers below say where clients reach the server, whatever they sent: oidc-provider builds its URLs from these.
     provider.proxy = true;
@@ -354,23 +356,19 @@ export class PoolServer {
     };
   }
 
-  #extend(provider: OidcProvider, store: OAuthStore, parts: { errors: OidcErrors; proofs: OidcProofs }): void {
+  #extend(server: GrantServer): void {
+    const { provider } = server;
+    const { machines, vouchesAt } = this.#settings;
     // Koa prints errors that have no listener.
     provider.on("error", () => {});
     provider.on("access_token.issued", ({ jti, grantId }: OidcAccessToken) => this.#grants.set(jti, grantId));
-    const { oauth, machines, resources, vouchesAt } = this.#settings;
     if (vouchesAt && machines) {
-      addIdJag(provider, { ...parts, machines, servers: vouchesAt });
+      addIdJag(server, machines, vouchesAt);
       return;
     }
     provider.on("grant.success", (ctx: OidcContext) => this.#recordLogin(ctx));
-    addTokenExchange(provider, {
-      ...parts,
-      oauth,
-      inspect: (token) => this.inspect(token),
-      hasGrant: (id) => store.hasGrant(id),
-    });
-    if (machines) addJwtBearer(provider, { ...parts, oauth, machines, issuer: this.issuer, resources });
+    addTokenExchange(server);
+    if (machines) addJwtBearer(server, machines);
   }
 
   #recordLogin({ req, oidc }: OidcContext): void {
@@ -383,20 +381,12 @@ export class PoolServer {
   }
 }
 
-function opaqueFacts(token: ClientToken & Partial<OidcAccessToken>, skew: number): AccessTokenFacts {
-  const { clientId, accountId = clientId, scope, aud = "", exp, grantId, jti, jkt } = token;
-  const expiresAt = exp + skew;
-  return {
-    subject: accountId,
-    clientId,
-    scopes: splitScope(scope),
-    audience: aud,
-    issuedAt: expiresAt - token.expiration,
-    expiresAt,
-    id: jti,
-    ...(grantId !== undefined && { grantId }),
-    ...(jkt !== undefined && { boundTo: jkt }),
-  };
+function readOpaqueToken(token: ClientToken & Partial<OidcAccessToken>, issuer: string, skew: number): IssuedToken {
+  const { clientId, accountId = clientId, scope, aud = "", jti, jkt, grantId } = token;
+  const exp = token.exp + skew;
+  const iat = exp - token.expiration;
+  const claims = { iss: issuer, sub: accountId, client_id: clientId, aud, exp, iat, jti };
+  return { claims: { ...claims, ...(scope && { scope }), ...(jkt !== undefined && { cnf: { jkt } }) }, grantId };
 }
 
 type PoolServersSettings = Omit<PoolServerSettings, "poolId" | "resources" | "vouchesAt">;
@@ -458,70 +448,42 @@ export class PoolServers {
   }
 }
 
-const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";
-const SUBJECT_TYPES: readonly unknown[] = [ACCESS_TOKEN_TYPE, "urn:ietf:params:oauth:token-type:jwt"];
-const PARAMETERS = ["subject_token", "subject_token_type", "requested_token_type", "audience", "resource", "scope"];
-
-interface ExchangeSettings {
-  errors: OidcErrors;
-  proofs: OidcProofs;
-  oauth: OAuthSettings;
-  /** The facts of an access token that this server issued, if it is valid. */
-  inspect(token: string): Promise<AccessTokenFacts | undefined>;
-  hasGrant(id: string): boolean;
-}
-
 /**
  * Adds the token exchange grant (RFC 8693): an access token of this server for another one, with the same subject, for
  * another audience, and with at most the same scopes. A client's own token is exchanged for that client alone.
  */
-function addTokenExchange(provider: OidcProvider, settings: ExchangeSettings): void {
-  const { errors, proofs } = settings;
-  provider.registerGrantType(
-    TOKEN_EXCHANGE_GRANT,
-    async (ctx) => {
-      const proof = await proofs.read(provider, ctx);
-      const subject = await readSubject(ctx, settings);
-      const audience = readAudience(ctx, settings);
-      const scope = narrowScope(subject.scopes, readParam(ctx.oidc.params, "scope"), errors);
-      const { client } = ctx.oidc;
-      const { grantId, subject: accountId } = subject;
-      const token =
-        grantId === undefined
-          ? new provider.ClientCredentials({ client })
-          : new provider.AccessToken({ accountId, client, grantId, gty: "token_exchange" });
-      token.resourceServer = new provider.ResourceServer(audience, describeResource(settings.oauth, audience, scope));
-      token.scope = scope;
-      await proofs.bind(provider, ctx, proof, token);
-      ctx.oidc.entity(grantId === undefined ? "ClientCredentials" : "AccessToken", token);
-      ctx.body = {
-        access_token: await token.save(),
-        issued_token_type: ACCESS_TOKEN_TYPE,
-        token_type: token.tokenType,
-        expires_in: token.expiration,
-        ...(scope !== "" && { scope }),
-      };
-    },
-    PARAMETERS,
-  );
+function addTokenExchange(server: GrantServer): void {
+  const { provider, proofs } = server;
+  const respond = async (ctx: OidcContext) => {
+    const { params, client } = ctx.oidc;
+    const proof = await proofs.read(provider, ctx);
+    const { claims, grantId } = await readSubject(ctx, server);
+    const resource = readAudience(ctx, server);
+    const scope = narrowScope(splitScope(claims.scope), readParam(params, "scope"), server.errors);
+    const token =
+      grantId === undefined
+        ? new provider.ClientCredentials({ client })
+        : new provider.AccessToken({ accountId: claims.sub, client, grantId, gty: "token_exchange" });
+    await issueToken(server, ctx, token, { proof, resource, scope });
+  };
+  provider.registerGrantType(TOKEN_EXCHANGE_GRANT, respond, EXCHANGE_PARAMETERS);
 }
 
-async function readSubject(ctx: OidcContext, { errors, inspect, hasGrant }: ExchangeSettings) {
-  const token = readParam(ctx.oidc.params, "subject_token");
+async function readSubject(ctx: OidcContext, { errors, store, inspect }: GrantServer): Promise<IssuedToken> {
+  const { params, client } = ctx.oidc;
+  const token = readParam(params, "subject_token");
   if (token === undefined) throw new errors.InvalidRequest("subject_token is required");
-  if (!SUBJECT_TYPES.includes(readParam(ctx.oidc.params, "subject_token_type")))
+  if (![ACCESS_TOKEN_TYPE, `${TYPE}jwt`].includes(readParam(params, "subject_token_type") ?? ""))
     throw new errors.InvalidRequest(`subject_token_type must be ${ACCESS_TOKEN_TYPE}`);
-  const requested = readParam(ctx.oidc.params, "requested_token_type");
-  if (requested !== undefined && requested !== ACCESS_TOKEN_TYPE)
+  if ((readParam(params, "requested_token_type") ?? ACCESS_TOKEN_TYPE) !== ACCESS_TOKEN_TYPE)
     throw new errors.InvalidRequest(`requested_token_type must be ${ACCESS_TOKEN_TYPE}`);
   const subject = await inspect(token);
-  const isOwn = subject && isMachine(subject) && subject.clientId === ctx.oidc.client.clientId;
-  if (!isOwn && (subject?.grantId === undefined || !hasGrant(subject.grantId)))
-    throw new errors.InvalidRequest("subject_token is not a valid access token of this server");
-  return subject;
+  const isOwn = subject && isMachine(subject) && subject.claims.client_id === client.clientId;
+  if (isOwn || store.hasGrant(subject?.grantId)) return subject as IssuedToken;
+  throw new errors.InvalidRequest("subject_token is not a valid access token of this server");
 }
 
-function readAudience(ctx: OidcContext, { errors, oauth }: ExchangeSettings): string {
+function readAudience(ctx: OidcContext, { errors, oauth }: GrantServer): string {
   const [audience, resource] = [readParam(ctx.oidc.params, "audience"), readParam(ctx.oidc.params, "resource")];
   if (audience !== undefined && resource !== undefined && audience !== resource)
     throw new errors.InvalidTarget("audience and resource must name the same target");
