@@ -8,7 +8,7 @@ import { parseFault } from "./faults/check-fault.js";
 import type { FaultController, RoundTrip, SandboxPart } from "./faults/controller.js";
 import { replacementFor, respond } from "./faults/effects.js";
 import type { Fault } from "./faults/faults.js";
-import type { SandboxClock, Sleeps } from "./http/clock.js";
+import type { SandboxClock } from "./http/clock.js";
 import {
   allowedOrigin,
   corsHeaders,
@@ -38,47 +38,14 @@ export interface OriginSettings {
   allowOrigins: readonly string[];
   log: (entry: LoggedRequest) => void;
   now: () => number;
-  sleeps: Sleeps;
 }
 
-/** The origins that a sandbox listens at: one, and those of other servers. */
-export class Origins {
-  readonly #settings: OriginSettings;
-  readonly #listening = new Map<string, Listening>();
-  readonly #routers = new Map<string, RequestHandler>();
-
-  constructor(settings: OriginSettings) {
-    this.#settings = settings;
-  }
-
-  /**
-   * Listens at a port; requests get no answer before {@link serve}.
-   *
-   * @throws AgentAuthError `usage`
-   */
-  async open(port: number): Promise<string> {
-    // The parts need the origin, which is known only once the server listens.
-    const listening: Listening = await startServer(this.#settings.host, port, async (request, response) => {
-      const router = this.#routers.get(listening.origin);
-      if (router) await router(request, response);
-      else response.destroy();
-    });
-    this.#listening.set(listening.origin, listening);
-    return listening.origin;
-  }
-
-  serve(origin: string, parts: readonly SandboxPart[]): void {
-    const port = this.#listening.get(origin)?.port ?? 0;
-    this.#routers.set(origin, createRouter(this.#settings, parts, hostGuard({ ...this.#settings, port })));
-  }
-
-  /** Closes all of them, within a second. */
-  async close(): Promise<void> {
-    await Promise.all([...this.#listening.values()].map((one) => one.close()));
-  }
-}
-
-function createRouter(settings: OriginSettings, parts: readonly SandboxPart[], guard: HostGuard): RequestHandler {
+function createRouter(
+  settings: OriginSettings,
+  parts: readonly SandboxPart[],
+  guard: HostGuard,
+  closing: AbortSignal,
+): RequestHandler {
   let count = 0;
   return async (request, response) => {
     count += 1;
@@ -95,7 +62,7 @@ function createRouter(settings: OriginSettings, parts: readonly SandboxPart[], g
     if (roundTrip.faults.length > 0) entry.fault = roundTrip.faults.map(({ kind }) => kind).join(",");
     if (answer === undefined) entry.status = response.statusCode;
     else if (answer !== "reset") entry.status = answer.status;
-    if (answer) await respond(roundTrip, answer, settings.sleeps);
+    if (answer) await respond(roundTrip, answer, closing);
     // The unread rest of a body must not precede the next request of the connection.
     request.resume();
   };
@@ -129,9 +96,11 @@ async function buildResponse(
 /** Time that responses in progress get to finish when the server closes. */
 const CLOSE_GRACE_MS = 500;
 
-interface Listening {
+/** A server that listens at an origin. */
+export interface Listening {
   origin: string;
-  port: number;
+  /** Answers requests from now on: the parts need the origin, which is known only once the server listens. */
+  serve(parts: readonly SandboxPart[]): void;
   /** Stops listening and closes every connection, within a second. */
   close(): Promise<void>;
 }
@@ -139,10 +108,13 @@ interface Listening {
 /** Handles a request; if it rejects, the connection is destroyed. */
 type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** Listens on an address. @throws AgentAuthError `usage` where the address is not available */
-async function startServer(host: string, port: number, handle: RequestHandler): Promise<Listening> {
+/** Listens at a port; requests get no answer before {@link Listening.serve}. @throws AgentAuthError `usage` */
+export async function listen(settings: OriginSettings, port: number): Promise<Listening> {
+  const { host } = settings;
+  const closing = new AbortController();
   // Loaded here: an import would cost every program that imports the sandbox, started or not.
   const { createServer } = process.getBuiltinModule("node:http");
+  let handle: RequestHandler = async (_request, response) => void response.destroy();
   const server = createServer((request, response) => {
     // A client that disconnects in the middle is not an error of the sandbox.
     request.on("error", () => {});
@@ -158,8 +130,13 @@ async function startServer(host: string, port: number, handle: RequestHandler): 
   const name = isIP(host) === 6 ? `[${host}]` : host;
   return {
     origin: `http://${name}${address.port === 80 ? "" : `:${address.port}`}`,
-    port: address.port,
-    close: () => closeServer(server),
+    serve(parts) {
+      handle = createRouter(settings, parts, hostGuard({ ...settings, port: address.port }), closing.signal);
+    },
+    close() {
+      closing.abort();
+      return closeServer(server);
+    },
   };
 }
 

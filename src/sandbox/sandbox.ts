@@ -2,14 +2,14 @@ import { abortedError } from "../errors.js";
 import { requireOptions } from "../http/public-class.js";
 import { type Account, SandboxData } from "./data/data.js";
 import { FaultController, type SandboxPart } from "./faults/controller.js";
-import { MovableClock, type SandboxClock, Sleeps } from "./http/clock.js";
+import { MovableClock, type SandboxClock } from "./http/clock.js";
 import { createRequestLog, jsonResponse, READ_METHODS, type RequestLog, requireMethod } from "./http/requests.js";
 import { managementPart } from "./management/management-api.js";
 import { mcpPart } from "./mcp/mcp-server.js";
 import { authorizationPart } from "./oauth/authorization-server.js";
 import { Machines, type SandboxMachine } from "./oauth/machine.js";
 import { MCP_PATH, PoolServers } from "./oauth/pool-server.js";
-import { adminApi, Origins } from "./router.js";
+import { adminApi, listen } from "./router.js";
 import { readSandboxSettings, type SandboxOptions, type SandboxSettings } from "./sandbox-settings.js";
 
 const DAY_MS = 86_400_000;
@@ -57,25 +57,7 @@ export interface Sandbox {
  * @throws AgentAuthError `usage` for an invalid option or an address that is not available, `aborted` where the
  * signal has fired; `TypeError` for an unknown option
  */
-export function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
-  return startSandboxWith(options);
-}
-
-/** What other servers in place of the sandbox's own MCP servers are made with. */
-export interface OtherServersHost {
-  origin: string;
-  clock: SandboxClock;
-  /** The user who is logged in. */
-  subject: string;
-  /** Opens another origin. */
-  open(): Promise<string>;
-}
-
-/** {@link startSandbox}, with other servers. */
-export async function startSandboxWith(
-  options: SandboxOptions,
-  startOthers?: (host: OtherServersHost) => Promise<{ mcpUrl: string; parts: ReadonlyMap<string, SandboxPart> }>,
-): Promise<Sandbox> {
+export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   requireOptions({ options }, { options: "object" }, "startSandbox");
   const { signal } = options;
   if (signal?.aborted) throw abortedError(signal);
@@ -85,26 +67,18 @@ export async function startSandboxWith(
   const faults = new FaultController(settings.seed);
   faults.add(settings.faults);
   const requests = createRequestLog();
-  const sleeps = new Sleeps();
   let markClosed = () => {};
   const closed = new Promise<void>((resolve) => {
     markClosed = resolve;
   });
 
-  const origins = new Origins({ ...settings, faults, log: requests.add, now: () => clock.now(), sleeps });
+  const server = await listen({ ...settings, faults, log: requests.add, now: () => clock.now() }, settings.port);
+  const { origin } = server;
   const close = () => {
-    sleeps.end();
-    origins.close().then(markClosed, markClosed);
+    server.close().then(markClosed, markClosed);
     signal?.removeEventListener("abort", close);
     return closed;
   };
-  const origin = await origins.open(settings.port);
-  const subject = settings.oauth.autoApprove ?? "alice";
-  const opening = startOthers?.({ origin, clock, subject, open: () => origins.open(0) });
-  const others = await opening?.catch(async (error: unknown) => {
-    await close();
-    throw error;
-  });
   const published = settings.publicUrl ?? origin;
   const machines = settings.oauth.machineGrants
     ? new Machines(published, clock, () => `${published}/${data.first.pool}`)
@@ -112,21 +86,19 @@ export async function startSandboxWith(
   const common = { ...settings, data, clock, machines, origin: published };
   const servers = new PoolServers(common);
   const components = { ...common, faults, servers, requests: requests.log, closed };
-  const parts = [
+  server.serve([
     managementPart(components),
     authorizationPart(components),
-    others?.parts.get(origin) ?? mcpPart({ ...settings.oauth, ...components }),
+    mcpPart({ ...settings.oauth, ...components }),
     adminApi({ ...components, shutdown: close }),
     healthPart(settings),
-  ];
-  for (const [other, part] of others?.parts ?? []) if (other !== origin) origins.serve(other, [part]);
-  origins.serve(origin, parts);
+  ]);
   if (signal?.aborted) await close();
   else signal?.addEventListener("abort", close);
   const sandbox: Omit<Sandbox, "apiToken" | "controlToken"> = {
     origin,
     baseUrl: published,
-    mcpUrl: others?.mcpUrl ?? published + MCP_PATH,
+    mcpUrl: published + MCP_PATH,
     authUrl: (poolId: string) => servers.get(poolId).issuer,
     accounts: data.accounts(),
     ids: data.first,

@@ -49,7 +49,7 @@ describe("a sandbox of a shape", () => {
     });
     expect(await json(`${issuer}${METADATA}`)).toMatchObject({ issuer, token_endpoint: `${issuer}/token` });
     expect((await fetch(`${sandbox.origin}${METADATA}`)).status).toBe(404);
-    expect((await fetch(`${sandbox.mcpUrl}/${sandbox.ids.pool}`)).status).toBe(404);
+    expect((await fetch(`${sandbox.mcpUrl}/pool`)).status).toBe(404);
     expect((await fetch(`${issuer}/token`)).status).toBe(405);
     const authorization = `Basic ${btoa("%zz:secret")}`;
     expect((await fetch(`${issuer}/token`, { method: "POST", headers: { authorization } })).status).toBe(401);

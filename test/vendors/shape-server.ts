@@ -1,7 +1,9 @@
 import type { AuthInfo } from "@modelcontextprotocol/server";
-import type { RoundTrip, SandboxPart } from "../../src/sandbox/faults/controller.js";
+import { FaultController, type RoundTrip, type SandboxPart } from "../../src/sandbox/faults/controller.js";
 import type { FaultEndpoint } from "../../src/sandbox/faults/faults.js";
+import { MovableClock } from "../../src/sandbox/http/clock.js";
 import {
+  createRequestLog,
   jsonResponse,
   READ_METHODS,
   readBody,
@@ -10,8 +12,8 @@ import {
   type SandboxResponse,
 } from "../../src/sandbox/http/requests.js";
 import { bufferResponse, sampleMcp, webRequest } from "../../src/sandbox/mcp/own-server.js";
-import { startSandboxWith } from "../../src/sandbox/sandbox.js";
-import type { SandboxOptions } from "../../src/sandbox/sandbox-settings.js";
+import { type Listening, listen } from "../../src/sandbox/router.js";
+import { readSandboxSettings, type SandboxOptions } from "../../src/sandbox/sandbox-settings.js";
 import { SERVER_SHAPES } from "./catalogue.js";
 import type { ServerShape } from "./shape.js";
 import { ShapeAuthorization } from "./shape-authorization.js";
@@ -27,25 +29,31 @@ const MAX_BODY = 1024 * 1024;
 const ORIGIN = /https:\/\/[\w.-]+(?::\d+)?/g;
 
 /**
- * A sandbox whose MCP server and authorization server have the shape of a real one, with an origin for each that the record
- * has. Logins are approved at once.
+ * A server with the shape of a real MCP server and its authorization server, with an origin for each that the record has, and
+ * the faults, the clock and the request log of a sandbox. Logins are approved at once.
  *
  * @param recorded a shape, or its name in the catalogue
- * @returns the sandbox, and as `like` the shape with the addresses of the sandbox in place of the recorded ones
+ * @returns the server, and as `like` the shape with the addresses of the server in place of the recorded ones
  */
 export async function startLike(recorded: string | ServerShape, options: SandboxOptions = {}) {
   const given = typeof recorded === "string" ? SERVER_SHAPES.find(({ id }) => id === recorded) : recorded;
   if (given === undefined) throw new TypeError(`there is no recorded server ${recorded}`);
   const { id, title, about, source, date, ...addressed } = given;
-  let like: ServerShape = given;
-  const sandbox = await startSandboxWith(options, async ({ origin, clock, subject, open }) => {
-    const origins = new Map<string, string>();
-    for (const one of originsOf(given)) origins.set(one, origins.size === 0 ? origin : await open());
-    like = { id, title, about, source, date, ...relocateOrigins(addressed, origins) };
-    const routes = routesOf(like, new ShapeAuthorization(like, clock, subject));
-    return { mcpUrl: like.server, parts: new Map([...origins.values()].map((one) => [one, partOf(one, routes)])) };
-  });
-  return Object.assign(sandbox, { like });
+  const settings = readSandboxSettings(options);
+  const clock = new MovableClock(settings.now);
+  const faults = new FaultController(settings.seed);
+  const { log: requests, add: log } = createRequestLog();
+  const listening = new Map<string, Listening>();
+  for (const one of originsOf(given))
+    listening.set(one, await listen({ ...settings, faults, log, now: () => clock.now() }, 0));
+  const origins = new Map([...listening].map(([one, { origin }]) => [one, origin]));
+  const like: ServerShape = { id, title, about, source, date, ...relocateOrigins(addressed, origins) };
+  const routes = routesOf(like, new ShapeAuthorization(like, clock, "alice"));
+  for (const one of listening.values()) one.serve([partOf(one.origin, routes)]);
+  const close = async () => void (await Promise.all([...listening.values()].map((one) => one.close())));
+  const { server: mcpUrl } = like;
+  const { origin } = new URL(mcpUrl);
+  return { like, origin, mcpUrl, clock, faults, requests, close, [Symbol.asyncDispose]: close };
 }
 
 /** The origins of a shape, that of the MCP server first. Scopes may look like addresses, without a server. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { ServiceErrorCode } from "../../error-codes.js";
-import type { Sleeps } from "../http/clock.js";
+import { systemClock } from "../../http/deadline.js";
 import { errorResponse, jsonResponse, type SandboxResponse } from "../http/requests.js";
 import { findFault, isReplacing, type RoundTrip } from "./controller.js";
 import type { Fault, FaultOf } from "./faults.js";
@@ -10,43 +10,54 @@ const DRIP_MS = 100;
 /** Time for the first half of a body to reach the reader before the reset does. */
 const RESET_DELAY_MS = 20;
 
-/** Sends a response with the delivery faults that strike it. Never throws: the reader may disconnect at any moment. */
-export async function respond(roundTrip: RoundTrip, answer: SandboxResponse | "reset", sleeps: Sleeps): Promise<void> {
+/**
+ * Sends a response with the delivery faults that strike it. Never throws: the reader may disconnect at any moment.
+ *
+ * @param closing ends every wait, so that no slow response delays the end of the sandbox
+ */
+export async function respond(
+  roundTrip: RoundTrip,
+  answer: SandboxResponse | "reset",
+  closing: AbortSignal,
+): Promise<void> {
   const { request, response, faults } = roundTrip;
   const slow = findFault(faults, "slow-headers");
-  if (slow) await sleeps.sleep(slow.ms);
+  if (slow) await sleep(slow.ms, closing);
   if (answer === "reset" || findFault(faults, "reset-after")) return resetConnection(request);
   const whole = typeof answer.body === "string" ? Buffer.from(answer.body) : answer.body;
   const body = findFault(faults, "truncated-json") ? whole.subarray(0, whole.length >>> 1) : whole;
   if (response.destroyed || response.headersSent) return;
   const headers = { ...answer.headers, ...response.getHeaders(), "content-length": body.length };
   response.writeHead(answer.status, headers as OutgoingHttpHeaders);
-  if (findFault(faults, "reset-mid-body")) return resetMidBody(roundTrip, body, sleeps);
+  if (findFault(faults, "reset-mid-body")) return resetMidBody(roundTrip, body, closing);
   const drip = findFault(faults, "slow-body");
-  if (drip) return dripBody(response, body, drip.bytes ?? DRIP_BYTES, drip.ms ?? DRIP_MS, sleeps);
+  if (drip) return dripBody(response, body, drip, closing);
   response.end(body);
 }
 
-async function resetMidBody({ request, response }: RoundTrip, body: Buffer, sleeps: Sleeps): Promise<void> {
+async function resetMidBody({ request, response }: RoundTrip, body: Buffer, closing: AbortSignal): Promise<void> {
   response.flushHeaders();
   response.write(body.subarray(0, body.length >>> 1));
-  await sleeps.sleep(RESET_DELAY_MS);
+  await sleep(RESET_DELAY_MS, closing);
   resetConnection(request);
 }
 
 async function dripBody(
   response: ServerResponse,
   body: Buffer,
-  bytes: number,
-  ms: number,
-  sleeps: Sleeps,
+  { bytes = DRIP_BYTES, ms = DRIP_MS }: FaultOf<"slow-body">,
+  closing: AbortSignal,
 ): Promise<void> {
   response.flushHeaders();
   for (let sent = 0; sent < body.length && !response.destroyed; sent += bytes) {
-    await sleeps.sleep(ms);
+    await sleep(ms, closing);
     response.write(body.subarray(sent, sent + bytes));
   }
   response.end();
+}
+
+async function sleep(ms: number, closing: AbortSignal): Promise<void> {
+  await systemClock.sleep(ms, closing).catch(() => {});
 }
 
 // Not through the response: one that waits behind another on a keep-alive connection has no socket yet.

@@ -1,6 +1,3 @@
-import { setMaxListeners } from "node:events";
-import { setTimeout } from "node:timers/promises";
-
 /** A clock that can be moved forward. */
 export interface SandboxClock {
   /** The time, in milliseconds since 1970. */
@@ -44,25 +41,5 @@ export class MovableClock implements SandboxClock {
     // Two readings of one clock would differ by the time between them.
     const own = this.#base === Date.now ? machine + this.#offset : this.now();
     return Math.floor(own / 1000) - Math.floor(machine / 1000);
-  }
-}
-
-/** Cancellable sleeps: all of them end when the sandbox closes, so that no slow response delays it. */
-export class Sleeps {
-  readonly #ended = new AbortController();
-
-  constructor() {
-    // One listener for each sleep: many slow responses are no leak.
-    setMaxListeners(0, this.#ended.signal);
-  }
-
-  /** Sleeps; returns at once after {@link Sleeps.end}. */
-  async sleep(ms: number): Promise<void> {
-    if (ms > 0) await setTimeout(ms, undefined, { signal: this.#ended.signal }).catch(() => {});
-  }
-
-  /** Ends every sleep, including later ones. */
-  end(): void {
-    this.#ended.abort();
   }
 }

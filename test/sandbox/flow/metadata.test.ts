@@ -335,9 +335,11 @@ describe("client metadata documents", () => {
 const DOCUMENT = "https://client.example/agentauth/client.json";
 
 /** A user whose profile names a metadata document, at a sandbox. */
-async function visitor(options: SandboxOptions, like?: string) {
-  const given = { accounts: 1, domains: 1, pools: 1, devices: 0, ...options };
-  const sandbox = await (like === undefined ? startSandbox(given) : startLike(like, given));
+async function visitor(options: SandboxOptions) {
+  return userOf(await startSandbox({ accounts: 1, domains: 1, pools: 1, devices: 0, ...options }));
+}
+
+async function userOf<Server extends Pick<Sandbox, "mcpUrl" | "close">>(sandbox: Server) {
   onTestFinished(() => sandbox.close());
   const env = { AGENTAUTH_HOME: temporaryFolder() };
   const run = (...args: string[]) => runCli(args, { env });
@@ -346,7 +348,7 @@ async function visitor(options: SandboxOptions, like?: string) {
 }
 
 test("linear lets a metadata document log in, and its server takes the tokens of registered clients alone", async () => {
-  const { run, url } = await visitor({}, "linear");
+  const { run, url } = await userOf(await startLike("linear"));
   const login = () => run("login", url, "--browser", FETCH_BROWSER);
   expect(await login()).toMatchObject({ code: 0 });
   expect(await run("mcp", "tools", url)).toMatchObject({ code: 4 });
@@ -358,7 +360,7 @@ test("linear lets a metadata document log in, and its server takes the tokens of
 });
 
 test("linear serves who turns the setting off for it", async () => {
-  const { run, url } = await visitor({}, "linear");
+  const { run, url } = await userOf(await startLike("linear"));
   const login = await run("login", url, "--browser", FETCH_BROWSER, "--client-metadata-url", "none");
   expect(login).toMatchObject({ code: 0 });
   expect(await run("mcp", "tools", url, "-o", "id")).toMatchObject({ code: 0 });
