@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { mix, type ResourceName } from "../data/sample-device.js";
 import type { SandboxResponse } from "../http/requests.js";
 import { checkFault } from "./check-fault.js";
-import { FAULT_KINDS, type Fault, type FaultEndpoint, type FaultKind, type FaultOf } from "./faults.js";
+import type { Fault, FaultEndpoint, FaultKind, FaultOf } from "./faults.js";
 
 /** One HTTP request and its response. */
 export interface RoundTrip {
@@ -116,11 +116,6 @@ export class FaultController {
   clear(): void {
     this.#states = [];
     this.emptyPages.clear();
-  }
-
-  /** Every kind of fault, and what it does. */
-  describe(): { kind: FaultKind; description: string }[] {
-    return (Object.keys(FAULT_KINDS) as FaultKind[]).map((kind) => ({ kind, description: FAULT_KINDS[kind] }));
   }
 
   /** Counts a request for all faults that match it, and returns those that strike it: the first of replacing ones. */
