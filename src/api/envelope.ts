@@ -2,7 +2,7 @@ import { SERVICE_ERROR_CODES } from "../error-codes.js";
 import { type Advice, AgentAuthError, type ErrorClass } from "../errors.js";
 import { shownUrl } from "../http/address.js";
 import { type BufferedResponse, badResponse, parseIfJson } from "../http/buffered-response.js";
-import { isJsonObject } from "../http/strict-json.js";
+import { isJsonObject, parseAnyJson } from "../http/strict-json.js";
 import { escapeText, hideClientSecret, quote } from "../redact.js";
 import type { Page } from "./page.js";
 import { checkShape, SHAPES, type Shape } from "./shapes.js";
@@ -207,7 +207,7 @@ export function makeReadable(reply: BufferedResponse): BufferedResponse {
     body: { value: null },
     bodyUsed: { value: false },
     text: { value: async () => text },
-    json: { value: async () => hideSecrets(JSON.parse(text) as unknown) },
+    json: { value: async () => hideSecrets(parseAnyJson(text)) },
     arrayBuffer: { value: async () => new TextEncoder().encode(text).buffer },
     blob: { value: async () => new Blob([text]) },
     bytes: { value: async () => new TextEncoder().encode(text) },

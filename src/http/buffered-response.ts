@@ -5,7 +5,7 @@ import { type ByteStream, readByteStream } from "./body-content.js";
 import type { FollowingController } from "./deadline.js";
 import { HttpResponse } from "./http-message.js";
 import { networkError } from "./network-error.js";
-import { isJsonObject, parseStrictJson, StrictJsonError } from "./strict-json.js";
+import { isJsonObject, parseAnyJson, parseStrictJson, StrictJsonError } from "./strict-json.js";
 
 /** A whole response: headers and a body that has been read, capped and decoded. */
 export interface BufferedResponse {
@@ -141,7 +141,7 @@ function decodeText(parts: readonly Uint8Array[], strict: boolean): string {
  */
 export function parseJson(text: string, response: Response, url: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseAnyJson(text);
   } catch {
     // Quotes neither the parser's message nor the body: both may hold a secret that masking does not recognise when cut.
     throw badResponse("bad_json", `the body is not JSON: ${whyNotJson(text)}`, { response, url, retryable: true });
@@ -150,7 +150,7 @@ export function parseJson(text: string, response: Response, url: string): unknow
 
 /** The body of an error response, where it is JSON; a body that is not must not hide the error. */
 export function parseIfJson(text: string): unknown {
-  return orUndefined(() => JSON.parse(text));
+  return orUndefined(() => parseAnyJson(text));
 }
 
 function whyNotJson(text: string): string {

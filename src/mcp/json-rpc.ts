@@ -1,5 +1,12 @@
 import { errorMessage } from "../errors.js";
-import { deleteNulls, isJsonObject, type JsonObject, parseStrictJson, StrictJsonError } from "../http/strict-json.js";
+import {
+  deleteNulls,
+  isJsonObject,
+  type JsonObject,
+  parseAnyJson,
+  parseStrictJson,
+  StrictJsonError,
+} from "../http/strict-json.js";
 import { quote } from "../redact.js";
 
 /** JSON whose numbers keep their digits when it is written again: a double has about 16 of them. */
@@ -36,13 +43,13 @@ export function parseExactJson(text: string): unknown {
  * @throws SyntaxError
  */
 export function parseServerJson(text: string, isAsWritten = false): unknown {
-  if (!isAsWritten && !MAY_LOSE.test(text)) return JSON.parse(text);
+  if (!isAsWritten && !MAY_LOSE.test(text)) return parseAnyJson(text);
   try {
     return isAsWritten
       ? parseStrictJson(text, { maxDepth: MAX_LEVELS, readNumber: readWritten })
       : parseExactJson(text);
   } catch (error) {
-    if (error instanceof StrictJsonError) return JSON.parse(text);
+    if (error instanceof StrictJsonError) return parseAnyJson(text);
     throw error;
   }
 }

@@ -230,6 +230,12 @@ describe("JSON", () => {
     expect((await send()).json).toEqual({});
   });
 
+  it("has the names that are written, after a text from which JSON.parse of Node.js 24 and 26 would take one", async () => {
+    const { send } = await setUp(serving('{"h":1,"\\"":2}'));
+    JSON.parse('{"h":[],"\\\\":0}');
+    expect((await send()).json).toEqual({ h: 1, '"': 2 });
+  });
+
   it("is not looked for where the answer says it is something else, or is empty", async () => {
     for (const answer of [serving("<html>", { "content-type": "text/html" }), serving("")]) {
       const { server, send } = await setUp(answer);

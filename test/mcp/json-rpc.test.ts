@@ -140,7 +140,11 @@ describe("JSON with every digit", () => {
     '[1,{"a":18446744073709551615,"__proto__":1.00000000000000000001},"18446744073709551615"]',
     "1.2345678901234567890e-7",
     '{"text":"\\"18446744073709551615\\\\","n":18446744073709551615}',
+    '{"h":1,"\\"":2}',
+    '{"h":1,"\\n":2}',
   ])("is written as it was read: %s", (text) => {
+    // After this, JSON.parse of Node.js 24 and 26 would read other names (nodejs/node#63785).
+    JSON.parse('{"h":[],"\\\\":0}');
     expect(writeExactJson(parseExactJson(text))).toBe(text);
     expect(writeExactJson(parseServerJson(text))).toBe(text);
   });
@@ -161,7 +165,7 @@ describe("JSON with every digit", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
         const text = JSON.stringify(value);
-        expect(writeExactJson(parseExactJson(text))).toBe(JSON.stringify(JSON.parse(text)));
+        expect(writeExactJson(parseExactJson(text))).toBe(text);
       }),
     );
   });
