@@ -1,7 +1,14 @@
 import { randomBytes } from "node:crypto";
+import type {
+  Client,
+  ClientAuthMethod,
+  ClientMetadata,
+  Configuration,
+  KoaContextWithOIDC,
+  ResourceServer,
+} from "oidc-provider";
 import { isLoopbackHost } from "../../http/address.js";
 import { Lru } from "../../http/lru.js";
-import type { JsonObject } from "../../http/strict-json.js";
 import { splitScope } from "../../oauth/model/scope.js";
 import type { SandboxData } from "../data/data.js";
 import { CLIENTS, type SandboxInteraction } from "../data/sample-device.js";
@@ -11,7 +18,7 @@ import { findUser, type OAuthSettings } from "./issuer-settings.js";
 import { SIGNING_ALG, type SigningKey } from "./keys.js";
 import type { Machines } from "./machine.js";
 import type { OAuthStore } from "./oauth-store.js";
-import type { OidcClient, OidcContext, OidcErrors, ResourceServerInfo } from "./oidc.js";
+import type { OidcErrors } from "./oidc.js";
 
 // Users of a sandbox connect from loopback, for which there is no location.
 const LOCATION = {
@@ -40,7 +47,7 @@ export class LoginDevices {
   }
 
   /** Records a login: inserts a device, or updates `last_seen` of the one that there is. */
-  recordLogin(client: OidcClient, accountId: string, userAgent: string): void {
+  recordLogin(client: Client, accountId: string, userAgent: string): void {
     if (this.isActive(client.clientId, accountId) && this.recordUse(client.clientId, accountId, userAgent)) return;
     const title = client.clientName ?? client.clientId;
     const details = this.#interaction(userAgent);
@@ -49,7 +56,7 @@ export class LoginDevices {
         auth_profile: "mcp",
         client_secret: "<CLIENT_SECRET>",
         pkce_required: true,
-        redirect_uris: client.redirectUris,
+        redirect_uris: [...(client.redirectUris ?? [])],
         title,
       },
       first_seen: details,
@@ -108,7 +115,7 @@ export interface ConfigurationSettings {
   /** The machine clients; `undefined` without the option `machineGrants`. */
   machines: Machines | undefined;
   /** The pre-registered clients. */
-  clients: readonly object[];
+  clients: readonly ClientMetadata[];
   errors: OidcErrors;
   /** The path that the server is mounted at. */
   path: string;
@@ -117,7 +124,7 @@ export interface ConfigurationSettings {
 }
 
 /** The configuration of oidc-provider. It sets everything that oidc-provider would print a warning about. */
-export function buildConfiguration(settings: ConfigurationSettings): object {
+export function buildConfiguration(settings: ConfigurationSettings): Configuration {
   const { oauth, key, store, path, machines } = settings;
   return {
     adapter: (kind: string) => store.adapter(kind),
@@ -139,7 +146,7 @@ export function buildConfiguration(settings: ConfigurationSettings): object {
     // Clients register the scopes of the resource, or "" for none: oidc-provider would check them against its own.
     extraClientMetadata: {
       properties: ["scope"],
-      validator: (_ctx: OidcContext, name: string, _value: unknown, metadata: JsonObject) => delete metadata[name],
+      validator: (_ctx, name, _value, metadata) => void delete metadata[name],
     },
     // A clock that was moved must be exact.
     clockTolerance: 0,
@@ -161,28 +168,28 @@ const ROUTES = {
   device_authorization: "/device_authorization",
 } as const;
 
-function buildPolicies({ oauth, clock, loginDevices, path }: ConfigurationSettings) {
+function buildPolicies({ oauth, clock, loginDevices, path }: ConfigurationSettings): Configuration {
   return {
     clientBasedCORS: () => false,
     pkce: { required: () => true },
     formats: {
       customizers: {
-        jwt(_ctx: OidcContext, _token: object, jwt: { payload: { iat: number; exp: number } }) {
-          jwt.payload.iat += clock.skew;
-          jwt.payload.exp += clock.skew;
+        jwt(_ctx, _token, { payload }) {
+          payload["iat"] = Number(payload["iat"]) + clock.skew;
+          payload["exp"] = Number(payload["exp"]) + clock.skew;
         },
       },
     },
-    interactions: { url: (_ctx: OidcContext, { uid }: { uid: string }) => `${path}/interaction/${uid}` },
-    findAccount: (_ctx: OidcContext, id: string, token?: { kind?: string; clientId?: string }) => {
+    interactions: { url: (_ctx, { uid }) => `${path}/interaction/${uid}` },
+    findAccount: (_ctx, id, token) => {
       const revoked = token?.kind === "RefreshToken" && !loginDevices.isActive(token.clientId ?? "", id);
       return revoked ? undefined : buildAccount(id);
     },
     expiresWithSession: () => false,
-    issueRefreshToken: (_ctx: OidcContext, client: OidcClient, source: { scopes: Set<string> }) =>
+    issueRefreshToken: (_ctx, client, source) =>
       client.grantTypeAllowed("refresh_token") && (!oauth.requireOfflineAccess || source.scopes.has("offline_access")),
     rotateRefreshToken: true,
-    renderError: (ctx: OidcContext, error: Record<string, string>) => showPage(ctx, errorPage(error)),
+    renderError: (ctx, out) => showPage(ctx, errorPage(out)),
   };
 }
 
@@ -202,9 +209,9 @@ function buildLifetimes({ accessTokenTtlSeconds }: OAuthSettings) {
   };
 }
 
-function buildFeatures(settings: ConfigurationSettings) {
+function buildFeatures(settings: ConfigurationSettings): Configuration["features"] {
   const { oauth } = settings;
-  const ofAuthenticated = (_ctx: OidcContext, client: OidcClient, token: { clientId: string }) =>
+  const ofAuthenticated = (_ctx: KoaContextWithOIDC, client: Client, token: { clientId?: string | undefined }) =>
     client.clientAuthMethod !== "none" || token.clientId === client.clientId;
   return {
     devInteractions: { enabled: false },
@@ -222,19 +229,18 @@ function buildFeatures(settings: ConfigurationSettings) {
     introspection: { enabled: true, allowedPolicy: ofAuthenticated },
     revocation: {
       enabled: oauth.revocation,
-      allowedPolicy: (_ctx: OidcContext, client: OidcClient, token: { clientId: string }) =>
-        token.clientId === client.clientId,
+      allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
     },
     resourceIndicators: {
       enabled: true,
-      defaultResource: (_ctx: OidcContext, _client: OidcClient, oneOf?: string[]) => oneOf ?? settings.resources[0],
+      defaultResource: (_ctx, _client, oneOf) => oneOf ?? settings.resources[0],
       useGrantedResource: () => true,
-      getResourceServerInfo: (ctx: OidcContext, resource: string) => resourceInfo(settings, ctx, resource),
+      getResourceServerInfo: (ctx, resource) => resourceInfo(settings, ctx, resource),
     },
     rpInitiatedLogout: {
       enabled: true,
-      logoutSource: (ctx: OidcContext, form: string) => showPage(ctx, logoutPage(form)),
-      postLogoutSuccessSource: (ctx: OidcContext) =>
+      logoutSource: (ctx, form) => showPage(ctx, logoutPage(form)),
+      postLogoutSuccessSource: (ctx) =>
         showPage(ctx, messagePage("Logged out", "You have logged out of the sandbox. This page can be closed.")),
     },
     deviceFlow: { enabled: oauth.deviceFlow, ...devicePages(showPage) },
@@ -242,10 +248,10 @@ function buildFeatures(settings: ConfigurationSettings) {
 }
 
 /** Every requested scope can be granted: the resource decides what a scope means. */
-function resourceInfo(settings: ConfigurationSettings, ctx: OidcContext, resource: string): ResourceServerInfo {
+function resourceInfo(settings: ConfigurationSettings, ctx: KoaContextWithOIDC, resource: string): ResourceServer {
   const { errors, resources } = settings;
   if (!resources.includes(resource)) throw new errors.InvalidTarget("the resource is not one of this server");
-  const { route, params, entities } = ctx.oidc;
+  const { route, params = {}, entities } = ctx.oidc;
   if (route.endsWith("authorization") && !params["scope"]) params["scope"] = DEFAULT_SCOPE;
   const requested = typeof params["scope"] === "string" ? splitScope(params["scope"]) : [];
   const granted = splitScope(entities.Grant?.getResourceScope(resource));
@@ -255,7 +261,7 @@ function resourceInfo(settings: ConfigurationSettings, ctx: OidcContext, resourc
 }
 
 /** The format and lifetime of access tokens for a resource. */
-export function describeResource(oauth: OAuthSettings, audience: string, scope: string): ResourceServerInfo {
+export function describeResource(oauth: OAuthSettings, audience: string, scope: string): ResourceServer {
   return {
     scope,
     audience,
@@ -266,25 +272,23 @@ export function describeResource(oauth: OAuthSettings, audience: string, scope: 
 }
 
 /** A server on this machine may read the metadata document of a client there, which oidc-provider's dispatcher refuses. */
-function fetchForClient(
-  url: string,
-  { dispatcher, ...init }: RequestInit & { dispatcher?: unknown },
-): Promise<Response> {
-  return fetch(url, isLoopbackHost(new URL(url).hostname) ? init : ({ ...init, dispatcher } as RequestInit));
-}
+const fetchForClient: typeof fetch = (input, given = {}) => {
+  const { dispatcher, ...init } = given as RequestInit & { dispatcher?: unknown };
+  return fetch(input, isLoopbackHost(new URL(String(input)).hostname) ? init : given);
+};
 
 function buildAccount(id: string) {
   const user = findUser(id);
   return user && { accountId: id, claims: () => ({ sub: id, name: user.name, email: user.email }) };
 }
 
-function showPage(ctx: OidcContext, page: string): void {
+function showPage(ctx: KoaContextWithOIDC, page: string): void {
   ctx.type = "html";
   ctx.body = page;
 }
 
 /** The client authentication methods, with those of machine clients. */
-export const MACHINE_AUTH_METHODS: readonly string[] = [
+export const MACHINE_AUTH_METHODS: readonly ClientAuthMethod[] = [
   "client_secret_basic",
   "client_secret_post",
   "none",
@@ -292,7 +296,7 @@ export const MACHINE_AUTH_METHODS: readonly string[] = [
 ];
 
 /** The pre-registered clients of an authorization server, in the form of oidc-provider. */
-export function machineClients(machines: Machines): object[] {
+export function machineClients(machines: Machines): ClientMetadata[] {
   const { secretClient, keyClient, workloadClient } = machines;
   const { kid, crv, kty, x, y } = machines.key("client").jwk;
   const common = { redirect_uris: [], response_types: [] };

@@ -1,15 +1,17 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type Provider from "oidc-provider";
+import type { Interaction, InteractionResults } from "oidc-provider";
 import { splitScope } from "../../oauth/model/scope.js";
 import type { SandboxResponse } from "../http/requests.js";
 import { STATIC_SCOPES } from "./configuration.js";
 import { consentPage, errorPage, loginPage, pageHeaders, readHiddenForm } from "./issuer-pages.js";
 import { findUser, USERS } from "./issuer-settings.js";
-import { type Interaction, type InteractionResult, type OidcParams, type OidcProvider, readParam } from "./oidc.js";
+import { readParam } from "./oidc.js";
 import type { ForwardedRequest, RunningServer } from "./pool-server.js";
 
 /** The login and consent pages of an authorization request. */
 export async function handleInteraction(
-  provider: OidcProvider,
+  provider: Provider,
   request: IncomingMessage,
   response: ServerResponse,
   form: URLSearchParams,
@@ -28,7 +30,7 @@ export async function handleInteraction(
   return sendPage(response, 400, errorPage(error));
 }
 
-async function grantAll(provider: OidcProvider, interaction: Interaction, accountId: string): Promise<string> {
+async function grantAll(provider: Provider, interaction: Interaction, accountId: string): Promise<string> {
   const { params, grantId } = interaction;
   const existing = grantId === undefined ? undefined : await provider.Grant.find(grantId);
   const grant = existing ?? new provider.Grant({ accountId, clientId: readParam(params, "client_id") ?? "" });
@@ -42,7 +44,7 @@ async function grantAll(provider: OidcProvider, interaction: Interaction, accoun
 }
 
 async function renderPage(
-  provider: OidcProvider,
+  provider: Provider,
   { params, prompt, session }: Interaction,
 ): Promise<[string, string | undefined]> {
   const clientId = readParam(params, "client_id") ?? "";
@@ -60,10 +62,10 @@ async function renderPage(
 }
 
 async function buildResult(
-  provider: OidcProvider,
+  provider: Provider,
   interaction: Interaction,
   form: URLSearchParams,
-): Promise<InteractionResult | undefined> {
+): Promise<InteractionResults | undefined> {
   const decision = form.get("decision");
   if (decision === "deny") return { error: "access_denied", error_description: "the user denied the request" };
   if (interaction.prompt.name === "login") {
@@ -81,12 +83,12 @@ function sendPage(response: ServerResponse, status: number, page: string, redire
   response.end(page);
 }
 
-function readScopes(params: OidcParams): string[] {
+function readScopes(params: Interaction["params"]): string[] {
   return splitScope(readParam(params, "scope"));
 }
 
-function readResources({ resource }: OidcParams): string[] {
-  return resource === undefined ? [] : [resource].flat();
+function readResources({ resource }: Interaction["params"]): string[] {
+  return [resource].flat().filter((one) => typeof one === "string");
 }
 
 type Request = Omit<ForwardedRequest, "originalUrl">;

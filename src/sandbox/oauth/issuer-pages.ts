@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Client, ErrorOut } from "oidc-provider";
 import { parseUrl } from "../../http/address.js";
 import { escapeHtml } from "../../redact.js";
 import type { User } from "./issuer-settings.js";
@@ -108,7 +109,7 @@ export function consentPage(user: string, { clientName, redirectUri, resource, s
 }
 
 /** The page for an error that must not be sent to the redirect URI. */
-export function errorPage({ error = "error", error_description = "" }: Record<string, string>): string {
+export function errorPage({ error, error_description = "" }: ErrorOut): string {
   const description = error_description === "" ? "" : `<p>${toHtml(error_description)}</p>`;
   return renderPage("This did not work", `${description}<p><code>${toHtml(error)}</code></p>`);
 }
@@ -136,7 +137,7 @@ export function devicePages<C>(show: (context: C, page: string) => void) {
     userCodeConfirmSource(
       context: C,
       form: string,
-      client: { clientId: string; clientName?: string },
+      client: Pick<Client, "clientId" | "clientName">,
       _info: unknown,
       code: string,
     ) {

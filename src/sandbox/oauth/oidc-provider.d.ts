@@ -1,2 +1,2 @@
-/** The package has no types; `oidc.ts` describes what the sandbox uses of it. */
+/** Its modules have no types of their own; `oidc.ts` says what the sandbox uses of them. */
 declare module "oidc-provider/lib/*";

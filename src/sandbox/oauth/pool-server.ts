@@ -1,5 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
+import type Provider from "oidc-provider";
+import type {
+  AccessToken,
+  ClientCredentials,
+  ClientMetadata,
+  KoaContextWithOIDC,
+  TokenEndpointGrantContext,
+} from "oidc-provider";
 import { parseUrl } from "../../http/address.js";
 import { Lru } from "../../http/lru.js";
 import { splitScope } from "../../oauth/model/scope.js";
@@ -20,7 +28,7 @@ import type { IssuedToken, SigningKey } from "./keys.js";
 import { createSigningKey, isMachine, openJwt, readAccessToken, SIGNING_ALG, signJwt } from "./keys.js";
 import { IDP_PATH, type Machines } from "./machine.js";
 import { OAuthStore } from "./oauth-store.js";
-import type { ClientToken, OidcAccessToken, OidcContext, OidcErrors, OidcProofs, OidcProvider } from "./oidc.js";
+import type { OidcErrors, OidcProofs } from "./oidc.js";
 import { loadOidc, readParam } from "./oidc.js";
 
 /** A request that is answered inside the process. */
@@ -83,7 +91,7 @@ export function inProcessRequest(
 
 /** What the grants beside those of oidc-provider use of their authorization server. */
 interface GrantServer extends Pick<PoolServer, "inspect" | "issuer"> {
-  provider: OidcProvider;
+  provider: Provider;
   errors: OidcErrors;
   proofs: OidcProofs;
   store: OAuthStore;
@@ -95,8 +103,8 @@ interface GrantServer extends Pick<PoolServer, "inspect" | "issuer"> {
 /** Answers with an access token for a resource, which is bound to the key of the request's proof. */
 async function issueToken(
   { provider, proofs, oauth }: GrantServer,
-  ctx: OidcContext,
-  token: ClientToken,
+  ctx: TokenEndpointGrantContext,
+  token: AccessToken | ClientCredentials,
   target: { proof: object | undefined; resource: string; scope: string },
 ): Promise<void> {
   const { proof, resource, scope } = target;
@@ -118,7 +126,7 @@ const ID_JAG_TYP = "oauth-id-jag+jwt";
 /** Adds the JWT bearer grant (RFC 7523) for assertions of the trusted platform and of the identity provider. */
 function addJwtBearer(server: GrantServer, machines: Machines): void {
   const { provider, proofs } = server;
-  const respond = async (ctx: OidcContext) => {
+  const respond = async (ctx: TokenEndpointGrantContext) => {
     const { client } = ctx.oidc;
     // First: a client without a nonce repeats the request with the same assertion, which may be valid only once.
     const proof = await proofs.read(provider, ctx);
@@ -135,7 +143,7 @@ function addJwtBearer(server: GrantServer, machines: Machines): void {
  * Validates the assertion by the rules of RFC 7523 section 3, and an ID-JAG by those of its draft (section 4.4.1). Each is
  * taken once, and not used up by a request that is refused for another reason. Returns whom and what a token is for.
  */
-function readAssertion(ctx: OidcContext, { errors, issuer, resources }: GrantServer, machines: Machines) {
+function readAssertion(ctx: TokenEndpointGrantContext, { errors, issuer, resources }: GrantServer, machines: Machines) {
   const assertion = readParam(ctx.oidc.params, "assertion");
   if (assertion === undefined) throw new errors.InvalidRequest("assertion is required");
   const refuse = (why: string) => new errors.InvalidGrant(why);
@@ -166,7 +174,7 @@ function readAssertion(ctx: OidcContext, { errors, issuer, resources }: GrantSer
 }
 
 /** The requested scopes, which an ID-JAG must allow; without a request, those that it allows. */
-function readScope(ctx: OidcContext, allowed: unknown, errors: OidcErrors): string {
+function readScope(ctx: TokenEndpointGrantContext, allowed: unknown, errors: OidcErrors): string {
   const requested = readParam(ctx.oidc.params, "scope") ?? "";
   if (typeof allowed !== "string") return requested;
   const extra = splitScope(requested).filter((scope) => !splitScope(allowed).includes(scope));
@@ -184,8 +192,8 @@ const EXCHANGE_PARAMETERS = [
 ];
 const LIFE_S = 300;
 
-function idpClients({ idp }: Machines, { deviceFlow }: Pick<OAuthSettings, "deviceFlow">): object[] {
-  const common = {
+function idpClients({ idp }: Machines, { deviceFlow }: Pick<OAuthSettings, "deviceFlow">): ClientMetadata[] {
+  const common: Omit<ClientMetadata, "client_id"> = {
     application_type: "native",
     redirect_uris: ["http://127.0.0.1/callback", "http://localhost/callback"],
     response_types: ["code"],
@@ -209,7 +217,7 @@ function idpClients({ idp }: Machines, { deviceFlow }: Pick<OAuthSettings, "devi
  */
 function addIdJag(server: GrantServer, machines: Machines, servers: PoolServers): void {
   const { provider, errors } = server;
-  const respond = async (ctx: OidcContext) => {
+  const respond = async (ctx: TokenEndpointGrantContext) => {
     const { params, client } = ctx.oidc;
     const sub = await assertedSubject(ctx, server, machines);
     const aud = readParam(params, "audience") ?? "";
@@ -238,7 +246,7 @@ function addIdJag(server: GrantServer, machines: Machines, servers: PoolServers)
 }
 
 async function assertedSubject(
-  ctx: OidcContext,
+  ctx: TokenEndpointGrantContext,
   { provider, errors }: GrantServer,
   machines: Machines,
 ): Promise<string> {
@@ -269,7 +277,7 @@ export interface PoolServerSettings extends Pick<ConfigurationSettings, "oauth" 
 
 /** The started authorization server. */
 export interface RunningServer {
-  provider: OidcProvider;
+  provider: Provider;
   store: OAuthStore;
   /** Answers a request, whose `url` is the path below the pool's. */
   answer(request: Omit<ForwardedRequest, "originalUrl">): Promise<SandboxResponse>;
@@ -360,32 +368,33 @@ export class PoolServer {
     const { provider } = server;
     const { machines, vouchesAt } = this.#settings;
     // Koa prints errors that have no listener.
-    provider.on("error", () => {});
-    provider.on("access_token.issued", ({ jti, grantId }: OidcAccessToken) => this.#grants.set(jti, grantId));
+    (provider as NodeJS.EventEmitter).on("error", () => {});
+    provider.on("access_token.issued", ({ jti, grantId }) => this.#grants.set(jti, grantId));
     if (vouchesAt && machines) {
       addIdJag(server, machines, vouchesAt);
       return;
     }
-    provider.on("grant.success", (ctx: OidcContext) => this.#recordLogin(ctx));
+    provider.on("grant.success", (ctx) => this.#recordLogin(ctx));
     addTokenExchange(server);
     if (machines) addJwtBearer(server, machines);
   }
 
-  #recordLogin({ req, oidc }: OidcContext): void {
-    const accountId = oidc.entities.Account?.accountId;
-    if (accountId === undefined) return;
+  #recordLogin({ req, oidc }: KoaContextWithOIDC): void {
+    const { client, params, entities } = oidc;
+    const accountId = entities.Account?.accountId;
+    if (accountId === undefined || client === undefined) return;
     const agent = req.headers["user-agent"] ?? "unknown";
-    if (oidc.params["grant_type"] === "refresh_token")
-      this.#loginDevices.recordUse(oidc.client.clientId, accountId, agent);
-    else this.#loginDevices.recordLogin(oidc.client, accountId, agent);
+    if (params?.["grant_type"] === "refresh_token") this.#loginDevices.recordUse(client.clientId, accountId, agent);
+    else this.#loginDevices.recordLogin(client, accountId, agent);
   }
 }
 
-function readOpaqueToken(token: ClientToken & Partial<OidcAccessToken>, issuer: string, skew: number): IssuedToken {
-  const { clientId, accountId = clientId, scope, aud = "", jti, jkt, grantId } = token;
-  const exp = token.exp + skew;
-  const iat = exp - token.expiration;
-  const claims = { iss: issuer, sub: accountId, client_id: clientId, aud, exp, iat, jti };
+function readOpaqueToken(token: AccessToken | ClientCredentials, issuer: string, skew: number): IssuedToken {
+  const { clientId = "", scope, aud = "", jti, jkt } = token;
+  const { accountId: sub, grantId } =
+    token.kind === "AccessToken" ? token : { accountId: clientId, grantId: undefined };
+  const exp = Number(token.exp) + skew;
+  const claims = { iss: issuer, sub, client_id: clientId, aud: String(aud), exp, iat: exp - token.expiration, jti };
   return { claims: { ...claims, ...(scope && { scope }), ...(jkt !== undefined && { cnf: { jkt } }) }, grantId };
 }
 
@@ -454,7 +463,7 @@ export class PoolServers {
  */
 function addTokenExchange(server: GrantServer): void {
   const { provider, proofs } = server;
-  const respond = async (ctx: OidcContext) => {
+  const respond = async (ctx: TokenEndpointGrantContext) => {
     const { params, client } = ctx.oidc;
     const proof = await proofs.read(provider, ctx);
     const { claims, grantId } = await readSubject(ctx, server);
@@ -469,7 +478,10 @@ function addTokenExchange(server: GrantServer): void {
   provider.registerGrantType(TOKEN_EXCHANGE_GRANT, respond, EXCHANGE_PARAMETERS);
 }
 
-async function readSubject(ctx: OidcContext, { errors, store, inspect }: GrantServer): Promise<IssuedToken> {
+async function readSubject(
+  ctx: TokenEndpointGrantContext,
+  { errors, store, inspect }: GrantServer,
+): Promise<IssuedToken> {
   const { params, client } = ctx.oidc;
   const token = readParam(params, "subject_token");
   if (token === undefined) throw new errors.InvalidRequest("subject_token is required");
@@ -483,7 +495,7 @@ async function readSubject(ctx: OidcContext, { errors, store, inspect }: GrantSe
   throw new errors.InvalidRequest("subject_token is not a valid access token of this server");
 }
 
-function readAudience(ctx: OidcContext, { errors, oauth }: GrantServer): string {
+function readAudience(ctx: TokenEndpointGrantContext, { errors, oauth }: GrantServer): string {
   const [audience, resource] = [readParam(ctx.oidc.params, "audience"), readParam(ctx.oidc.params, "resource")];
   if (audience !== undefined && resource !== undefined && audience !== resource)
     throw new errors.InvalidTarget("audience and resource must name the same target");
