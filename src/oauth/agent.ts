@@ -28,9 +28,10 @@ import type { CallbackOptions, CallbackResult, LoginStart, StartedLogin, StartLo
 import { checkRedirectUri, checkReturnTo, readQueryParameters } from "./login/web-app.js";
 import { GRANT_STRATEGIES, type GrantFlag, noStoredTokenError } from "./machine/grant-strategies.js";
 import { McpAuthProvider, type ProviderOptions, type SdkTokenContext } from "./mcp-sdk/sdk-provider.js";
-import type { ConnectionPage, ConnectionQuery } from "./model/connection.js";
+import type { Connection, ConnectionPage, ConnectionQuery } from "./model/connection.js";
 import { AccessToken, type Grant, type GrantKey, hasExpired } from "./model/grant.js";
 import { withReservation } from "./model/grant-store.js";
+import { summarizeGrant, toConnection } from "./model/grant-summary.js";
 import { IDP_ACCOUNT, parseMachineAccount } from "./model/machine-grant.js";
 import type { ExchangedToken } from "./token/exchange.js";
 import type { Introspection } from "./token/introspection.js";
@@ -594,64 +595,50 @@ export interface AgentHealth {
 }
 
 /** A stored login as `status` shows it, without secrets. */
-export interface LoginStatus {
-  /** The profile that it belongs to. */
-  profile: string;
-  /** The MCP server, canonical. */
-  server: string;
-  /** The account that the login requested; null if none was named. */
-  account: string | null;
+export interface LoginStatus
+  extends Pick<
+    Connection,
+    | ("profile" | "server" | "account" | "issuer" | "scope")
+    | ("expires_at" | "logged_in_at" | "refreshable" | "reason")
+  > {
   /** How it gets tokens: by a login of the user at the server (`login`) or at an identity provider (`idp`), or by a machine grant. */
   grant: "login" | "idp" | GrantFlag;
   /** The type of its tokens: `DPoP` tokens are bound to a key that is stored with them. */
   token_type: "Bearer" | "DPoP";
   /** The `resource` parameter; `none` if none is sent. */
   resource: string;
-  /** The authorization server. */
-  issuer: string;
   /** The options that the login was made with and that stay in force for it, such as `acceptTokenType`. */
   exceptions: readonly LoginException[];
   /** The client that the tokens were issued to. */
   client_id: string;
-  /** The scopes granted, separated by blanks; null if unknown. */
-  scope: string | null;
-  /** RFC 3339; null if the issuer did not say. */
-  expires_at: string | null;
-  /** RFC 3339. */
-  logged_in_at: string;
   /** `expired` if the token has expired, or if the issuer rejected the grant (`reason`) and a new login is required. */
   state: "valid" | "expired";
-  /** Whether it can be refreshed without a login. */
-  refreshable: boolean;
   /** RFC 3339 if the response to the last refresh was lost, so that the token is used until it expires; else null. */
   refresh_lost_at: string | null;
-  /** Why the issuer rejected it; null if it did not. */
-  reason: string | null;
   /** Where it is stored. */
   stored_in: string;
 }
 
 export function describeLogin(grant: Grant, now: number, location: string): LoginStatus {
-  const { expiresAt, scope, refreshToken } = grant.tokens;
+  const { profile, server, account, issuer, scope, ...connection } = toConnection(summarizeGrant(grant), now);
   const machine = parseMachineAccount(grant.account);
   return {
-    profile: grant.profile,
-    server: grant.server,
-    account: grant.account ?? null,
+    profile,
+    server,
+    account,
     grant: machine ? GRANT_STRATEGIES[machine].flag : grant.account === IDP_ACCOUNT ? "idp" : "login",
     token_type: grant.proofKey === undefined ? "Bearer" : "DPoP",
     resource: grant.resource,
-    issuer: grant.issuer,
+    issuer,
     exceptions: listExceptions(grant),
     client_id: grant.client.clientId,
-    scope: scope ?? null,
-    expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
-    logged_in_at: new Date(grant.signedInAt).toISOString(),
+    scope,
+    expires_at: connection.expires_at,
+    logged_in_at: connection.logged_in_at,
     state: grant.retired || hasExpired(grant.tokens, now) ? "expired" : "valid",
-    // A machine uses its own credential.
-    refreshable: (refreshToken !== undefined || machine !== undefined) && !grant.retired,
+    refreshable: connection.refreshable,
     refresh_lost_at: grant.lostRefresh === undefined ? null : new Date(grant.lostRefresh.at).toISOString(),
-    reason: grant.retired?.reason ?? null,
+    reason: connection.reason,
     stored_in: location,
   };
 }

@@ -240,21 +240,15 @@ interface FirstEndpoint {
  * Undefined also if the callback names its issuer (RFC 9207).
  */
 export function foreignFirstEndpoint(
-  issuer: ServerMetadata,
+  { promisesIss, authorizationEndpoint, deviceAuthorizationEndpoint, tokenEndpoint }: ServerMetadata,
   flow: LoginFlowOptions["flow"],
 ): FirstEndpoint | undefined {
-  const first = firstEndpoint(issuer, flow);
-  return first && new URL(first.address).origin !== new URL(issuer.tokenEndpoint).origin ? first : undefined;
-}
-
-function firstEndpoint(issuer: ServerMetadata, flow: "browser" | "device" | undefined): FirstEndpoint | undefined {
-  if (flow === "device") {
-    const address = issuer.deviceAuthorizationEndpoint;
-    return address === undefined ? undefined : { field: "device_authorization_endpoint", address, unless: "" };
-  }
-  if (issuer.promisesIss) return undefined;
+  const isDevice = flow === "device";
+  const address = isDevice ? deviceAuthorizationEndpoint : authorizationEndpoint;
+  if (address === undefined || new URL(address).origin === new URL(tokenEndpoint).origin) return undefined;
+  if (isDevice) return { field: "device_authorization_endpoint", address, unless: "" };
   const unless = ", unless authorization_response_iss_parameter_supported is true";
-  return { field: "authorization_endpoint", address: issuer.authorizationEndpoint, unless };
+  return promisesIss ? undefined : { field: "authorization_endpoint", address, unless };
 }
 
 /** What a login at an issuer needs, so that it is not refused before it begins. */

@@ -13,9 +13,9 @@ import { type DpopPolicy, proverFor } from "../dpop/dpop.js";
 import { LOGIN_HINT, type LoginOptions, loginRemedy } from "../grant/grant-requirements.js";
 import type { Nonces, Progress } from "../http/http.js";
 import { oauthError } from "../http/oauth-error.js";
-import { type AuthorizationParams, FLOW_PARAMETERS, knownIssuer } from "../model/authorization-params.js";
+import { FLOW_PARAMETERS, knownIssuer } from "../model/authorization-params.js";
 import type { BearerChallenge } from "../model/challenge.js";
-import type { ClientRecord, TokenResponse } from "../model/grant.js";
+import type { ClientRecord, Grant, TokenResponse } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
 import type { ServerMetadata } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
@@ -23,29 +23,18 @@ import { exchangeCode } from "../token/token.js";
 import type { DevicePrompt, LoginMethod, LoginSession } from "./login-method.js";
 
 /** A login before its callback: everything that is needed to make a grant of it. */
-export interface PreparedLogin {
-  /** The MCP server, or the identity provider, canonical. */
-  readonly server: string;
-  /** The requested account; undefined if none was named. */
-  readonly account: string | undefined;
+export interface PreparedLogin
+  extends Pick<
+    Grant,
+    | ("server" | "account" | "client" | "resource" | "overrides")
+    | ("acceptedTokenType" | "authorizationParams" | "needsConsent")
+  > {
   /** The authorization server. */
   readonly issuer: ServerMetadata;
-  /** The client of the login. */
-  readonly client: ClientRecord;
   /** The requested scopes. */
   readonly scope: readonly string[];
   /** Those of them that the caller did not request: omitted if the issuer rejects them. */
   readonly addedScope: readonly string[];
-  /** The `resource` parameter; `none` if none is sent. */
-  readonly resource: string;
-  /** What the user chose for this issuer, by the names of the client's options. */
-  readonly overrides: readonly string[];
-  /** The token type beside `Bearer` that is accepted from this issuer. */
-  readonly acceptedTokenType?: string | undefined;
-  /** The user's parameters of the authorization request. */
-  readonly authorizationParams?: AuthorizationParams | undefined;
-  /** Whether the issuer returns a refresh token only after a forced consent; undefined if no earlier login showed that. */
-  readonly needsConsent?: boolean | undefined;
   /** The key that the tokens are bound to. */
   readonly proofKey: Secret | undefined;
   /** The authorization request, with the secrets that the callback is validated with. */

@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
+import type { Grant } from "../model/grant.js";
 
 /**
  * How the user completes a login. `agentauth/node` has methods for a terminal (browser with a loopback listener,
@@ -102,14 +103,7 @@ export interface AuthorizePrompt {
 export type LoginOutcome = { ok: true; login?: CompletedLogin | undefined } | { ok: false; error: AgentAuthError };
 
 /** A login that is stored. Texts of servers: escape them where a user sees them. */
-export interface CompletedLogin {
-  /** The MCP server. */
-  readonly server: string;
-  /** The authorization server. */
-  readonly issuer: string;
-  /** The account that the login is stored for, if one was named. */
-  readonly account: string | undefined;
-}
+export type CompletedLogin = Pick<Grant, "server" | "issuer" | "account">;
 
 /** What the user needs for a device login. */
 export interface DevicePrompt {

@@ -81,14 +81,7 @@ export function dueByReading(store: {
 }
 
 /** Which grants a list returns: those that have every value that is named here. */
-export interface GrantFilter {
-  /** The profile that the login is stored in. */
-  readonly profile?: string | undefined;
-  /** The MCP server, canonical. */
-  readonly server?: string | undefined;
-  /** The issuer identifier, byte for byte. */
-  readonly issuer?: string | undefined;
-}
+export type GrantFilter = Pick<ConnectionQuery, "profile" | "server" | "issuer">;
 
 export function matchesFilter(grant: Pick<Grant, "profile" | "server" | "issuer">, filter: GrantFilter): boolean {
   const names = ["profile", "server", "issuer"] as const;
