@@ -598,8 +598,7 @@ export interface AgentHealth {
 export interface LoginStatus
   extends Pick<
     Connection,
-    | ("profile" | "server" | "account" | "issuer" | "scope")
-    | ("expires_at" | "logged_in_at" | "refreshable" | "reason")
+    ("profile" | "server" | "account" | "issuer" | "scope") | ("expires_at" | "logged_in_at" | "refreshable" | "reason")
   > {
   /** How it gets tokens: by a login of the user at the server (`login`) or at an identity provider (`idp`), or by a machine grant. */
   grant: "login" | "idp" | GrantFlag;

@@ -1,15 +1,15 @@
-import type { Reader, Readers } from "../model/codec.js";
+import type { Readers } from "../model/codec.js";
 import {
+  CLIENT,
   decode,
-  decodeClientMembers,
   encode,
+  ifPresent,
   readBoolean,
   readCount,
   readEach,
   readMembers,
   readNested,
   readNumber,
-  readObject,
   readOptional,
   readOptionalBoolean,
   readOptionalStrings,
@@ -70,9 +70,6 @@ export function decodeStoredLogin(text: string): StoredLogin {
     : decodeLogin(text);
 }
 
-const readClientRecord: Reader<PreparedLogin["client"]> = (members, name) =>
-  decodeClientMembers(readObject(members, name));
-
 const SERVER: Readers<ServerMetadata> = {
   ...readEach(readUrl, "issuer", "authorizationEndpoint", "tokenEndpoint"),
   namedIssuer: readOptional,
@@ -96,7 +93,7 @@ const STARTED: Readers<BetweenSteps & Omit<PreparedDeviceLogin, "device" | "onSl
   handOver: readOptionalStrings,
   account: readOptional,
   issuer: readNested(SERVER),
-  client: readClientRecord,
+  client: readNested(CLIENT),
   scope: readRequiredStrings,
   resource: readString,
   overrides: readRequiredStrings,
@@ -120,7 +117,7 @@ const DEVICE_LOGIN: Readers<BetweenSteps & Omit<PreparedDeviceLogin, "onSlowDown
 const LOGIN: Readers<ReturnType<typeof decodeLogin>> = {
   ...STARTED,
   flow: (members, name) => (members[name] === "paste" ? "paste" : undefined),
-  listensAt: (members, name) => (members[name] === undefined ? undefined : readUrl(members, name)),
+  listensAt: ifPresent(readUrl),
   addedScope: readStrings,
   pending: readNested({
     ...readEach(readUrl, "authorizationUrl", "redirectUri"),

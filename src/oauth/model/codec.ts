@@ -2,8 +2,14 @@ import { errorMessage } from "../../errors.js";
 import { parseUrl } from "../../http/address.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { quote, Secret } from "../../redact.js";
-import type { AuthMethod, ClientRecord, Grant, LostRefresh } from "./grant.js";
-import { BOUND_BY, type BoundBy, type ClientBinding } from "./grant-store.js";
+import type { ClientRecord, Grant } from "./grant.js";
+import { BOUND_BY, type ClientBinding } from "./grant-store.js";
+
+export const readOptional = ifPresent(readString);
+export const readSecret = ifPresent(readRequiredSecret);
+export const readOptionalStrings = ifPresent(readRequiredStrings);
+export const readOptionalBoolean = ifPresent(readBoolean);
+export const readOptionalTexts = ifPresent(readTexts);
 
 /**
  * The text of a grant, with its secrets: for private files only.
@@ -38,66 +44,39 @@ export function encodeBinding(binding: ClientBinding): string {
 
 /** @throws CodecError */
 export function decodeGrant(text: string): Grant {
-  const members = decode(text, "grant");
-  const grant: Grant = readMembers(members, GRANT);
-  return members["lostRefresh"] === undefined ? grant : { ...grant, lostRefresh: lostRefresh(members, "lostRefresh") };
+  return readMembers(decode(text, "grant"), GRANT);
 }
 
 /** @throws CodecError */
 export function decodeClient(text: string): ClientRecord {
-  return decodeClientMembers(decode(text, "client"));
+  return readMembers(decode(text, "client"), CLIENT);
 }
 
 /** @throws CodecError */
 export function decodeBinding(text: string): ClientBinding {
-  const members = decode(text, "binding");
-  const boundBy = readString(members, "boundBy");
-  if (!BOUND_BY.includes(boundBy as BoundBy)) throw new CodecError("boundBy is unknown");
-  return {
-    profile: readString(members, "profile"),
-    clientId: readString(members, "clientId"),
-    issuer: readString(members, "issuer"),
-    boundBy: boundBy as BoundBy,
-    boundAt: readCount(members, "boundAt"),
-  };
+  return readMembers(decode(text, "binding"), BINDING);
 }
 
-const METHODS: readonly string[] = ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"];
-const SOURCES: readonly string[] = ["pre-registered", "metadata-document", "dynamic"];
+const BINDING: Readers<ClientBinding> = {
+  boundBy: readOneOf(BOUND_BY),
+  ...readEach(readString, "profile", "clientId", "issuer"),
+  boundAt: readCount,
+};
 
-function isSecretMethod(method: string): method is NonNullable<ClientRecord["alternateMethod"]> {
-  return method === "client_secret_basic" || method === "client_secret_post";
-}
+export const CLIENT: Readers<ClientRecord> = {
+  ...readEach(readString, "issuer", "clientId"),
+  clientSecret: readSecret,
+  secretExpiresAt: readNumber,
+  authMethod: readOneOf(["none", "client_secret_basic", "client_secret_post", "private_key_jwt"]),
+  alternateMethod: ifPresent(readOneOf(["client_secret_basic", "client_secret_post"])),
+  isRawBasic: (members, name) => (members[name] === true ? true : undefined),
+  source: readOneOf(["pre-registered", "metadata-document", "dynamic"]),
+  ...readEach(readOptional, "redirectUri", "clientName"),
+  registeredAt: ifPresent(readNumbers),
+  isRefused: readOptionalBoolean,
+};
 
-export function decodeClientMembers(members: Members): ClientRecord {
-  const authMethod = readString(members, "authMethod");
-  const alternateMethod = readOptional(members, "alternateMethod");
-  const source = readString(members, "source");
-  if (!METHODS.includes(authMethod)) throw new CodecError("authMethod is unknown");
-  if (alternateMethod !== undefined && !isSecretMethod(alternateMethod))
-    throw new CodecError("alternateMethod is unknown");
-  if (!SOURCES.includes(source)) throw new CodecError("source is unknown");
-  return {
-    issuer: readString(members, "issuer"),
-    clientId: readString(members, "clientId"),
-    clientSecret: readSecret(members, "clientSecret"),
-    secretExpiresAt: readNumber(members, "secretExpiresAt"),
-    authMethod: authMethod as AuthMethod,
-    ...(alternateMethod !== undefined && { alternateMethod }),
-    ...(members["isRawBasic"] === true && { isRawBasic: true }),
-    source: source as ClientRecord["source"],
-    redirectUri: readOptional(members, "redirectUri"),
-    ...(members["clientName"] !== undefined && { clientName: readString(members, "clientName") }),
-    ...(members["registeredAt"] !== undefined && { registeredAt: readNumbers(members, "registeredAt") }),
-    ...(members["isRefused"] !== undefined && { isRefused: readBoolean(members, "isRefused") }),
-  };
-}
-
-const readClientRecord: Reader<ClientRecord> = (members, name) => decodeClientMembers(readObject(members, name));
-const retired = readNested<NonNullable<Grant["retired"]>>({ at: readCount, reason: readString });
-const lostRefresh = readNested<LostRefresh>({ at: readCount, code: readString, generation: readCount });
-
-const GRANT: Readers<Omit<Grant, "lostRefresh">> = {
+const GRANT: Readers<Grant> = {
   acceptedTokenType: readOptional,
   authorizationParams: readOptionalTexts,
   ...readEach(
@@ -116,7 +95,7 @@ const GRANT: Readers<Omit<Grant, "lostRefresh">> = {
     token: readString,
     ...readEach(readOptional, "introspection", "revocation", "endSession", "jwks"),
   }),
-  client: readClientRecord,
+  client: readNested(CLIENT),
   requestedScope: readOptional,
   overrides: readStrings,
   ...readEach(readSecret, "proofKey", "recipe"),
@@ -131,7 +110,8 @@ const GRANT: Readers<Omit<Grant, "lostRefresh">> = {
   usedAt: readNumber,
   refusals: readNumbers,
   generation: readCount,
-  retired: (members, name) => (members[name] === undefined ? undefined : retired(members, name)),
+  lostRefresh: ifPresent(readNested({ at: readCount, code: readString, generation: readCount })),
+  retired: ifPresent(readNested({ at: readCount, reason: readString })),
 };
 
 /** The schema that is written; a file of another one is not touched. */
@@ -180,9 +160,13 @@ export function requireMembers(value: unknown, kind: string): Members {
   return members;
 }
 
+/** What is absent in the members is absent in the result. */
 export function readMembers<T>(members: Members, readers: Readers<T>): T {
   const found: Partial<T> = {};
-  for (const name of Object.keys(readers) as (keyof T & string)[]) found[name] = readers[name](members, name);
+  for (const name of Object.keys(readers) as (keyof T & string)[]) {
+    const value = readers[name](members, name);
+    if (value !== undefined) found[name] = value;
+  }
   return found as T;
 }
 
@@ -192,23 +176,27 @@ export function readObject(members: Members, name: string): Members {
   throw new CodecError(`${name} is not an object`);
 }
 
+/** A reader of a member that may be absent. */
+export function ifPresent<T>(reader: Reader<T>): Reader<T | undefined> {
+  return (members, name) => (members[name] === undefined ? undefined : reader(members, name));
+}
+
+function readOneOf<T extends string>(values: readonly T[]): Reader<T> {
+  return (members, name) => {
+    const value = readString(members, name) as T;
+    if (values.includes(value)) return value;
+    throw new CodecError(`${name} is unknown`);
+  };
+}
+
 export function readString(members: Members, name: string): string {
   const value = members[name];
   if (typeof value === "string") return value;
   throw new CodecError(`${name} is not a string`);
 }
 
-export function readOptional(members: Members, name: string): string | undefined {
-  return members[name] === undefined ? undefined : readString(members, name);
-}
-
 export function readRequiredSecret(members: Members, name: string): Secret {
   return new Secret(readString(members, name));
-}
-
-export function readSecret(members: Members, name: string): Secret | undefined {
-  const value = readOptional(members, name);
-  return value === undefined ? undefined : new Secret(value);
 }
 
 export function readNumber(members: Members, name: string): number | undefined {
@@ -238,22 +226,13 @@ export function readRequiredStrings(members: Members, name: string): string[] {
   throw new CodecError(`${name} is not a list of strings`);
 }
 
-export function readOptionalStrings(members: Members, name: string): string[] | undefined {
-  return members[name] === undefined ? undefined : readRequiredStrings(members, name);
-}
-
 export function readBoolean(members: Members, name: string): boolean {
   const value = members[name];
   if (typeof value === "boolean") return value;
   throw new CodecError(`${name} is neither true nor false`);
 }
 
-export function readOptionalBoolean(members: Members, name: string): boolean | undefined {
-  return members[name] === undefined ? undefined : readBoolean(members, name);
-}
-
-export function readOptionalTexts(members: Members, name: string): Record<string, string> | undefined {
-  if (members[name] === undefined) return undefined;
+function readTexts(members: Members, name: string): Record<string, string> {
   const texts = readObject(members, name);
   return Object.fromEntries(Object.keys(texts).map((one) => [one, readString(texts, one)]));
 }

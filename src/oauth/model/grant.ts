@@ -18,19 +18,19 @@ export interface ClientRecord {
   /** How it authenticates. */
   readonly authMethod: AuthMethod;
   /** The other method for its secret, for one more try where an endpoint rejects the first; absent once it is in use. */
-  readonly alternateMethod?: "client_secret_basic" | "client_secret_post";
+  readonly alternateMethod?: "client_secret_basic" | "client_secret_post" | undefined;
   /** Whether Basic has the id and the secret as they are: the issuer does not decode them (RFC 6749 section 2.3.1). */
-  readonly isRawBasic?: true;
+  readonly isRawBasic?: true | undefined;
   /** How it was registered. */
   readonly source: "pre-registered" | "metadata-document" | "dynamic";
   /** The redirect address it was registered with, or last used. */
   readonly redirectUri: string | undefined;
   /** The name that it was registered under; undefined if it was not registered by us. */
-  readonly clientName?: string;
+  readonly clientName?: string | undefined;
   /** Unix milliseconds of this and earlier registrations within the last day, for a client registered by us. */
-  readonly registeredAt?: readonly number[];
+  readonly registeredAt?: readonly number[] | undefined;
   /** Whether the issuer rejects it: another client is to be registered in its place. */
-  readonly isRefused?: boolean;
+  readonly isRefused?: boolean | undefined;
 }
 
 /** Addresses of the issuer that later requests need. */
