@@ -40,8 +40,13 @@ export class Listing<T extends object> implements AsyncIterable<T> {
   }
 
   /** Every item, in the service's order. */
-  [Symbol.asyncIterator](): AsyncIterableIterator<T, void, undefined> {
-    return iterateItems(this.pages());
+  async *[Symbol.asyncIterator](): AsyncIterableIterator<T, void, undefined> {
+    for await (const page of this.pages()) {
+      const { items } = page;
+      // A page that was read has none: see forgetBody.
+      page.items = [];
+      for (const item of items) yield item;
+    }
   }
 
   /** Every page, with its numbers. */
@@ -89,54 +94,6 @@ export class Listing<T extends object> implements AsyncIterable<T> {
   #with(options: Pick<ListOptions, "limit" | "concurrency">): Listing<T> {
     return new Listing(this.#fetchPage, { ...this.#options, ...options }, this.#pace);
   }
-}
-
-/** Yields the items of pages: without a generator, because a nested one costs several promises per item. */
-function iterateItems<T extends object>(
-  pages: AsyncGenerator<Page<T>, void, undefined>,
-): AsyncIterableIterator<T, void, undefined> {
-  let items: readonly T[] = [];
-  let at = 0;
-  let refilling: Promise<unknown> | undefined;
-  const refill = async (): Promise<IteratorResult<T, void>> => {
-    for (;;) {
-      // Nothing may hold a page that was read, not even a promise that is over: see forgetBody.
-      items = [];
-      const page = await pages.next();
-      if (page.done) return page;
-      ({ items } = page.value);
-      page.value.items = [];
-      at = 0;
-      const value = items[at++];
-      if (value !== undefined) return { done: false, value };
-    }
-  };
-  const next = (): Promise<IteratorResult<T, void>> => {
-    // Concurrent calls of next() are queued, as with a generator.
-    if (refilling !== undefined) return refilling.then(next, next);
-    const value = items[at];
-    if (value !== undefined) {
-      at++;
-      return Promise.resolve({ done: false, value });
-    }
-    const result = refill();
-    const settled = () => {
-      refilling = undefined;
-    };
-    refilling = result.then(settled, settled);
-    return result;
-  };
-  return {
-    next,
-    async return() {
-      items = [];
-      await pages.return();
-      return { done: true, value: undefined };
-    },
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-  };
 }
 
 function wholeNumber(value: number | undefined, minimum: number, name: string): void {
