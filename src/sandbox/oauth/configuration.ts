@@ -6,7 +6,7 @@ import type {
   Configuration,
   KoaContextWithOIDC,
   ResourceServer,
-} from "oidc-provider";
+} from "#packages/oidc-provider";
 import { isLoopbackHost } from "../../http/address.js";
 import { Lru } from "../../http/lru.js";
 import { splitScope } from "../../oauth/model/scope.js";

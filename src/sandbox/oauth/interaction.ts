@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type Provider from "oidc-provider";
-import type { Interaction, InteractionResults } from "oidc-provider";
+import type { Interaction, InteractionResults, OidcProvider } from "#packages/oidc-provider";
 import { splitScope } from "../../oauth/model/scope.js";
 import type { SandboxResponse } from "../http/requests.js";
 import { STATIC_SCOPES } from "./configuration.js";
@@ -11,7 +10,7 @@ import type { ForwardedRequest, RunningServer } from "./pool-server.js";
 
 /** The login and consent pages of an authorization request. */
 export async function handleInteraction(
-  provider: Provider,
+  provider: OidcProvider,
   request: IncomingMessage,
   response: ServerResponse,
   form: URLSearchParams,
@@ -30,7 +29,7 @@ export async function handleInteraction(
   return sendPage(response, 400, errorPage(error));
 }
 
-async function grantAll(provider: Provider, interaction: Interaction, accountId: string): Promise<string> {
+async function grantAll(provider: OidcProvider, interaction: Interaction, accountId: string): Promise<string> {
   const { params, grantId } = interaction;
   const existing = grantId === undefined ? undefined : await provider.Grant.find(grantId);
   const grant = existing ?? new provider.Grant({ accountId, clientId: readParam(params, "client_id") ?? "" });
@@ -44,7 +43,7 @@ async function grantAll(provider: Provider, interaction: Interaction, accountId:
 }
 
 async function renderPage(
-  provider: Provider,
+  provider: OidcProvider,
   { params, prompt, session }: Interaction,
 ): Promise<[string, string | undefined]> {
   const clientId = readParam(params, "client_id") ?? "";
@@ -62,7 +61,7 @@ async function renderPage(
 }
 
 async function buildResult(
-  provider: Provider,
+  provider: OidcProvider,
   interaction: Interaction,
   form: URLSearchParams,
 ): Promise<InteractionResults | undefined> {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Client, ErrorOut } from "oidc-provider";
+import type { Client, ErrorOut } from "#packages/oidc-provider";
 import { parseUrl } from "../../http/address.js";
 import { escapeHtml } from "../../redact.js";
 import type { User } from "./issuer-settings.js";

@@ -1,21 +1,21 @@
-import type Provider from "oidc-provider";
 import type {
   AccessToken,
   ClientCredentials,
   errors,
   KoaContextWithOIDC,
+  OidcProvider,
   TokenEndpointGrantContext,
-} from "oidc-provider";
+} from "#packages/oidc-provider";
 
 export type OidcErrors = typeof errors;
 
 /** How custom grants bind their tokens to a key (RFC 9449). */
 export interface OidcProofs {
   /** Validates the proof of a request; undefined where there is none, or where DPoP is off. */
-  read(provider: Provider, ctx: TokenEndpointGrantContext): Promise<object | undefined>;
+  read(provider: OidcProvider, ctx: TokenEndpointGrantContext): Promise<object | undefined>;
   /** Binds a token to the key of a proof and marks the proof as used; without a proof it does nothing. */
   bind(
-    provider: Provider,
+    provider: OidcProvider,
     ctx: TokenEndpointGrantContext,
     proof: object | undefined,
     token: AccessToken | ClientCredentials,
@@ -30,13 +30,13 @@ export function readParam(params: KoaContextWithOIDC["oidc"]["params"], name: st
 
 /** The parts of oidc-provider that the sandbox uses. */
 export interface OidcModule {
-  Provider: typeof Provider;
+  Provider: typeof OidcProvider;
   errors: OidcErrors;
   proofs: OidcProofs;
 }
 
 /** Loads oidc-provider by its modules, since its entry point prints a warning about the version of Node.js. */
 export async function loadOidc(): Promise<OidcModule> {
-  const { Provider, errors, readProof: read, applyDpopBinding: bind } = await import("#packages/oidc-provider");
-  return { Provider, errors, proofs: { read, bind } };
+  const { Provider, errorClasses: errors, readProof, applyDpopBinding } = await import("#packages/oidc-provider");
+  return { Provider, errors, proofs: { read: readProof, bind: applyDpopBinding } };
 }

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
-import type Provider from "oidc-provider";
 import type {
   AccessToken,
   ClientCredentials,
   ClientMetadata,
   KoaContextWithOIDC,
+  OidcProvider,
   TokenEndpointGrantContext,
-} from "oidc-provider";
+} from "#packages/oidc-provider";
 import { parseUrl } from "../../http/address.js";
 import { Lru } from "../../http/lru.js";
 import { splitScope } from "../../oauth/model/scope.js";
@@ -91,7 +91,7 @@ export function inProcessRequest(
 
 /** What the grants beside those of oidc-provider use of their authorization server. */
 interface GrantServer extends Pick<PoolServer, "inspect" | "issuer"> {
-  provider: Provider;
+  provider: OidcProvider;
   errors: OidcErrors;
   proofs: OidcProofs;
   store: OAuthStore;
@@ -277,7 +277,7 @@ export interface PoolServerSettings extends Pick<ConfigurationSettings, "oauth" 
 
 /** The started authorization server. */
 export interface RunningServer {
-  provider: Provider;
+  provider: OidcProvider;
   store: OAuthStore;
   /** Answers a request, whose `url` is the path below the pool's. */
   answer(request: Omit<ForwardedRequest, "originalUrl">): Promise<SandboxResponse>;
