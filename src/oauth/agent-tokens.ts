@@ -2,7 +2,7 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { Lru } from "../http/lru.js";
 import { userAgent } from "../http/version.js";
 import { quote, type Secret } from "../redact.js";
-import type { DisconnectSummary, ExchangeCache, IdpTokens } from "./agent-derived.js";
+import type { ExchangeCache, IdpTokens } from "./agent-derived.js";
 import { type AgentClientOptions, AgentContext, expectedIssuer } from "./agent-options.js";
 import { isLoginNotRequired, requiredUnlessAbsent } from "./discovery/challenge-request.js";
 import { requiresLogin } from "./discovery/discovery.js";
@@ -111,6 +111,15 @@ export class AgentTokens {
     const machine = new AgentTokens(new AgentContext(machineOptions, this.context.profile, this.context));
     this.#machines.set(name, machine);
     return machine;
+  }
+
+  /** The context of the client that revokes a grant; without its recipe, that of a machine grant has its secret at least. */
+  async revokingContext(grant: Grant, own: AgentContext): Promise<AgentContext> {
+    if (grant.recipe === undefined) return own;
+    return this.clientOf(grant).then(
+      ({ context }) => context,
+      () => own,
+    );
   }
 
   async get(key: GrantKey, options: TokenOptions): Promise<Grant> {
@@ -319,53 +328,4 @@ export interface DisconnectOptions extends Pick<TokenOptions, "signal"> {
 export interface DisconnectAllOptions extends Pick<TokenOptions, "signal">, Partial<Pick<AgentUser, "tenant">> {
   /** The profile whose logins end. Default: every one of the tenant. */
   profile?: string | undefined;
-}
-
-/** Ends the login at a server, if there is one. */
-export async function disconnect(
-  { context, tokens }: AgentUserView,
-  mcpUrl: string | URL,
-  options: DisconnectOptions,
-): Promise<{ removed: boolean } & RemoteLogout> {
-  const { account, signal } = options;
-  const key = context.key(mcpUrl);
-  const grant = await (account === undefined
-    ? tokens.find(key).then((found) => found ?? tokens.findStored(key, false))
-    : context.options.store.read({ ...key, account: account ?? undefined }));
-  if (!grant) return { removed: false, revoked: null, sessionEnded: null };
-  const { removeAndRevoke } = await import("./agent-derived.js");
-  return { removed: true, ...(await removeAndRevoke(await revokingContext(tokens, context, grant), grant, signal)) };
-}
-
-/** The context of the client that revokes a grant: without its recipe, that of a machine grant has its secret at least. */
-async function revokingContext(tokens: AgentUserView["tokens"], own: AgentContext, grant: Grant) {
-  if (grant.recipe === undefined) return own;
-  return tokens.clientOf(grant).then(
-    ({ context }) => context,
-    () => own,
-  );
-}
-
-/** Ends the login at the identity provider, and those at servers that came from it. */
-export async function logoutIdp({ context, tokens }: AgentUserView, options: Pick<TokenOptions, "signal">) {
-  const { removeAndRevoke } = await import("./agent-derived.js");
-  const end = async (grant: Grant): Promise<IdpLogout> => {
-    const outcome = await removeAndRevoke(context, grant, options.signal);
-    return { server: grant.server, account: grant.account ?? null, removed: true, ...outcome };
-  };
-  // The login comes first: without it no process gets another token.
-  return Promise.all((await (await tokens.ofIdp()).withDerived(context.profile)).map(end));
-}
-
-/** Ends the logins of a tenant, of a profile, or of the client's own profile, and tries earlier revocations again. */
-export async function disconnectAll(view: AgentUserView, options: DisconnectAllOptions): Promise<DisconnectSummary> {
-  const { tenant, profile, signal } = options;
-  if (view.isOfUser && (tenant !== undefined || profile !== undefined))
-    throw new TypeError("a client of one user disconnects no others: leave out tenant and profile");
-  const context = tenant === undefined ? view.context : view.users.tokensOf(tenant).context;
-  const whose = tenant === undefined ? (profile ?? view.context.profile) : profile;
-  const { disconnectLogins, retryRevocations } = await import("./agent-derived.js");
-  const done = await disconnectLogins(context, whose, signal);
-  const { revoked, pending } = await retryRevocations(context, whose, signal);
-  return { removed: done.removed, revoked: done.revoked + revoked, pending };
 }

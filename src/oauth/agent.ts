@@ -12,7 +12,7 @@ import type {
   ExchangeOptions,
   IdpLogout,
 } from "./agent-tokens.js";
-import { AgentUsers, AgentUserView, disconnect, disconnectAll, logoutIdp } from "./agent-tokens.js";
+import { AgentUsers, AgentUserView } from "./agent-tokens.js";
 import { requestChallenge } from "./discovery/challenge-request.js";
 import { discover } from "./discovery/discovery.js";
 import { challengeOfRemedy } from "./discovery/resource-metadata.js";
@@ -325,7 +325,13 @@ export class AgentClient {
    */
   async logoutIdp(options: Pick<TokenOptions, "signal"> = {}): Promise<IdpLogout[]> {
     checkCall(options, "call");
-    return logoutIdp(this.#view, options);
+    const { removeAndRevoke } = await import("./agent-derived.js");
+    const end = async (grant: Grant): Promise<IdpLogout> => {
+      const outcome = await removeAndRevoke(this.#context, grant, options.signal);
+      return { server: grant.server, account: grant.account ?? null, removed: true, ...outcome };
+    };
+    // The login comes first: without it no process gets another token.
+    return Promise.all((await (await this.#tokens.ofIdp()).withDerived(this.#context.profile)).map(end));
   }
 
   /**
@@ -341,7 +347,15 @@ export class AgentClient {
     options: DisconnectOptions = {},
   ): Promise<{ removed: boolean } & RemoteLogout> {
     checkCall(options, "disconnect");
-    return disconnect(this.#view, mcpUrl, options);
+    const { account, signal } = options;
+    const key = this.#context.key(mcpUrl);
+    const grant = await (account === undefined
+      ? this.#tokens.find(key).then((found) => found ?? this.#tokens.findStored(key, false))
+      : this.#context.options.store.read({ ...key, account: account ?? undefined }));
+    if (!grant) return { removed: false, revoked: null, sessionEnded: null };
+    const { removeAndRevoke } = await import("./agent-derived.js");
+    const context = await this.#tokens.revokingContext(grant, this.#context);
+    return { removed: true, ...(await removeAndRevoke(context, grant, signal)) };
   }
 
   /**
@@ -352,7 +366,15 @@ export class AgentClient {
    */
   async disconnectAll(options: DisconnectAllOptions = {}): Promise<DisconnectSummary> {
     checkCall(options, "disconnectAll");
-    return disconnectAll(this.#view, options);
+    const { tenant, profile, signal } = options;
+    if (this.#view.isOfUser && (tenant !== undefined || profile !== undefined))
+      throw new TypeError("a client of one user disconnects no others: leave out tenant and profile");
+    const context = tenant === undefined ? this.#context : this.#view.users.tokensOf(tenant).context;
+    const whose = tenant === undefined ? (profile ?? this.#context.profile) : profile;
+    const { disconnectLogins, retryRevocations } = await import("./agent-derived.js");
+    const done = await disconnectLogins(context, whose, signal);
+    const { revoked, pending } = await retryRevocations(context, whose, signal);
+    return { removed: done.removed, revoked: done.revoked + revoked, pending };
   }
 
   /**
