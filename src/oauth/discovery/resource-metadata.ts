@@ -152,24 +152,19 @@ function crossOriginMetadataError(value: string, from: string): AgentAuthError {
   return refusalError("bad_address", { field: "resource_metadata", value, from, rule, override });
 }
 
-function checkNamed(value: string, discovery: ResourceDiscovery): string {
-  try {
-    return checkChallenged(value, discovery);
-  } catch (error) {
-    const why = errorMessage(error);
-    discovery.trace({ step: "resource metadata", method: "GET", url: value, used: false, why });
-    throw error;
-  }
-}
-
-function checkChallenged(value: string, { mcpUrl, isChosen, policy }: ResourceDiscovery): string {
+function checkNamed(value: string, { mcpUrl, isChosen, policy, trace }: ResourceDiscovery): string {
   const from = isChosen ? "the option resourceMetadata" : challengeAt(mcpUrl);
   // Some servers name the path alone.
   const address = value.startsWith("/") && URL.canParse(value, mcpUrl) ? new URL(value, mcpUrl).href : value;
-  const url = checkAddress(address, "resource_metadata", from, policy);
-  if (new URL(url).origin !== new URL(mcpUrl).origin && !policy.crossOriginMetadata)
-    throw crossOriginMetadataError(value, from);
-  return url;
+  try {
+    const url = checkAddress(address, "resource_metadata", from, policy);
+    if (new URL(url).origin !== new URL(mcpUrl).origin && !policy.crossOriginMetadata)
+      throw crossOriginMetadataError(value, from);
+    return url;
+  } catch (error) {
+    trace({ step: "resource metadata", method: "GET", url: value, used: false, why: errorMessage(error) });
+    throw error;
+  }
 }
 
 async function readResourceDocument(url: string, discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {

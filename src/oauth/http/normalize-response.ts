@@ -15,8 +15,7 @@ import { Redactor } from "../../redact.js";
  */
 export function normalizeResponse(reply: BufferedResponse, secrets: Redactor): Response {
   const normalized = normalize(reply, secrets);
-  secretsByResponse.set(normalized, secrets);
-  textByResponse.set(normalized, reply.text);
+  received.set(normalized, { secrets, text: reply.text });
   return normalized;
 }
 
@@ -190,13 +189,13 @@ function addForms(secrets: Redactor, value: string): void {
   for (const part of value.split(".")) if (part.length >= MIN_PART) secrets.add(part);
 }
 
-const secretsByResponse = new WeakMap<Response, Redactor>();
-const textByResponse = new WeakMap<Response, string>();
+/** What is known of a normalized response beside itself: the secrets of its request, and the body as it was received. */
+const received = new WeakMap<Response, { secrets: Redactor; text: string }>();
 
 export function readText(response: Response): string | undefined {
-  return textByResponse.get(response);
+  return received.get(response)?.text;
 }
 
 export function secretsSentBefore(response: unknown): Redactor {
-  return (isResponse(response) ? secretsByResponse.get(response) : undefined) ?? new Redactor();
+  return (isResponse(response) ? received.get(response)?.secrets : undefined) ?? new Redactor();
 }

@@ -135,31 +135,9 @@ export async function tokensOfLogin(
   const party = { issuer: issuer.issuer, tokenEndpoint, client, acceptedTokenType };
   const call = { ...context, ...party, prover, signal };
   const loginClient = { client, form: redirectForm(redirectUri), signal };
-  return withClientRefusal(context, loginClient, () =>
-    rememberMethod(context, loginClient, (onClient) =>
-      exchangeCode({ ...call, onClient }, { parameters, redirectUri, verifier, resource, nonce }),
-    ),
+  return withLoginClient(context, loginClient, (onClient) =>
+    exchangeCode({ ...call, onClient }, { parameters, redirectUri, verifier, resource, nonce }),
   );
-}
-
-/**
- * Runs work with a client, and stores the method of its secret that the issuer accepted in place of the registered one. Also if
- * the work then fails: where the first request has used up a code, the next login does not repeat that.
- */
-export async function rememberMethod<T>(
-  { store }: Pick<LoginContext, "store">,
-  { client, form }: Pick<LoginClient, "client" | "form">,
-  work: (onClient: (accepted: ClientRecord) => void) => Promise<T>,
-): Promise<ClientResponse<T>> {
-  let used = client;
-  try {
-    const response = await work((accepted) => {
-      used = accepted;
-    });
-    return { client: used, response };
-  } finally {
-    if (used !== client && client.source === "dynamic") await store.saveClient(used, form);
-  }
 }
 
 export interface LoginClient {
@@ -176,14 +154,25 @@ export const REPLACES_DOCUMENT =
 /** A login takes less time than that. */
 const NEW_CLIENT_MS = 600_000;
 
-/** Runs work with a client; one that we registered, or our metadata document, is not used again if the issuer rejects it. */
-export async function withClientRefusal<T>(
+/**
+ * Runs work with a client, and stores the method of its secret that the issuer accepted in place of the registered one. Also if
+ * the work then fails: where the first request has used up a code, the next login does not repeat that. A client that we
+ * registered, or our metadata document, is not used again if the issuer rejects it.
+ */
+export async function withLoginClient<T>(
   { store, clock }: Pick<LoginContext, "store" | "clock">,
   { client, form, signal }: LoginClient,
-  work: () => Promise<T>,
-): Promise<T> {
+  work: (onClient: (accepted: ClientRecord) => void) => Promise<T>,
+): Promise<ClientResponse<T>> {
+  let used = client;
+  const onClient = (accepted: ClientRecord) => {
+    used = accepted;
+  };
   try {
-    return await work();
+    const response = await work(onClient).finally(async () => {
+      if (used !== client && client.source === "dynamic") await store.saveClient(used, form);
+    });
+    return { client: used, response };
   } catch (error) {
     if (isInvalidClient(error) && client.source === "metadata-document") {
       await refuseDocument(store, client, clock.epoch());

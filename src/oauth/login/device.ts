@@ -13,9 +13,8 @@ import type { ClientResponse, DeviceAuthorization, LoginContext, PreparedDeviceL
 import {
   isInvalidClient,
   isScopeRefusal,
-  rememberMethod,
   reportReducedScope,
-  withClientRefusal,
+  withLoginClient,
   withoutAddedScope,
   withScopeHint,
 } from "./authorization.js";
@@ -88,10 +87,8 @@ async function obtainCode(context: LoginContext, login: DeviceLogin, endpoint: s
   };
   const loginClient = { client, form: PLACEHOLDER_REDIRECT, signal };
   try {
-    const issued = await withClientRefusal(context, loginClient, () =>
-      rememberMethod(context, loginClient, (onClient) =>
-        requestDeviceCode({ ...call, onClient }, endpoint, parameters),
-      ),
+    const issued = await withLoginClient(context, loginClient, (onClient) =>
+      requestDeviceCode({ ...call, onClient }, endpoint, parameters),
     );
     return { ...issued, scope };
   } catch (error) {
@@ -152,7 +149,7 @@ export async function pollDeviceLogin(
   const party = { issuer: name, tokenEndpoint, client, acceptedTokenType };
   const loginSeconds = context.loginTimeoutMs / 1000;
   const isLoginShorter = loginSeconds < secondsLeft(context.clock, device);
-  return rememberMethod(context, { client, form: PLACEHOLDER_REDIRECT }, (onClient) => {
+  return withLoginClient(context, { client, form: PLACEHOLDER_REDIRECT, signal }, (onClient) => {
     const call: TokenCall = { ...context, ...party, prover, signal };
     call.onClient = (accepted) => {
       call.client = accepted;

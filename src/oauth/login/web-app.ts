@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { AgentAuthError, usageError } from "../../errors.js";
 import { parseUrl, secureAddress } from "../../http/address.js";
 import { quote } from "../../redact.js";
 import type { LoginOptions } from "../grant/grant-requirements.js";
@@ -8,7 +8,7 @@ export function checkRedirectUri(redirectUri: string): URL {
   const url = secureAddress(redirectUri);
   if (url !== undefined) return url;
   const rule = "must be an https address, or http on a loopback host, without a fragment";
-  throw usageError("redirectUri", redirectUri, rule);
+  throw usageError(`redirectUri ${quote(redirectUri)} ${rule}`);
 }
 
 /**
@@ -24,7 +24,7 @@ export function checkReturnTo(returnTo: string | undefined, redirectUri: URL): s
   const isSame = url?.origin === redirectUri.origin && url.protocol === redirectUri.protocol;
   if (url !== undefined && isSame && !url.username && !url.password) return url.href;
   const rule = `must be a path or an address on the origin of redirectUri, ${redirectUri.origin}`;
-  throw usageError("returnTo", returnTo, rule);
+  throw usageError(`returnTo ${quote(returnTo)} ${rule}`);
 }
 
 const MAX_CALLBACK = 64 * 1024;
@@ -38,10 +38,6 @@ export function readQueryParameters(callback: Request | URL | string): URLSearch
   }
   const [, query = ""] = (address.split("#")[0] ?? "").split(/\?(.*)/s);
   return new URLSearchParams(query);
-}
-
-function usageError(field: string, value: string, rule: string): AgentAuthError {
-  return new AgentAuthError("usage", `${field} ${quote(value)} ${rule}`, { class: "usage" });
 }
 
 /** A cookie that only this host gets, over https or on a loopback host, and no script reads; Max-Age 0 removes it. */

@@ -163,6 +163,14 @@ describe("signing in on another device", () => {
     expect(await store.list()).toEqual([]);
   });
 
+  it("registers another client next time, after the issuer has forgotten it in between", async () => {
+    const gone: Reply = { status: 400, json: { error: "invalid_client" } };
+    const scene = await deviceLogin([pending, gone, gone]);
+    expect(scene.error).toMatchObject({ code: "invalid_client", hint: expect.stringContaining("another client") });
+    await scene.agent({ flow: "device" }).login(scene.mcp.url);
+    expect(scene.issuer.to("/pool/register")).toHaveLength(2);
+  });
+
   it("fails when the code is not entered in time", async () => {
     const { error, clock } = await deviceLogin(Array.from({ length: 50 }, () => pending));
     expect(error).toMatchObject({ code: "expired_token", class: "auth" });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import { refuseDocument } from "../../../src/oauth/client/metadata-document.js";
 import { LOGIN_HINT } from "../../../src/oauth/grant/grant-requirements.js";
-import { REPLACES_DOCUMENT, withClientRefusal, withScopeHint } from "../../../src/oauth/login/authorization.js";
+import { REPLACES_DOCUMENT, withLoginClient, withScopeHint } from "../../../src/oauth/login/authorization.js";
 import type { ClientRecord } from "../../../src/oauth/model/grant.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { FakeClock } from "../../helpers/clock.js";
@@ -22,8 +22,8 @@ describe("a client that the issuer refuses", () => {
     const form = client.source === "metadata-document" ? client.clientId : FORM;
     await store.saveClient(client, form);
     const login = { client, form, signal: new AbortController().signal };
-    const work = withClientRefusal({ store, clock: new FakeClock(NOW) }, login, () => Promise.reject(error));
-    const thrown = await work.catch((reason: unknown) => reason as AgentAuthError);
+    const work = withLoginClient({ store, clock: new FakeClock(NOW) }, login, () => Promise.reject<never>(error));
+    const thrown = (await work.catch((reason: unknown) => reason)) as AgentAuthError;
     return { thrown, client, stored: await store.readClient(client.issuer, form) };
   }
 
@@ -72,7 +72,7 @@ describe("a client that the issuer refuses", () => {
   it("is none where the work succeeds", async () => {
     const context = { store: memoryStore(), clock: new FakeClock(NOW) };
     const login = { client: madeClient(), form: FORM, signal: new AbortController().signal };
-    expect(await withClientRefusal(context, login, async () => 7)).toBe(7);
+    expect(await withLoginClient(context, login, async () => 7)).toEqual({ client: login.client, response: 7 });
   });
 });
 
