@@ -98,28 +98,8 @@ export interface ResourceServerOptions extends Pick<TransportOptions, "fetch" | 
   clock?: Clock | undefined;
 }
 
-type Checked = Pick<
-  ResourceServerOptions,
-  | ("resource" | "requiredScopes" | "tokens" | "dpop" | "dpopNonces" | "clock" | "log")
-  | ("clockSkewSeconds" | "keyTtlSeconds" | "staleKeysSeconds" | "tokenCacheSeconds")
->;
-
 /** {@link ResourceServerOptions}, checked and with defaults. */
-export interface ResourceServerSettings
-  extends Pick<ResourceServerOptions, "scopesSupported" | "metadata">,
-    Readonly<{ [Name in keyof Checked]-?: NonNullable<Checked[Name]> }> {
-  readonly issuers: readonly string[];
-  readonly audiences: readonly string[];
-  readonly algorithms: string[];
-  /** Whether tokens may have the type of other JWTs. */
-  readonly legacyTyp: boolean;
-  readonly introspectedBy: string | undefined;
-  /** Seconds for which the response of an introspection is cached. */
-  readonly cacheTtlSeconds: number;
-  /** Whether the response of an introspection may lack `aud`. */
-  readonly allowMissingAudience: boolean;
-  readonly proofClock: Pick<Clock, "epoch">;
-}
+export type ResourceServerSettings = Readonly<ReturnType<typeof readResourceServerSettings>>;
 
 const OPTIONS: OptionNames<ResourceServerOptions> = {
   ...{ resource: true, authorizationServers: true, requiredScopes: true, scopesSupported: true, metadata: true },
@@ -179,7 +159,7 @@ export function checkAddresses(options: ResourceServerOptions): void {
 }
 
 /** Checks the options and adds defaults. @throws TypeError */
-export function readResourceServerSettings(options: ResourceServerOptions): ResourceServerSettings {
+export function readResourceServerSettings(options: ResourceServerOptions) {
   const { resource, authorizationServers, introspection, audience = resource, clock = systemClock } = options;
   const audiences = typeof audience === "string" ? [audience] : [...audience];
   if (audiences.length === 0 || audiences.some((one) => typeof one !== "string" || one === ""))
@@ -195,19 +175,23 @@ export function readResourceServerSettings(options: ResourceServerOptions): Reso
     scopesSupported: scopesSupported && readScopes("scopesSupported", scopesSupported),
     metadata: options.metadata,
     tokens: tokens ?? (introspection ? "both" : "jwt"),
+    /** The issuer that introspects. */
     introspectedBy: readIntrospectingIssuer(options),
     algorithms: readAlgorithms(options.algorithms),
+    /** Whether tokens may have the type of other JWTs. */
     legacyTyp: checkChoice("typ", options.typ, ["at+jwt", "legacy"] as const) === "legacy",
     dpop: readDpop(options),
     dpopNonces: options.dpopNonces ?? false,
     clockSkewSeconds: readSeconds("clockSkewSeconds", options.clockSkewSeconds, 60, 600),
+    /** Seconds for which the response of an introspection is cached. */
     cacheTtlSeconds: readSeconds("introspection.cacheTtlSeconds", introspection?.cacheTtlSeconds, 30, 3600),
+    /** Whether the response of an introspection may lack `aud`. */
     allowMissingAudience: introspection?.allowMissingAudience === true,
     keyTtlSeconds: readSeconds("keyTtlSeconds", options.keyTtlSeconds, 600, 86_400),
     staleKeysSeconds: readSeconds("staleKeysSeconds", options.staleKeysSeconds, 0, 86_400),
     tokenCacheSeconds: readSeconds("tokenCacheSeconds", options.tokenCacheSeconds, 60, 60),
     clock,
-    proofClock: clock,
+    proofClock: clock as Pick<Clock, "epoch">,
     log: options.log ?? (() => {}),
   };
 }
@@ -235,7 +219,7 @@ function readIntrospectingIssuer(options: ResourceServerOptions): string | undef
   throw new TypeError(`introspection.issuer ${quote(named)} must be one of the authorizationServers`);
 }
 
-function readDpop({ dpop, dpopNonces }: ResourceServerOptions): ResourceServerSettings["dpop"] {
+function readDpop({ dpop, dpopNonces }: ResourceServerOptions): NonNullable<ResourceServerOptions["dpop"]> {
   if (dpop === "off" && dpopNonces) throw new TypeError("dpopNonces needs proofs: dpop must not be off");
   return checkChoice("dpop", dpop, ["off", "supported", "required"] as const) ?? "supported";
 }
