@@ -168,7 +168,7 @@ export interface McpProxyOptions extends Omit<ServerSessionOptions, "onMessage">
 class McpProxy {
   readonly #options: McpProxyOptions;
   readonly #pending = new PendingRequests();
-  readonly #session: ServerSession;
+  readonly session: ServerSession;
   readonly #headers = new ParamHeaders();
   readonly #handshake = new Handshake((message) => this.#forward(message));
   /** The messages of the host that are not sent yet, with their sizes. */
@@ -184,21 +184,7 @@ class McpProxy {
 
   constructor(options: McpProxyOptions) {
     this.#options = options;
-    this.#session = new ServerSession({ ...options, onMessage: (message) => this.#fromServer(message) });
-  }
-
-  /** Keeps the session alive: see {@link ServerSession.ping}. */
-  ping(ms: number): Promise<void> {
-    return this.#session.ping(ms);
-  }
-
-  /** Ends the session at the server. */
-  terminate(): Promise<void> {
-    return this.#session.terminate();
-  }
-
-  close(): void {
-    this.#session.close();
+    this.session = new ServerSession({ ...options, onMessage: (message) => this.#fromServer(message) });
   }
 
   /** Why the proxy failed: `initialize` failed for good, or no request had a response. */
@@ -211,7 +197,7 @@ class McpProxy {
     this.#options.onLog(`host: ${describeMessage(message)}`);
     const refusal = this.#options.policy.refuse(message);
     if (refusal !== undefined) return void this.#refuse(message, refusal);
-    const sent = isRpcResponse(message) ? this.#session.requests.toServer(message) : message;
+    const sent = isRpcResponse(message) ? this.session.requests.toServer(message) : message;
     if (sent?.method === CANCELLED) this.#cancel(sent);
     else if (sent === undefined) this.#options.onLog("host: the response belongs to a lost session");
     else {
@@ -267,7 +253,7 @@ class McpProxy {
   }
 
   async #notify(message: RpcMessage): Promise<void> {
-    const http = isRpcResponse(message) ? this.#session.forResponses : this.#session.http;
+    const http = isRpcResponse(message) ? this.session.forResponses : this.session.http;
     try {
       await http.notify(message);
     } catch (error) {
@@ -279,7 +265,7 @@ class McpProxy {
 
   /** Sends a request, and once more if a new session makes up for the one that the server has lost. */
   async #request(pending: PendingRequest): Promise<void> {
-    const { http } = this.#session;
+    const { http } = this.session;
     try {
       await this.#send(http, pending);
     } catch (error) {
@@ -296,7 +282,7 @@ class McpProxy {
         abort,
         headers: revision === undefined ? {} : this.#headers.ofSessionless(request, revision),
         receive: (message) => {
-          if (this.#session.isForwarded(http, message)) this.#fromServer(message, pending);
+          if (this.session.isForwarded(http, message)) this.#fromServer(message, pending);
         },
         onAccepted: () => this.#onSent(request),
       });
@@ -311,7 +297,7 @@ class McpProxy {
   #isRecoverable(pending: PendingRequest, http: HttpChannel): boolean {
     const begins = this.#pending.all().some(({ request }) => request.method === INITIALIZE);
     const isFirst = pending.state === "sent" && pending.revision === undefined;
-    return isFirst && !begins && this.#session.isReplaceable(http, pending.request);
+    return isFirst && !begins && this.session.isReplaceable(http, pending.request);
   }
 
   /** Sends a request that the server rejected unprocessed again, in a new session. */
@@ -320,7 +306,7 @@ class McpProxy {
     this.#events.emit("change");
     const endStep = this.#handshake.begin();
     try {
-      await this.#session.replace(lost, (open) => this.#abandon(open));
+      await this.session.replace(lost, (open) => this.#abandon(open));
     } catch (error) {
       return this.#fail(pending, error);
     } finally {
@@ -329,9 +315,9 @@ class McpProxy {
     // A request that the host has cancelled is aborted, and is not sent.
     pending.state = "resent";
     try {
-      await this.#send(this.#session.http, pending);
+      await this.#send(this.session.http, pending);
     } catch (error) {
-      if (isSessionLost(error)) this.#session.onUnrelated(pending.request);
+      if (isSessionLost(error)) this.session.onUnrelated(pending.request);
       this.#fail(pending, error);
     }
   }
@@ -382,7 +368,7 @@ class McpProxy {
     if (isTooDeep(message)) return void this.#refuseTooDeep(message, carrier);
     if (!isRpcResponse(message)) {
       onLog(`server: ${describeMessage(message)}`);
-      host.send(this.#session.requests.toHost(message));
+      host.send(this.session.requests.toHost(message));
       return;
     }
     const pending = this.#pendingOf(message, carrier);
@@ -394,7 +380,7 @@ class McpProxy {
     if (method === "tools/list" && "result" in message) message.result = policy.filterList(message.result);
     host.send({ ...message, id });
     this.#pending.remove(id);
-    this.#session.onResponse(pending.request, message);
+    this.session.onResponse(pending.request, message);
   }
 
   #refuseTooDeep(message: RpcMessage, carrier: PendingRequest | undefined): void {
@@ -414,7 +400,7 @@ class McpProxy {
   #context(pending?: PendingRequest) {
     const { url, mask } = this.#options;
     const isInSession = pending !== undefined && pending.request.method !== INITIALIZE;
-    const hasSession = isInSession && this.#session.http.sessionId !== undefined;
+    const hasSession = isInSession && this.session.http.sessionId !== undefined;
     return { url, mask, hasSession };
   }
 
@@ -469,7 +455,8 @@ export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
     policy: new ToolPolicy(tools),
     onFatalError: () => ended.abort(),
   });
-  const pings = keepAliveMs === undefined ? undefined : setInterval(() => void proxy.ping(keepAliveMs), keepAliveMs);
+  const pings =
+    keepAliveMs === undefined ? undefined : setInterval(() => void proxy.session.ping(keepAliveMs), keepAliveMs);
   pings?.unref();
   signal.addEventListener("abort", stop);
   if (signal.aborted) stop();
@@ -478,11 +465,11 @@ export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
     await settledWithin(proxy.untilIdle(ended.signal), DRAIN_MS);
     proxy.abortPending();
     // Failure is ignored: the server may have no sessions, or be unreachable.
-    await settledWithin(proxy.terminate(), TERMINATE_MS);
+    await settledWithin(proxy.session.http.terminate(), TERMINATE_MS);
   } finally {
     clearInterval(pings);
     signal.removeEventListener("abort", stop);
-    proxy.close();
+    proxy.session.close();
     await host.flushed();
     input.destroy();
   }

@@ -76,14 +76,18 @@ export class SessionRecovery {
 }
 
 /** A function that sends a request and returns its response; all other messages of the server go to `onMessage`. */
-function createRequester(http: HttpChannel, onMessage: Receive) {
+function createRequester(
+  http: HttpChannel,
+  onMessage: Receive,
+  { ms, isUnattended }: { ms: number; isUnattended: boolean } = { ms: MAX_RESPONSE_MS, isUnattended: false },
+) {
   return (request: RpcRequest): Promise<RpcResponse> => {
     const abort = new AbortController();
     let timer: NodeJS.Timeout | undefined;
     const response = new Promise<RpcResponse>((resolve, reject) => {
       const text = `the MCP server sent no response to ${quote(request.method, 80)}`;
       const noResponse = () => reject(new AgentAuthError("mcp_failed", text, { class: "remote" }));
-      timer = setTimeout(noResponse, MAX_RESPONSE_MS);
+      timer = setTimeout(noResponse, ms).unref();
       const receive = (message: RpcMessage) => {
         if (!isRpcResponse(message)) onMessage(message);
         else if (message.id === request.id) resolve(message);
@@ -91,7 +95,7 @@ function createRequester(http: HttpChannel, onMessage: Receive) {
       // A stream that ended before its response.
       const fail = (error: unknown) =>
         error instanceof AgentAuthError && error.code === "connection_reset" ? noResponse() : reject(error);
-      http.request(request, { abort, receive }).then(noResponse, fail);
+      http.request(request, { abort, receive, isUnattended }).then(noResponse, fail);
     });
     return response.finally(() => {
       clearTimeout(timer);
@@ -142,21 +146,10 @@ export class ServerSession {
   async ping(ms: number): Promise<void> {
     if (!this.#recovery.isPossible) return;
     const http = this.#http;
-    const abort = new AbortController();
-    const timer = setTimeout(() => abort.abort(), ms).unref();
-    const receive = (message: RpcMessage) => isRpcResponse(message) || this.#fromServer(http, message);
-    const ping = { jsonrpc: "2.0", id: "agentauth-ping", method: "ping" } as const;
-    try {
-      await http.request(ping, { abort, receive, isUnattended: true });
-    } catch (error) {
-      this.#options.onLog(`ping: ${quote(this.#options.mask(String(error)), 300)}`);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  terminate(): Promise<void> {
-    return this.#http.terminate();
+    const ask = createRequester(http, (message) => this.#fromServer(http, message), { ms, isUnattended: true });
+    await ask({ jsonrpc: "2.0", id: "agentauth-ping", method: "ping" }).catch((error: unknown) =>
+      this.#options.onLog(`ping: ${quote(this.#options.mask(String(error)), 300)}`),
+    );
   }
 
   close(): void {
