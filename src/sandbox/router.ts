@@ -28,14 +28,10 @@ import {
   tokenGuard,
 } from "./http/requests.js";
 import type { SandboxMachine } from "./oauth/machine.js";
+import type { SandboxSettings } from "./sandbox-settings.js";
 
-export interface OriginSettings {
-  seed: number;
-  host: string;
-  publicUrl: string | undefined;
+export interface OriginSettings extends Pick<SandboxSettings, "seed" | "host" | "publicUrl" | "allowOrigins"> {
   faults: FaultController;
-  /** The origins whose pages may use the parts that allow pages. */
-  allowOrigins: readonly string[];
   log: (entry: LoggedRequest) => void;
   now: () => number;
 }
