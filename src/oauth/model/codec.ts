@@ -160,13 +160,9 @@ export function requireMembers(value: unknown, kind: string): Members {
   return members;
 }
 
-/** What is absent in the members is absent in the result. */
 export function readMembers<T>(members: Members, readers: Readers<T>): T {
   const found: Partial<T> = {};
-  for (const name of Object.keys(readers) as (keyof T & string)[]) {
-    const value = readers[name](members, name);
-    if (value !== undefined) found[name] = value;
-  }
+  for (const name of Object.keys(readers) as (keyof T & string)[]) found[name] = readers[name](members, name);
   return found as T;
 }
 
