@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { policyFor } from "../../src/http/address-class.js";
 import { obtainClient } from "../../src/oauth/client/registration.js";
 import { findResourceMetadata } from "../../src/oauth/discovery/resource-metadata.js";
-import { findServerMetadata } from "../../src/oauth/discovery/server-metadata.js";
+import { checkServerMetadata, findMetadata } from "../../src/oauth/discovery/server-metadata.js";
 import { OAuthHttp } from "../../src/oauth/http/http.js";
 import { checkCallback, type PreparedLogin } from "../../src/oauth/login/authorization.js";
 import { coversServer } from "../../src/oauth/model/resource.js";
@@ -94,7 +94,7 @@ describe("a metadata document", () => {
     await fc.assert(
       fc.asyncProperty(answers(valid), async (answer) => {
         const http = answering(answer);
-        const outcome = await triedLater(() => findServerMetadata({ ...details, http, issuer: ISSUER }));
+        const outcome = await triedLater(() => findMetadata({ ...details, http, issuer: ISSUER }, checkServerMetadata));
         if (!("value" in outcome)) return;
         const { value } = outcome;
         expect(value.issuer).toBe(ISSUER);

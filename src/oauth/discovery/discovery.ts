@@ -37,8 +37,8 @@ import {
   rememberedMetadata,
   withUnseen,
 } from "./resource-metadata.js";
-import type { ForeignMetadata, ServerDiscovery } from "./server-metadata.js";
-import { findIssuerMetadata, findServerMetadata } from "./server-metadata.js";
+import type { CheckMetadata, ForeignMetadata, ServerDiscovery } from "./server-metadata.js";
+import { checkIssuerMetadata, checkServerMetadata, findMetadata } from "./server-metadata.js";
 
 export interface DiscoveryContext extends ServerConnection, OverrideContext, IssuerExpectation, LoginFlowOptions {
   timeoutMs: number;
@@ -117,13 +117,11 @@ async function examineServer(
   return { url, server, challenge, response, resource, isUnprotected, isAbsent, http, policy, signal };
 }
 
-export type ReadMetadata<T> = (discovery: ServerDiscovery) => Promise<T>;
-
 /** The metadata of the first usable issuer: one that the server names, else the origin of a legacy server. */
 async function findIssuer<T extends IssuerMetadata>(
   context: DiscoveryContext,
   examined: ExaminedServer,
-  read: ReadMetadata<T>,
+  check: CheckMetadata<T>,
 ): Promise<T | ServerMetadata> {
   const { url, resource, policy } = examined;
   const isLegacy = !resource || resource.authorizationServers.length === 0;
@@ -134,7 +132,7 @@ async function findIssuer<T extends IssuerMetadata>(
     throw noIssuerError(examined);
   try {
     return await readFirstUsable(candidates, { named: issuers, from }, (candidate, own) =>
-      read(metadataSearch(context, examined, candidate, own)),
+      findMetadata(metadataSearch(context, examined, candidate, own), check),
     );
   } catch (error) {
     if (!isLegacy || !isWithoutMetadata(error)) throw error;
@@ -251,7 +249,7 @@ export function discover(
 ): Promise<Discovered> {
   const search = { mcpUrl, challenge };
   return withDeadline(mcpUrl, signal, (own) =>
-    searchIssuer(context, findServerMetadata, { ...search, signal: own }).catch((error: unknown) => {
+    searchIssuer(context, checkServerMetadata, { ...search, signal: own }).catch((error: unknown) => {
       throw withUnseen(error, challenge, parseMcpUrl(mcpUrl).resource);
     }),
   );
@@ -265,7 +263,7 @@ export function discoverIssuer(
   signal?: AbortSignal,
 ): Promise<Discovered<IssuerMetadata>> {
   return withDeadline(mcpUrl, signal, (own) =>
-    searchIssuer(context, findIssuerMetadata, { mcpUrl, challenge, signal: own }),
+    searchIssuer(context, checkIssuerMetadata, { mcpUrl, challenge, signal: own }),
   );
 }
 
@@ -282,7 +280,8 @@ export function discoverProvider(context: DiscoveryContext, address: string, sig
     const missingPkceMetadata = hasOverride("allowMissingPkceMetadata", context);
     const sameOriginEndpoints = overrides.sameOriginEndpoints === true;
     const policy = { bounds: await context.addressPolicy(), missingPkceMetadata, sameOriginEndpoints };
-    const found = await findServerMetadata({ http: readOnce(http), issuer, policy, mutualTls, trace, signal: own });
+    const search = { http: readOnce(http), issuer, policy, mutualTls, trace, signal: own };
+    const found = await findMetadata(search, checkServerMetadata);
     const identity = { resource: NO_RESOURCE, scopesSupported: ["openid"], dpopRequired: false, url: found.url };
     const resource = { ...identity, authorizationServers: [issuer] };
     return { server, challenge: undefined, resource, isUnprotected: false, issuer: found };
@@ -299,7 +298,7 @@ export function requiresLogin(context: DiscoveryContext, mcpUrl: string, signal?
     const first = await requestChallenge(context, parseMcpUrl(mcpUrl).url, own);
     if (first.challenge !== undefined || !(first.isAnswered || mayWantSession(first))) return true;
     const search = { mcpUrl, challenge: undefined, first, signal: own };
-    return searchIssuer(context, findIssuerMetadata, search).then(
+    return searchIssuer(context, checkIssuerMetadata, search).then(
       () => true,
       (error: unknown) => {
         if (isUnavailable(error) || isNothingThere(error)) throw error;
@@ -330,7 +329,7 @@ async function withDeadline<T>(
 /** The search, step by step: the server, then its issuer; where that fails, which options would help. */
 async function searchIssuer<T extends IssuerMetadata>(
   context: DiscoveryContext,
-  read: ReadMetadata<T>,
+  check: CheckMetadata<T>,
   search: Search,
 ): Promise<Discovered<T | ServerMetadata>> {
   const examined = await examineServer(context, search);
@@ -338,7 +337,7 @@ async function searchIssuer<T extends IssuerMetadata>(
   const { trace, traceUnused } = traceOnce(context.trace);
   let refusal: unknown;
   try {
-    const issuer = await findIssuer({ ...context, trace }, examined, read);
+    const issuer = await findIssuer({ ...context, trace }, examined, check);
     return { server, challenge, resource, isUnprotected, issuer };
   } catch (error) {
     refusal = error;
@@ -346,7 +345,7 @@ async function searchIssuer<T extends IssuerMetadata>(
   if (isUnprotected && isWithoutMetadata(refusal)) throw loginNotRequiredError(server);
   throw await withEveryOption(refusal, async (more) => {
     const overrides = { ...context.overrides, ...more };
-    const issuer = await findIssuer({ ...context, overrides, trace: traceUnused }, examined, read);
+    const issuer = await findIssuer({ ...context, overrides, trace: traceUnused }, examined, check);
     return loginNeeds(issuer, context);
   });
 }

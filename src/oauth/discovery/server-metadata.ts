@@ -63,12 +63,16 @@ function createReader(document: MetadataDocument, url: string, { policy }: Serve
   };
 }
 
-export function checkServerMetadata(
+/** The rules for a document that names the issuer of a search. @returns what is used of it */
+export type CheckMetadata<T extends IssuerMetadata> = (
   document: MetadataDocument,
   url: string,
   discovery: ServerDiscovery,
-): ServerMetadata {
-  checkIssuerName(document, url, discovery);
+) => T;
+
+/** For a login. */
+export const checkServerMetadata: CheckMetadata<ServerMetadata> = (document, url, discovery) => {
+  const metadata = readIssuerMetadata(document, url, discovery);
   const { complain, address, list } = createReader(document, url, discovery);
   const responseTypes = list("response_types_supported");
   if (responseTypes && !responseTypes.includes("code"))
@@ -83,14 +87,13 @@ export function checkServerMetadata(
   }
   checkPkce(document, url, list("code_challenge_methods_supported"), discovery);
   const authorizationEndpoint = address("authorization_endpoint");
-  const metadata = readIssuerMetadata(document, url, discovery);
   if (authorizationEndpoint === undefined)
     throw complain("authorization_endpoint", "is required for a login (RFC 8414 section 2)");
   const { issuer, ...rest } = metadata;
   const whole = { issuer, authorizationEndpoint, ...rest };
   checkOrigins(whole, discovery);
   return whole;
-}
+};
 
 /** @returns the issuer as the document has it, which may differ by a slash after the host */
 function checkIssuerName({ issuer: value }: MetadataDocument, url: string, { issuer }: ServerDiscovery): string {
@@ -122,15 +125,12 @@ function checkPkce(
   });
 }
 
-export function checkIssuerMetadata(
-  document: MetadataDocument,
-  url: string,
-  discovery: ServerDiscovery,
-): IssuerMetadata {
+/** For a client that uses the token endpoint only: fields that only a login needs are optional. */
+export const checkIssuerMetadata: CheckMetadata<IssuerMetadata> = (document, url, discovery) => {
   const metadata = readIssuerMetadata(document, url, discovery);
   checkOrigins(metadata, discovery);
   return metadata;
-}
+};
 
 /** Checks what both logins and machine grants need, except the origins of the endpoints. */
 function readIssuerMetadata(document: MetadataDocument, url: string, discovery: ServerDiscovery): IssuerMetadata {
@@ -211,36 +211,21 @@ function describeDifference(found: unknown, wanted: string): string {
   return "";
 }
 
-/**
- * Reads the metadata of an issuer. The first document in the order of {@link serverMetadataAddresses} that names
- * this issuer and has what a login needs is used. Documents are never merged.
- *
- * @throws `AgentAuthError` `issuer_mismatch`, `bad_server_metadata`, `pkce_unsupported`, `no_server_metadata`, or a
- * network error if no address has a usable document and one did not answer
- */
-export function findServerMetadata(discovery: ServerDiscovery): Promise<ServerMetadata> {
-  return findMetadata(discovery, checkServerMetadata);
-}
-
-/**
- * {@link findServerMetadata} for a client that uses the token endpoint only: fields that only a login needs are
- * optional.
- */
-export function findIssuerMetadata(discovery: ServerDiscovery): Promise<IssuerMetadata> {
-  return findMetadata(discovery, checkIssuerMetadata);
-}
-
 /** Milliseconds that a usable document waits for one that it takes precedence over. */
 const SPARE_MS = 250;
 const METADATA_STEP = { step: "server metadata", method: "GET" } as const;
 
-type CheckMetadata<T extends IssuerMetadata> = (
-  document: MetadataDocument,
-  url: string,
+/**
+ * Reads the metadata of an issuer. The first document in the order of {@link serverMetadataAddresses} that names this issuer
+ * and has what is needed is used. Documents are never merged.
+ *
+ * @throws `AgentAuthError` `issuer_mismatch`, `bad_server_metadata`, `pkce_unsupported`, `no_server_metadata`, or a
+ * network error if no address has a usable document and one did not answer
+ */
+export async function findMetadata<T extends IssuerMetadata>(
   discovery: ServerDiscovery,
-) => T;
-
-async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery, check: CheckMetadata<T>): Promise<T> {
+  check: CheckMetadata<T>,
+): Promise<T> {
   const failures: unknown[] = [];
   for (const group of serverMetadataAddresses(discovery.foreign?.at ?? discovery.issuer)) {
     const call = followSignal(discovery.signal);
