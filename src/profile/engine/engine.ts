@@ -3,7 +3,6 @@ import { isAgentAuthError, orUndefined, usageError } from "../../errors.js";
 import type { Env } from "../../platform.js";
 import { escapeText, quote } from "../../redact.js";
 import type { StoreDriver } from "../../store/driver/driver.js";
-import { eachOperation } from "../../store/driver/engine.js";
 import type { EngineKind } from "../profile-settings.js";
 import { isReference, referencedSecret, type SecretSetting } from "../secrets.js";
 
@@ -221,7 +220,13 @@ export function lazyDriver(
   return {
     system,
     location,
-    ...eachOperation((signal, operation) => use((driver) => operation(driver, { signal }))),
+    get: (...given) => use((driver) => driver.get(...given)),
+    put: (...given) => use((driver) => driver.put(...given)),
+    delete: (...given) => use((driver) => driver.delete(...given)),
+    scan: (...given) => use((driver) => driver.scan(...given)),
+    claim: (...given) => use((driver) => driver.claim(...given)),
+    extend: (...given) => use((driver) => driver.extend(...given)),
+    release: (...given) => use((driver) => driver.release(...given)),
     health: (...given) =>
       use(async (driver) => (await driver.health?.(...given)) ?? { clockAheadMs: 0, risks: [], errors: [], facts: {} }),
     close: async () => {

@@ -126,46 +126,6 @@ export function healthReport(clockAheadMs: number, risks: Findings, errors: Find
   return { clockAheadMs, risks: holding(risks), errors: holding(errors), facts: Object.fromEntries(known) };
 }
 
-type Operations = Pick<StoreDriver, "get" | "put" | "delete" | "scan" | "claim" | "extend" | "release">;
-
-/** Carries out an operation with a driver and a signal that it chooses. */
-type Around = <T>(
-  signal: AbortSignal | undefined,
-  operation: (driver: StoreDriver, options: DriverCallOptions) => Promise<T>,
-) => Promise<T>;
-
-/** The operations of a driver, each of which is carried out by `around`. */
-export function eachOperation(around: Around): Operations {
-  return {
-    get: (key, call) => around(call?.signal, (driver, options) => driver.get(key, options)),
-    put: (key, value, expected, call) =>
-      around(call?.signal, (driver, options) => driver.put(key, value, expected, { ...call, ...options })),
-    delete: (key, expected, call) => around(call?.signal, (driver, options) => driver.delete(key, expected, options)),
-    scan: (filter, page, call) => around(call?.signal, (driver, options) => driver.scan(filter, page, options)),
-    claim: (key, claim, call) => around(call?.signal, (driver, options) => driver.claim(key, claim, options)),
-    extend: (key, claim, call) => around(call?.signal, (driver, options) => driver.extend(key, claim, options)),
-    release: (key, claim, call) => around(call?.signal, (driver, options) => driver.release(key, claim, options)),
-  };
-}
-
-/** A driver whose operations end after a time, also where those of the given one would not. */
-export function boundedDriver(driver: StoreDriver, timeoutMs: number): StoreDriver {
-  const { system, location, watch, health, touch } = driver;
-  const late = () => unansweredError(`${system} at ${location}`, timeoutMs);
-  const around: Around = (signal, operation) =>
-    inTime({ signal, timeoutMs, late }, (limit) => operation(driver, { signal: limit }));
-  return {
-    system,
-    location,
-    ...eachOperation(around),
-    ...(touch && {
-      touch: (key, call) => around(call?.signal, (_, options) => touch.call(driver, key, options)),
-    }),
-    ...(watch && { watch: watch.bind(driver) }),
-    ...(health && { health: health.bind(driver) }),
-  };
-}
-
 export interface CallLimit {
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs: number;

@@ -26,7 +26,7 @@ import { quote } from "../../redact.js";
 import { noSealing, type Sealing } from "../seal/sealing.js";
 import type { StoreDriver } from "./driver.js";
 import { DriverLeases, type Takeover } from "./driver-leases.js";
-import { boundedDriver, EngineClock, type StoreClock, storeClock } from "./engine.js";
+import { EngineClock, type StoreClock, storeClock } from "./engine.js";
 import { GrantRecords } from "./grant-records.js";
 import { NearGrants, type NearOptions } from "./remembered-grants.js";
 import { TenantRecords } from "./tenant-records.js";
@@ -145,12 +145,10 @@ export interface GrantStoreOptions {
   holder?: string | undefined;
   /** Returns living tokens without asking the engine. Default: every read asks it, so that a logout is seen at once. */
   near?: NearOptions | undefined;
-  /** Milliseconds for each operation of the driver. Default: the driver's own limit. */
-  timeoutMs?: number | undefined;
 }
 
 const OPTIONS: OptionNames<GrantStoreOptions> = {
-  ...{ seal: true, tenant: true, takeover: true, holder: true, near: true, timeoutMs: true },
+  ...{ seal: true, tenant: true, takeover: true, holder: true, near: true },
 };
 const NEAR: OptionNames<NearOptions> = { ttlMs: true, maxEntries: true };
 /** Milliseconds after which a lease is free, unless it is extended. */
@@ -173,13 +171,12 @@ export function grantStore(driver: StoreDriver, options: GrantStoreOptions): Gra
 
 /** As {@link grantStore}, with the clock of the caller. */
 export function openGrantStore(
-  given: StoreDriver,
+  driver: StoreDriver,
   options: GrantStoreOptions,
   { clock = storeClock }: { readonly clock?: StoreClock } = {},
 ): GrantStore {
   checkOptions(options);
-  const { tenant = "default", takeover = "patient", holder, near: nearOptions, timeoutMs } = options;
-  const driver = timeoutMs === undefined ? given : boundedDriver(given, timeoutMs);
+  const { tenant = "default", takeover = "patient", holder, near: nearOptions } = options;
   const sealing = options.seal === "none" ? noSealing() : options.seal;
   const shared = new TenantRecords(driver, sealing, "clients");
   const near = nearOptions && new NearGrants(driver, nearOptions, clock);
@@ -278,7 +275,7 @@ function engineCheck(driver: StoreDriver): () => Promise<void> {
 }
 
 function checkOptions(options: Partial<GrantStoreOptions> = {}): void {
-  const { seal, takeover, tenant, holder, near, timeoutMs } = options;
+  const { seal, takeover, tenant, holder, near } = options;
   checkOptionNames(options, OPTIONS, "grantStore");
   if (near !== undefined) checkOptionNames(near, NEAR, "near");
   const isSealing = typeof seal === "object" && seal !== null && typeof seal.cipherFor === "function";
@@ -292,7 +289,6 @@ function checkOptions(options: Partial<GrantStoreOptions> = {}): void {
     throw optionError("takeover", takeover, 'must be "fast", "patient" or a function');
   if (tenant !== undefined) checkTenant(tenant);
   if (holder !== undefined && typeof holder !== "string") throw optionError("holder", holder, "must be a text");
-  if (timeoutMs !== undefined && !(timeoutMs > 0)) throw optionError("timeoutMs", timeoutMs, "must be more than 0");
   if (near !== undefined && !(near.ttlMs > 0)) throw optionError("near.ttlMs", near.ttlMs, "must be more than 0");
 }
 

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { AgentAuthError } from "../../../src/errors.js";
 import type { ConnectionPage } from "../../../src/oauth/model/connection.js";
 import type { Grant } from "../../../src/oauth/model/grant.js";
@@ -55,7 +55,6 @@ describe("the options of grantStore", () => {
     [{ seal: { nameOf: () => "name" } }, "the option seal is "],
     [{ seal: "none", takeover: "slow" }, "the option takeover"],
     [{ seal: "none", tenant: "" }, "the option tenant"],
-    [{ seal: "none", timeoutMs: 0 }, "the option timeoutMs"],
     [{ seal: "none", near: { ttlMs: -1 } }, "the option near.ttlMs"],
   ])("%o are refused", (options, message) => {
     const make = () => grantStore(memoryDriver(), options as GrantStoreOptions);
@@ -524,24 +523,6 @@ describe("reads", () => {
     await store.save(next(madeGrant(), 2), 1);
     expect(JSON.parse(splitSummary((await onlyGrant(driver)).value).value)).toMatchObject({ newer: 1, generation: 2 });
   });
-
-  it("end after the time of the store where the driver has none", async () => {
-    const driver = faulty();
-    driver.before.get = () => new Promise(() => undefined);
-    const store = grantStore(driver, { seal: "none", timeoutMs: 20 });
-    expect(await pendingError(store.read(KEY))).toMatchObject({ code: "store_unavailable", retryable: true });
-  });
-
-  it("leave no timer of that time behind", async () => {
-    const started = vi.spyOn(globalThis, "setTimeout");
-    const cleared = vi.spyOn(globalThis, "clearTimeout");
-    onTestFinished(() => void vi.restoreAllMocks());
-    await grantStore(memoryDriver(), { seal: "none", timeoutMs: 654_321 }).read(KEY);
-    const timers = started.mock.results.filter((_, nth) => Number(started.mock.calls[nth]?.[1]) > 600_000);
-    expect(timers).not.toEqual([]);
-    const left = timers.filter(({ value }) => !cleared.mock.calls.some(([timer]) => timer === value));
-    expect(left).toEqual([]);
-  });
 });
 
 it("a room that was reserved for a login is not that of the same login after it was removed", async () => {
@@ -730,10 +711,10 @@ describe("the check of the engine before a save", () => {
     expect(await store.read(grant)).toBeUndefined();
   });
 
-  it.each([undefined, 1000])("can be asked for, with a time limit of %s", async (timeoutMs) => {
+  it("can be asked for", async () => {
     const driver = Object.assign(memoryDriver(), { health: async () => HEALTHY });
-    expect(await grantStore(driver, { seal: "none", timeoutMs }).health?.()).toBe(HEALTHY);
-    expect(grantStore(faulty(), { seal: "none", timeoutMs })).not.toHaveProperty("health");
+    expect(await grantStore(driver, { seal: "none" }).health?.()).toBe(HEALTHY);
+    expect(grantStore(faulty(), { seal: "none" })).not.toHaveProperty("health");
   });
 
   it("asks a safe engine once, beside its clock, and uses one that does not report its health", async () => {
