@@ -203,8 +203,7 @@ export interface StoreDriver {
     options?: DriverCallOptions,
   ): Promise<void>;
   /**
-   * Reports written and removed records, and released leases, until the signal fires; it resolves then. Hints only: some may
-   * be missing.
+   * Reports written and removed records until the signal fires; it resolves then. Hints only: some may be missing.
    *
    * @param onGap changes may have been missed, for example because the connection was lost and is back
    */

@@ -175,7 +175,7 @@ export function statementsFor(
     notify: `SELECT pg_notify('${names.channel}', $1::text) AS notified`,
   };
   if (!notify) return statements;
-  const { insert, update, remove, release } = statements;
+  const { insert, update, remove } = statements;
   const announced = (statement: string) => `WITH changed AS (${statement})
 SELECT version, pg_notify('${names.channel}', concat_ws(' ', $1::text, $2::text, $3::text)) AS notified FROM changed`;
   return {
@@ -183,7 +183,6 @@ SELECT version, pg_notify('${names.channel}', concat_ws(' ', $1::text, $2::text,
     insert: announced(insert),
     update: announced(update),
     remove: announced(remove),
-    release: announced(`${release} RETURNING NULL AS version`),
   };
 }
 

@@ -136,7 +136,7 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
       leaseCall(options, async ({ run }) => isOne(await run(scripts.EXTEND, [names.lease(key)], claimArgs(claim)))),
     release: async (key, { owner, note }, options) => {
       const keys = [names.lease(key), names.leases(key.partition)];
-      const args = [owner, note === undefined ? "" : "1", note ?? "", channel, encodeKey(key)];
+      const args = [owner, note === undefined ? "" : "1", note ?? ""];
       await runOne(options, scripts.RELEASE, keys, args);
     },
     ...(subscribe && { watch: watchBy(subscribe, names.channel, { keyOf: decodeKey, failure }) }),

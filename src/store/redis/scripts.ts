@@ -268,15 +268,14 @@ redis.call('HSET', KEYS[1], 'u', now + ARGV[2], 't', ARGV[3])
 return 1
 `;
 
-/** KEYS: lease, leases. ARGV: owner, '1' if there is a note, note, channel, message. */
-export const RELEASE = `${CLOCK}${PUBLISH}${HELD}
+/** KEYS: lease, leases. ARGV: owner, '1' if there is a note, note. */
+export const RELEASE = `${CLOCK}${HELD}
 if ARGV[2] == '1' then
   redis.call('HSET', KEYS[1], 'r', now, 't', ARGV[3])
 else
   redis.call('DEL', KEYS[1])
   redis.call('ZREM', KEYS[2], KEYS[1])
 end
-publish(ARGV[4], ARGV[5])
 return 1
 `;
 

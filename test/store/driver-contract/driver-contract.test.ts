@@ -123,7 +123,7 @@ describe("the contract of a driver", () => {
     driverContract({ test: declare, open: memoryDriver, without: ["watch", "health"] });
     expect(skipped).toEqual([
       "health reports the clock, the risks and the errors (left out: needs health)",
-      "a watch reports what other drivers write, remove and release (left out: needs watch)",
+      "a watch reports what other drivers write and remove (left out: needs watch)",
       "a watch ends with its signal (left out: needs watch)",
       "a watch says when changes may be missing (left out: needs watch and kill and restart)",
       "of the puts of 4 processes none is lost (left out: needs openElsewhere)",

@@ -140,28 +140,15 @@ export const recordMutants: readonly Mutant[] = [
   mutant("reports no health", "health reports the clock, the risks and the errors", (driver) => ({
     health: async () => ({ ...(await driver.health?.()), clockAheadMs: Number.NaN, risks: [], errors: [], facts: {} }),
   })),
-  mutant("reports no release", "a watch reports what other drivers write, remove and release", (driver) => ({
-    watch: async (onChange, ...rest) =>
-      driver.watch?.(
-        (key) => {
-          if (key.kind !== "lease") onChange(key);
-        },
-        ...rest,
-      ),
-  })),
   mutant("watches for ever", "a watch ends with its signal", (driver) => ({
     watch: async (onChange, onGap) => driver.watch?.(onChange, onGap, new AbortController().signal),
   })),
   mutant("shows credentials", "a driver names its engine and its place", () => ({
     location: "redis://user:password@localhost",
   })),
-  mutant(
-    "ends a watch when it has begun",
-    "a watch reports what other drivers write, remove and release",
-    (driver) => ({
-      watch: async (...args) => void driver.watch?.(...args),
-    }),
-  ),
+  mutant("ends a watch when it has begun", "a watch reports what other drivers write and remove", (driver) => ({
+    watch: async (...args) => void driver.watch?.(...args),
+  })),
 ];
 
 function expiresWithLease(driver: StoreDriver, clock: TestClock): Partial<StoreDriver> {

@@ -1,22 +1,15 @@
 import type { RecordKey, StoreDriver } from "../../../src/store/driver/driver.js";
 import { check, checkEqual, eventually, sleep, within } from "./check.js";
-import { type Cases, leaseOf, SOON_MS } from "./store-under-test.js";
+import { type Cases, SOON_MS } from "./store-under-test.js";
 
 /** Cases about the reports of changes. */
 export const watchCases: Cases = {
-  async "a watch reports what other drivers write, remove and release"({ driver, key, open }) {
+  async "a watch reports what other drivers write and remove"({ driver, key, open }) {
     const writer = await open();
     const watch = begin(driver);
     const put = () => putOver(writer, key);
-    const lease = leaseOf(writer);
     await watch.reports("a put", key, put);
     await watch.reports("a delete", key, () => writer.delete(key), put);
-    await watch.reports(
-      "a release",
-      lease.key,
-      () => lease.release("a"),
-      () => lease.take("a"),
-    );
     checkEqual("a watch lasts until its signal fires", watch.isOver, false);
     await watch.end();
   },
