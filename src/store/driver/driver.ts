@@ -3,7 +3,7 @@ export type RecordKind = "grant" | "client" | "binding" | "login" | "lease" | "k
 
 /**
  * The name of a record. The core chooses partition and id so that they show nothing about a tenant, a server or an account.
- * Both are texts of 1 to 1,024 bytes; a driver must not assume anything about their characters.
+ * Both are well-formed texts of 1 to 1,024 bytes; a driver must not assume anything else about their characters.
  */
 export interface RecordKey {
   /** What the record is. */

@@ -16,17 +16,7 @@ import { type Row, readClaimResponse, watchBy } from "../driver/engine.js";
 import { chooseLink, type RedisConnection } from "./connection.js";
 import { describeHealth, leaseScriptCalls, redisError, type Session, scriptCalls, weakestSync } from "./engine.js";
 import * as scripts from "./scripts.js";
-import {
-  DUE,
-  decodeKey,
-  decodeName,
-  encodeKey,
-  encodeName,
-  type Names,
-  namesWith,
-  PARTITIONS,
-  SCAN,
-} from "./scripts.js";
+import { DUE, decodeKey, encodeKey, type Names, namesWith, PARTITIONS, SCAN } from "./scripts.js";
 
 /** A wait for replicas of the engine. */
 export interface ReplicaWait {
@@ -89,7 +79,7 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
     get: async (key, options) => toRecord(key, await runOne(options, scripts.GET, [names.record(key)])),
     touch: async (key, options) => {
       const keys = [names.record(key), names.index(key.kind, key.partition), names.state(key.partition)];
-      return toRecord(key, await runOne(options, scripts.TOUCH, keys, [encodeName(key.id)]));
+      return toRecord(key, await runOne(options, scripts.TOUCH, keys, [encodeURIComponent(key.id)]));
     },
     put: (key, value, expected, options = {}) =>
       call(options, async ({ run, tryKeyless }) => {
@@ -99,26 +89,21 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
         keys.push(names.due(kind, partition), names.index(kind, partition), ...names.tags(kind, partition, tags));
         const expiry = Number.isFinite(expiresInMs) ? Math.ceil(expiresInMs) : "";
         const due = dueAt === null ? "none" : (dueAt ?? "");
-        const put = async (isRegistered: "1" | "") => {
-          const record = [encodeName(id), expectation(expected), value, expiry, kind];
-          return run(scripts.PUT, keys, [...record, isRegistered, channel, encodeKey(key), due]);
-        };
-        let reply = await put("");
-        if (reply[0] === "register") {
-          await run(scripts.REGISTER, [names.partitions(kind)], [encodeName(partition)]);
-          reply = await put("1");
-        }
-        const [outcome, version, replicas] = reply;
-        if (outcome !== "stored") return undefined;
+        const isAwaited = wait && kind === "grant";
+        // Each time: a failover may have lost it.
+        await run(scripts.REGISTER, [names.partitions(kind)], [encodeURIComponent(partition)]);
+        const record = [encodeURIComponent(id), expectation(expected), value, expiry];
+        const args = [...record, channel, encodeKey(key), due, isAwaited ? "1" : ""];
+        const [version, replicas] = await run(scripts.PUT, keys, args);
+        if (version == null) return undefined;
         // The record is stored whatever the answer is: replicas only make it safer.
-        if (wait && kind === "grant" && replicas !== "0")
-          await tryKeyless(["WAIT", wait.replicas, wait.timeoutMs], names.record(key));
+        if (isAwaited && replicas !== "0") await tryKeyless(["WAIT", wait.replicas, wait.timeoutMs], names.record(key));
         return version as Version;
       }),
     delete: async (key, expected, options) => {
       const { kind, partition } = key;
       const keys = [names.record(key), names.index(kind, partition), names.due(kind, partition)];
-      const args = [encodeName(key.id), expectation(expected), channel, encodeKey(key)];
+      const args = [encodeURIComponent(key.id), expectation(expected), channel, encodeKey(key)];
       return isOne(await runOne(options, scripts.DELETE, keys, args));
     },
     scan: (filter, page, options) =>
@@ -210,7 +195,7 @@ function toRecords(parts: readonly string[], each: number, place: Omit<RecordKey
   const items: StoredRecord[] = [];
   for (let at = 0; at < parts.length; at += each) {
     const [id = "", version, value = "", due] = parts.slice(at, at + each);
-    const record = { key: { ...place, id: decodeName(id) }, version: version as Version, value };
+    const record = { key: { ...place, id: decodeURIComponent(id) }, version: version as Version, value };
     items.push(due === undefined ? record : { ...record, dueAt: Number(due) });
   }
   return items;
@@ -223,7 +208,7 @@ function toRecords(parts: readonly string[], each: number, place: Omit<RecordKey
 async function scanAll(run: Run, names: Names, kind: RecordKind, page: Part): Promise<ScanPage> {
   const { limit, cursor, valueLength } = page;
   const scanOne = (encoded: string, part: Part) =>
-    scanPartition(run, names, { kind, partition: decodeName(encoded) }, { valueLength, ...part });
+    scanPartition(run, names, { kind, partition: decodeURIComponent(encoded) }, { valueLength, ...part });
   const [name = "", id] = cursor?.split(" ") ?? [];
   if (id !== undefined) {
     const page = await scanOne(name, { limit, cursor: id });

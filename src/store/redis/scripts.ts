@@ -1,67 +1,49 @@
 import { orUndefined } from "../../errors.js";
 import type { RecordKey, RecordKind } from "../driver/driver.js";
 
-const LONE_SURROGATE = /(\p{Surrogate})/u;
-const ENCODED_SURROGATE = /%u([\da-f]{4})/;
-
-/**
- * A text as a part of a key: ASCII without braces, colons and blanks, and another one for each text.
- *
- * A client encodes keys in UTF-8, which has no form for half of a surrogate pair: two such texts would be one key.
- */
-export function encodeName(text: string): string {
-  const parts = text.split(LONE_SURROGATE);
-  return parts
-    .map((part, index) => (index % 2 ? `%u${part.charCodeAt(0).toString(16)}` : encodeURIComponent(part)))
-    .join("");
-}
-
-/** The text that {@link encodeName} encoded. */
-export function decodeName(name: string): string {
-  const parts = name.split(ENCODED_SURROGATE);
-  return parts
-    .map((part, index) => (index % 2 ? String.fromCharCode(Number.parseInt(part, 16)) : decodeURIComponent(part)))
-    .join("");
-}
-
 /** A key as one text, for messages. */
 export function encodeKey({ kind, partition, id }: RecordKey): string {
-  return `${kind} ${encodeName(partition)} ${encodeName(id)}`;
+  return `${kind} ${encodeURIComponent(partition)} ${encodeURIComponent(id)}`;
 }
 
 /** The key that {@link encodeKey} encoded; undefined for another text, because anybody may publish. */
 export function decodeKey(text: string): RecordKey | undefined {
   const [, kind, partition = "", id = ""] = /^([a-z]+) (\S+) (\S+)$/.exec(text) ?? [];
   return orUndefined(() =>
-    kind ? { kind: kind as RecordKind, partition: decodeName(partition), id: decodeName(id) } : undefined,
+    kind
+      ? { kind: kind as RecordKind, partition: decodeURIComponent(partition), id: decodeURIComponent(id) }
+      : undefined,
   );
 }
 
-/** The names of keys. All keys of a partition have the same hash tag, so that a cluster puts them into one slot. */
+/**
+ * The names of keys. A partition, an id and a tag are percent-encoded in them: ASCII without braces, colons and blanks. All
+ * keys of a partition have the same hash tag, so that a cluster puts them into one slot.
+ */
 export type Names = ReturnType<typeof namesWith>;
 
 export function namesWith(prefix: string) {
-  const base = (partition: string) => `${prefix}:{${encodeName(partition)}}`;
+  const base = (partition: string) => `${prefix}:{${encodeURIComponent(partition)}}`;
   /** What the keys of the records of a kind begin with; their encoded ids follow. */
   const records = (kind: RecordKind, partition: string) => `${base(partition)}:r:${kind}:`;
   return {
     records,
     /** A record: a hash of its version, its value and the keys of its tags. */
-    record: ({ kind, partition, id }: RecordKey) => `${records(kind, partition)}${encodeName(id)}`,
+    record: ({ kind, partition, id }: RecordKey) => `${records(kind, partition)}${encodeURIComponent(id)}`,
     /** The encoded ids of the records of a kind. */
     index: (kind: RecordKind, partition: string) => `${base(partition)}:i:${kind}`,
     /** The encoded ids of the records with each of these tags. */
     tags: (kind: RecordKind, partition: string, tags: Readonly<Record<string, string>> = {}) =>
       Object.entries(tags).map(
-        ([name, value]) => `${base(partition)}:t:${kind}:${encodeName(name)}=${encodeName(value)}`,
+        ([name, value]) => `${base(partition)}:t:${kind}:${encodeURIComponent(name)}=${encodeURIComponent(value)}`,
       ),
     /** The encoded ids of the records that are due at a time, by that. */
     due: (kind: RecordKind, partition: string) => `${base(partition)}:d:${kind}`,
     /** The newest claim under a key. */
-    lease: ({ kind, partition, id }: RecordKey) => `${base(partition)}:l:${kind}:${encodeName(id)}`,
+    lease: ({ kind, partition, id }: RecordKey) => `${base(partition)}:l:${kind}:${encodeURIComponent(id)}`,
     /** The keys of all leases of a partition, by the time when each can be forgotten. */
     leases: (partition: string) => `${base(partition)}:l`,
-    /** The newest version of a partition, and when the partition was registered for each kind. */
+    /** The newest version of a partition. */
     state: (partition: string) => `${base(partition)}:seq`,
     /** The encoded names of the partitions that have had a record of this kind. */
     partitions: (kind: RecordKind) => `${prefix}:p:${kind}`,
@@ -125,23 +107,15 @@ return {stored[1], stored[2]}
 
 /**
  * KEYS: record, state, prefix of records, due, index, tags… ARGV: id, expected version or '', value, milliseconds or
- * '', kind, '1' if the partition was registered, channel, message, due time, 'none', or '' to leave it as it is.
- *
- * The index of partitions is in another slot. A partition is registered there before its first record, and again after
- * an hour: a failover may have lost that.
+ * '', channel, message, due time, 'none', or '' to leave it as it is, '1' to count replicas. Returns the new version, if it
+ * is stored, and the number of replicas.
  *
  * An expired record stays in the index and under its tags. Each put of a record that expires looks at four random ids
  * of each of these and removes the expired, so that they cannot pile up.
  */
 export const PUT = `${CLOCK}${UNTAG}${PUBLISH}
 local stored = redis.call('HMGET', KEYS[1], 'v', 't')
-if (stored[1] or '') ~= ARGV[2] then return {'conflict'} end
-local registered = redis.call('HGET', KEYS[2], 'p:' .. ARGV[5])
-if ARGV[6] == '1' then
-  redis.call('HSET', KEYS[2], 'p:' .. ARGV[5], now)
-elseif not registered or now - registered > 3600000 then
-  return {'register'}
-end
+if (stored[1] or '') ~= ARGV[2] then return {} end
 untag(stored[2], ARGV[1])
 local version = tick(KEYS[2])
 redis.call('PERSIST', KEYS[1])
@@ -155,14 +129,14 @@ if ARGV[4] ~= '' then
     end
   end
 end
-if ARGV[9] == 'none' then
+if ARGV[7] == 'none' then
   redis.call('ZREM', KEYS[4], ARGV[1])
-elseif ARGV[9] ~= '' then
-  redis.call('ZADD', KEYS[4], ARGV[9], ARGV[1])
+elseif ARGV[7] ~= '' then
+  redis.call('ZADD', KEYS[4], ARGV[7], ARGV[1])
 end
-publish(ARGV[7], ARGV[8])
-local info = ARGV[5] == 'grant' and redis.pcall('INFO', 'replication')
-return {'stored', version, type(info) == 'string' and string.match(info, 'connected_slaves:(%d+)') or '0'}
+publish(ARGV[5], ARGV[6])
+local info = ARGV[8] == '1' and redis.pcall('INFO', 'replication')
+return {version, type(info) == 'string' and string.match(info, 'connected_slaves:(%d+)') or '0'}
 `;
 
 /** KEYS: record, index, due. ARGV: id, expected version or '', channel, message. */
@@ -225,7 +199,7 @@ return found
 /** KEYS: index of partitions. ARGV: where to begin, limit. A script, because a client may send a read to a replica. */
 export const PARTITIONS = "return redis.call('ZRANGEBYLEX', KEYS[1], ARGV[1], '+', 'LIMIT', 0, ARGV[2])";
 
-/** KEYS: index of partitions. ARGV: partition. */
+/** KEYS: index of partitions, which is in another slot than their records. ARGV: partition. */
 export const REGISTER = "return redis.call('ZADD', KEYS[1], 0, ARGV[1])";
 
 /**

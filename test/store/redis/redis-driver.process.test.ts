@@ -180,11 +180,10 @@ describe.skipIf(!HAS_REDIS)(`the Redis driver and its engine${missing}`, () => {
     expect((await driver.scan({ kind: "grant" }, { limit: 10 })).items).toHaveLength(1);
   });
 
-  it("registers a partition again after an hour", async () => {
+  it("finds a record of a partition that a failover removed from those that are registered", async () => {
     const { client, driver } = await open();
     const version = await driver.put(KEY, "text", undefined);
     await client.del("aa:p:grant");
-    await client.hSet("aa:{p}:seq", "p:grant", Date.now() - 3_700_000);
     await driver.put(KEY, "newer", version);
     expect((await driver.scan({ kind: "grant" }, { limit: 10 })).items).toHaveLength(1);
   });
@@ -279,7 +278,7 @@ describe.skipIf(!HAS_REDIS)(`what the Redis driver reports of its engine${missin
     await client.aclSetUser("reader", ["on", "nopass", "~*", "+get"]);
     await client.sendCommand(["AUTH", "reader", "canary-password"]);
     const refused = await driver.get(KEY).catch((error: unknown) => error);
-    expect(refused).toMatchObject({ code: "store_failed", retryable: false, hint: expect.stringContaining("EVALSHA") });
+    expect(refused).toMatchObject({ code: "store_failed", retryable: false, hint: expect.stringContaining("EVAL") });
     const { server, client: admin } = await open();
     await admin.configSet("requirepass", "canary-password");
     const unknown = new IoRedis(server.port, "127.0.0.1", { enableReadyCheck: false });
