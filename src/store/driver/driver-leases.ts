@@ -29,26 +29,9 @@ export interface LeaseState {
   readonly instead?: PreviousAttempt | undefined;
 }
 
-/** A driver takes 16 KiB, and sealing adds a half. */
-const MAX_NOTE = 8000;
-const MAX_MESSAGE = 1000;
-
 /** The generation of tokens that work under a lease replaces. */
 export function refreshedGeneration({ refreshes }: Pick<LeaseOptions<unknown>, "refreshes">): number | undefined {
   return refreshes && tokenGeneration(refreshes);
-}
-
-/** The text of a note. A failure that is too long is left with what decides about it. */
-export function encodeState(state: LeaseState): string {
-  const text = JSON.stringify(state);
-  if (text.length <= MAX_NOTE) return text;
-  return JSON.stringify({ ...state, failure: shortenFailure(state.failure), instead: undefined });
-}
-
-function shortenFailure(failure: RecordedFailure | undefined): RecordedFailure | undefined {
-  if (failure === undefined) return undefined;
-  const { hint: _hint, remedy: _remedy, url: _url, ...rest } = failure;
-  return { ...rest, message: failure.message.slice(0, MAX_MESSAGE) };
 }
 
 /** Parses a note; undefined for what this version did not write. */
@@ -224,21 +207,6 @@ class DriverLease implements Lease {
     this.#isRotated = true;
   }
 
-  /** The lease for the work, as an object of its own: a wrapper of the store may copy it with changes. */
-  toLease(): Lease {
-    return {
-      left: () => this.left(),
-      maySend: () => this.maySend(),
-      lost: () => this.lost(),
-      commit: () => this.commit(),
-      rollback: () => this.rollback(),
-      markRotated: () => this.markRotated(),
-      previous: this.previous,
-      rotatedGeneration: this.rotatedGeneration,
-      waited: this.waited,
-    };
-  }
-
   /** Ends the lease after work that succeeded. */
   succeed(): Promise<void> {
     const rotatedGeneration = this.#isRotated ? this.#generation : this.rotatedGeneration;
@@ -386,12 +354,17 @@ export class DriverLeases {
     this.#rules = rules;
   }
 
-  /** As `GrantStore.lease`. The callers in one process queue up before they send a request to the engine. */
+  /**
+   * As `GrantStore.lease`. The callers in one process queue up before they send a request to the engine.
+   *
+   * @param rotatedHere the newest generation of tokens whose refresh token is used up, as this process knows
+   */
   async run<T>(
     records: TenantRecords,
     name: string,
     work: (lease: Lease) => Promise<T>,
     options: LeaseOptions<T>,
+    rotatedHere: () => Promise<number | undefined> = async () => undefined,
   ): Promise<T> {
     const requestedAt = this.#clock.epoch();
     const context = await this.#contextFor(records, lockName(name, options));
@@ -404,9 +377,16 @@ export class DriverLeases {
         // Waiting for an attempt that was rolled back is not waiting for the one before it.
         const isOlder = (acquired.previous?.endedAt ?? requestedAt) < requestedAt;
         const waited = (acquired.waited || queued) && !isOlder;
-        const driverLease = new DriverLease(context, { ...acquired, waited }, options);
-        const begin = async (lease: Lease) => (await this.#lateResult(acquired.graceMs, options)) ?? work(lease);
-        return withLease(driverLease, begin);
+        const rotatedGeneration = newest(await rotatedHere(), acquired.rotatedGeneration);
+        const lease = new DriverLease(context, { ...acquired, waited, rotatedGeneration }, options);
+        try {
+          const result = (await this.#lateResult(acquired.graceMs, options)) ?? (await work(lease));
+          await lease.succeed();
+          return result;
+        } catch (error) {
+          await lease.fail(error);
+          throw error;
+        }
       },
       options.signal,
     );
@@ -414,7 +394,7 @@ export class DriverLeases {
 
   async #contextFor(records: TenantRecords, name: string): Promise<LeaseContext> {
     const key = await records.key("lease", name);
-    const seal = (note: LeaseState) => records.seal(key, encodeState({ ...note, holder: this.#rules.holder }));
+    const seal = (note: LeaseState) => records.seal(key, JSON.stringify({ ...note, holder: this.#rules.holder }));
     const owner = crypto.randomUUID();
     return { ...this.#rules, driver: records.driver, key, owner, clock: this.#clock, seal };
   }
@@ -524,20 +504,13 @@ function lockName(name: string, { refreshes }: Pick<LeaseOptions<unknown>, "refr
   return JSON.stringify([profile, server, account, signedInAt]);
 }
 
+function newest(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
+}
+
 /** What is known about the attempt before a claim whose response was lost. */
 function unknownAttempt(at: number): PreviousAttempt {
   return { at, endedAt: undefined, ended: "expired", committed: true, failure: undefined };
-}
-
-async function withLease<T>(lease: DriverLease, work: (lease: Lease) => Promise<T>): Promise<T> {
-  try {
-    const result = await work(lease.toLease());
-    await lease.succeed();
-    return result;
-  } catch (error) {
-    await lease.fail(error);
-    throw error;
-  }
 }
 
 /**

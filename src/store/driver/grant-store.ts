@@ -21,7 +21,6 @@ import {
   type UnrevokedLogins,
 } from "../../oauth/model/grant-store.js";
 import { readUsable } from "../../oauth/model/grant-summary.js";
-import type { Lease } from "../../oauth/model/lease.js";
 import { quote } from "../../redact.js";
 import { noSealing, type Sealing } from "../seal/sealing.js";
 import type { StoreDriver } from "./driver.js";
@@ -243,11 +242,8 @@ function tenantStore(engine: Engine, tenant: string): GrantStore {
     due: grants.due,
     lease: async (name, work, leaseOptions) => {
       const { refreshes, grant = refreshes } = leaseOptions;
-      const informed = async (lease: Lease) => {
-        const rotatedGeneration = refreshes && (await grants.rotatedGeneration(refreshes));
-        return work({ ...lease, rotatedGeneration: Math.max(rotatedGeneration ?? -1, lease.rotatedGeneration ?? -1) });
-      };
-      const run = () => leases.run(leaseOptions.shared ? shared : own, name, informed, leaseOptions);
+      const rotatedHere = async () => refreshes && grants.rotatedGeneration(refreshes);
+      const run = () => leases.run(leaseOptions.shared ? shared : own, name, work, leaseOptions, rotatedHere);
       if (near === undefined) return run();
       return near.without(grant && (await grants.key(grant)).id, run);
     },
