@@ -1,5 +1,4 @@
 import type { AgentAuthError } from "../../errors.js";
-import { Lru } from "../../http/lru.js";
 import { CodecError, decodeGrant, encodeGrant } from "../../oauth/model/codec.js";
 import type { ConnectionPage, ConnectionQuery } from "../../oauth/model/connection.js";
 import { type Grant, type GrantKey, hasSameTokens } from "../../oauth/model/grant.js";
@@ -20,8 +19,6 @@ import { type EngineClock, isUnanswered, onClock, type StoreClock, timesOnClock 
 import { type NearGrants, NewestGrants } from "./remembered-grants.js";
 import { besideGrant, grantTags, isSameRecord, type TenantRecords } from "./tenant-records.js";
 
-const MAX_DECODED = 1000;
-const MAX_KEYS = 10_000;
 const REPAIRS = 3;
 /** The length of a value in which hardly a summary is not complete: the tokens after it are not requested. */
 const MOST_SUMMARIES = 2048;
@@ -33,12 +30,9 @@ export class GrantRecords {
   readonly #engineClock: EngineClock;
   readonly #near: NearGrants | undefined;
   readonly #newest: NewestGrants;
-  /** What was decoded last, by the stored text: an engine that lost writes may use a version twice. */
-  readonly #decoded = new Lru<{ value: string; grant: Grant }>(MAX_DECODED);
 
   /** As {@link GrantStore.due}; only the summaries are opened. */
   readonly due: DueLogins;
-  readonly #keys = new Lru<RecordKey>(MAX_KEYS);
 
   /** @param engine what is the same for all tenants */
   constructor(
@@ -57,33 +51,19 @@ export class GrantRecords {
     };
   }
 
-  async key(grantKey: GrantKey): Promise<RecordKey> {
-    const { profile, server, account } = grantKey;
-    const key = await this.#records.key("grant", profile, server, account);
-    this.#keys.set(nameIn(grantKey), key);
-    return key;
+  key({ profile, server, account }: GrantKey): Promise<RecordKey> {
+    return this.#records.key("grant", profile, server, account);
   }
 
-  /** Not an async function: a token that is cached must cost little more than the driver does. */
-  read(grantKey: GrantKey): Promise<Grant | undefined> {
-    const key = this.#keys.get(nameIn(grantKey));
-    return key ? this.#readNear(key) : this.key(grantKey).then((made) => this.#readNear(made));
-  }
-
-  #readNear(key: RecordKey): Promise<Grant | undefined> {
-    if (this.#near === undefined) return this.#currentHere(key);
-    const near = this.#near.get(key.id);
-    if (near !== undefined) return Promise.resolve(near);
+  async read(grantKey: GrantKey): Promise<Grant | undefined> {
+    const key = await this.key(grantKey);
+    const near = this.#near?.get(key.id);
+    if (near !== undefined) return near;
     const at = this.#clock.now();
-    return this.#currentHere(key).then((grant) => {
-      if (grant) this.#near?.set(key.id, grant, at);
-      return grant;
-    });
-  }
-
-  async #currentHere(key: RecordKey): Promise<Grant | undefined> {
-    const [grant, aheadMs] = await Promise.all([this.#current(key), this.#engineClock.aheadMs()]);
-    return grant && onClock(grant, aheadMs);
+    const [stored, aheadMs] = await Promise.all([this.#current(key), this.#engineClock.aheadMs()]);
+    const grant = stored && onClock(stored, aheadMs);
+    if (grant) this.#near?.set(key.id, grant, at);
+    return grant;
   }
 
   async save(grant: Grant, expected: number | undefined): Promise<boolean> {
@@ -193,7 +173,7 @@ export class GrantRecords {
   async #current(key: RecordKey): Promise<Grant | undefined> {
     for (let repairs = 0; ; repairs++) {
       const record = await this.#records.driver.get(key);
-      const stored = record && (this.#known(record) ?? (await this.#decode(record)));
+      const stored = record && (await this.#decode(record));
       if (record === undefined || stored === undefined) {
         this.#forget(key);
         return undefined;
@@ -238,15 +218,10 @@ export class GrantRecords {
     return true;
   }
 
-  #known({ key, value }: StoredRecord): Grant | undefined {
-    const known = this.#decoded.get(key.id);
-    return known?.value === value ? known.grant : undefined;
-  }
-
   /** The grant in a record; undefined if the key that protects it was deleted. */
   async #decode(record: StoredRecord): Promise<Grant | undefined> {
     const { key, value } = record;
-    const known = this.#known(record);
+    const known = this.#newest.decodedFrom(key.id, value);
     if (known) return known;
     const grant = await this.#records.decode(record, async (text) => {
       const found = decodeGrant(text);
@@ -254,15 +229,11 @@ export class GrantRecords {
       if ((await this.key(found)).id !== key.id) throw new CodecError("it contains another login");
       return found;
     });
-    if (grant) {
-      this.#decoded.set(key.id, { value, grant });
-      this.#newest.remember(key.id, grant);
-    }
+    if (grant) this.#newest.remember(key.id, grant, value);
     return grant;
   }
 
   #forget({ id }: RecordKey): void {
-    this.#decoded.delete(id);
     this.#newest.forget(id);
     this.#near?.drop(id);
   }
@@ -282,9 +253,4 @@ function dueAfter(grant: Grant, before: Grant | undefined, plannedAt: number | u
   if (!isKept(grant)) return null;
   if (before === undefined || !isKept(before)) return Math.floor(grant.tokens.obtainedAt);
   return hasSameTokens(grant, before) ? undefined : plannedAt;
-}
-
-/** A name for each key, by the lengths of its parts; JSON would take longer. */
-function nameIn({ profile, server, account }: GrantKey): string {
-  return `${profile.length} ${server.length} ${profile}${server}${account === undefined ? "" : `+${account}`}`;
 }

@@ -107,20 +107,33 @@ export class NearGrants {
 const REMEMBERED_MS = 10 * 60_000;
 const MAX_GRANTS = 1000;
 
+interface NewestGrant {
+  readonly grant: Grant;
+  /** The text that it was read from; undefined for one that was saved and not read since. */
+  readonly value: string | undefined;
+  readonly at: number;
+}
+
 /**
  * The newest generations that this process has saved or read. An engine that fails over to a replica, and a backup that is
  * restored, may have lost them; then they are put back.
  */
 export class NewestGrants {
-  readonly #newest = new Lru<{ grant: Grant; at: number }>(MAX_GRANTS);
+  readonly #newest = new Lru<NewestGrant>(MAX_GRANTS);
   readonly #clock: Pick<Clock, "now">;
 
   constructor(clock: Pick<Clock, "now">) {
     this.#clock = clock;
   }
 
-  remember(id: string, grant: Grant): void {
-    if (this.#newerThan(id, grant) === undefined) this.#newest.set(id, { grant, at: this.#clock.now() });
+  remember(id: string, grant: Grant, value?: string): void {
+    if (this.#newerThan(id, grant) === undefined) this.#newest.set(id, { grant, value, at: this.#clock.now() });
+  }
+
+  /** What was decoded from a text. Not by its version: an engine that lost writes may use one twice. */
+  decodedFrom(id: string, value: string): Grant | undefined {
+    const newest = this.#newest.get(id);
+    return newest?.value === value ? newest.grant : undefined;
   }
 
   forget(id: string): void {
@@ -141,7 +154,7 @@ export class NewestGrants {
     return isRotated ? tokenGeneration(newest) - 1 : undefined;
   }
 
-  #newerThan(id: string, stored: Grant): { grant: Grant; at: number } | undefined {
+  #newerThan(id: string, stored: Grant): NewestGrant | undefined {
     const newest = this.#newest.get(id);
     if (newest === undefined || newest.grant.generation <= stored.generation) return undefined;
     const { grant } = newest;
