@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, createSecretKey, randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { existsSync, renameSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -27,7 +27,6 @@ import {
 } from "../../oauth/model/grant-store.js";
 import { readUsable } from "../../oauth/model/grant-summary.js";
 import { errorCode, moveAway, retryWhileBusy, tryStat } from "../../platform.js";
-import { quote } from "../../redact.js";
 import { FileLeases } from "../leases/file-leases.js";
 import {
   attempt,
@@ -46,58 +45,9 @@ import {
   temporaryPath,
   writePrivateFile,
 } from "../private/private-file.js";
-import { KEY_BYTES } from "../seal/key-ring.js";
-import { CipherError, formatSealed, KIND, NONCE_BYTES, parseSealed, TAG_BYTES } from "../seal/sealing.js";
+import { CipherError, KIND, parseSealed, type RecordCipher } from "../seal/sealing.js";
 import { onFiles, storeError } from "../store-error.js";
 import { type FileGrantTools, fileGrants, hashParts } from "./file-grants.js";
-
-/** Turns the text of a stored file into what is written to the disk, and back. */
-export interface Cipher {
-  /** @param name the file's own identity (for example "grant:<digest>"), bound into the result so that files cannot be swapped */
-  seal(text: string, name: string): string | Promise<string>;
-  /** Whether a text is a sealed one. @throws CipherError as {@link sealedWith} */
-  isSealed(text: string): boolean;
-  /** @throws CipherError where the text cannot be opened */
-  open(sealed: string, name: string): string | Promise<string>;
-}
-
-/**
- * AES-256-GCM (NIST SP 800-38D) with a random nonce for each text and the name as additional data.
- *
- * @param key {@link KEY_BYTES} random bytes
- */
-export function aesGcm(key: Uint8Array): Cipher {
-  if (key.length !== KEY_BYTES) throw new TypeError(`a key has ${KEY_BYTES} bytes, not ${key.length}`);
-  // Unlike the bytes themselves, a key object shows nothing when it is printed.
-  const secret = createSecretKey(key);
-  const id = createHash("sha256").update(key).digest("hex").slice(0, 8);
-  return {
-    isSealed: (text) => sealedWith(text) !== undefined,
-    seal(text, name) {
-      const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv("aes-256-gcm", secret, nonce, { authTagLength: TAG_BYTES });
-      cipher.setAAD(Buffer.from(name));
-      const data = Buffer.concat([cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
-      return formatSealed({ key: id, nonce, data });
-    },
-    open(sealed, name) {
-      const { key: sealedWith, nonce, data } = parseSealed(sealed);
-      if (sealedWith !== id)
-        throw new CipherError(
-          `it was sealed with the key ${quote(sealedWith)}, and the keychain has the key "${id}": the file comes from ` +
-            "another machine or another user, or its key was lost",
-        );
-      const decipher = createDecipheriv("aes-256-gcm", secret, nonce, { authTagLength: TAG_BYTES });
-      decipher.setAAD(Buffer.from(name));
-      decipher.setAuthTag(data.subarray(-TAG_BYTES));
-      try {
-        return Buffer.concat([decipher.update(data.subarray(0, -TAG_BYTES)), decipher.final()]).toString("utf8");
-      } catch (cause) {
-        throw new CipherError("it was changed after it was sealed, or another file was put in its place", { cause });
-      }
-    },
-  };
-}
 
 /**
  * The id of the key that a text was sealed with; undefined for a text that is not sealed.
@@ -111,8 +61,8 @@ export function sealedWith(text: string): string | undefined {
 
 /** Options of {@link fileStore}. */
 export interface FileStoreOptions {
-  /** Seals the files. Default: they are unsealed, and only their mode protects them. */
-  cipher?: Cipher | undefined;
+  /** Seals the files, each under a name such as `grant:<digest>`. Default: they are unsealed, and only their mode protects them. */
+  cipher?: RecordCipher | undefined;
   /**
    * Called after a file that held nothing, as a crash of the system leaves it, was renamed: it counts as missing.
    * Default: such a file is an error.
@@ -151,7 +101,7 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Grant
         throw unusableFileError(path, cause);
       }
     },
-    isUnsealed: (text) => cipher !== undefined && !cipher.isSealed(text),
+    isUnsealed: (text) => cipher !== undefined && sealedWith(text) === undefined,
     seal: async (text, name) => (cipher ? cipher.seal(text, name) : text),
     onEmptyFile,
   };
@@ -297,7 +247,7 @@ function fileUnrevoked(home: string, tools: FileGrantTools): UnrevokedLogins {
 }
 
 /** Short-lived records in files that only their owner can read; the time of a file is that at which it expires. */
-function fileRecords(home: string, cipher: Cipher | undefined): ShortLivedRecords {
+function fileRecords(home: string, cipher: RecordCipher | undefined): ShortLivedRecords {
   const folder = join(home, "pending");
   const pathOf = (id: string) => {
     if (!/^[a-z0-9-]{1,80}$/.test(id)) throw new TypeError("an id has at most 80 letters and digits");

@@ -5,9 +5,10 @@ import type { AgentAuthError } from "../../errors.js";
 import { checkOptionNames, type OptionNames, requireOptions } from "../../http/public-class.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import type { GrantStore } from "../../oauth/model/grant-store.js";
-import { aesGcm, type Cipher, fileStore, sealedWith } from "../file/file.js";
-import { KEY_BYTES } from "../seal/key-ring.js";
-import { CipherError } from "../seal/sealing.js";
+import { quote } from "../../redact.js";
+import { fileStore, sealedWith } from "../file/file.js";
+import { AesKey, KEY_BYTES } from "../seal/key-ring.js";
+import { CipherError, parseSealed, type RecordCipher } from "../seal/sealing.js";
 import { storeError } from "../store-error.js";
 import { KEYCHAIN_TIMEOUT, type Keychain, keychainError, limitKeychain, osKeychain } from "./keychain.js";
 
@@ -52,7 +53,7 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
   let opened: StoreKey | undefined;
 
   /** The cipher; undefined where files are written as they are instead. */
-  const readCipher = (result: KeyResult): Cipher | undefined => {
+  const readCipher = (result: KeyResult): RecordCipher | undefined => {
     if ("cipher" in result) return result.cipher;
     if (fallback !== "file") throw result.failure;
     if (!isReported) onFallback?.(result.failure.message);
@@ -62,7 +63,6 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
   const files = fileStore(folder, {
     onEmptyFile: options.onEmptyFile,
     cipher: {
-      isSealed: (text) => sealedWith(text) !== undefined,
       async seal(text, name) {
         const cipher = readCipher(await key().make());
         return cipher ? cipher.seal(text, name) : text;
@@ -145,7 +145,7 @@ function realPath(path: string): string {
 }
 
 /** The cipher of the key in the keychain, or why there is none. */
-type KeyResult = { cipher: Cipher } | { failure: AgentAuthError };
+type KeyResult = { cipher: RecordCipher } | { failure: AgentAuthError };
 
 interface StoreKey {
   /** Reads the key; undefined when the keychain has none. */
@@ -210,7 +210,24 @@ async function read(keychain: Keychain): Promise<KeyResult | undefined> {
   }
   if (value === undefined) return undefined;
   const key = Buffer.from(value, "base64url");
-  if (key.length === KEY_BYTES && key.toString("base64url") === value) return { cipher: aesGcm(key) };
+  if (key.length === KEY_BYTES && key.toString("base64url") === value)
+    return { cipher: keychainCipher(new Uint8Array(key)) };
   const hint = 'remove the entry "store-key …" of agentauth from the keychain, if nothing else needs it';
   return { failure: storeError("the keychain's entry for agentauth's key is not a valid key", undefined, hint) };
+}
+
+/** Seals and opens files with the key in the keychain. @param bytes {@link KEY_BYTES} random bytes */
+export function keychainCipher(bytes: Uint8Array<ArrayBuffer>): RecordCipher {
+  const key = new AesKey(createHash("sha256").update(bytes).digest("hex").slice(0, 8), bytes, "file");
+  return {
+    seal: (text, name) => key.seal(text, name),
+    open: async (sealed, name) => {
+      const parts = parseSealed(sealed);
+      if (parts.key === key.id) return key.open(parts, name);
+      throw new CipherError(
+        `it was sealed with the key ${quote(parts.key)}, and the keychain has the key "${key.id}": the file comes from ` +
+          "another machine or another user, or its key was lost",
+      );
+    },
+  };
 }

@@ -46,10 +46,15 @@ export class AesKey {
   /** The id that the sealed texts name. */
   readonly id: string;
   readonly #key: Promise<ImportedKey>;
+  readonly #unit: string;
 
-  /** @param bytes {@link KEY_BYTES} random bytes */
-  constructor(id: string, bytes: Uint8Array<ArrayBuffer>) {
+  /**
+   * @param bytes {@link KEY_BYTES} random bytes
+   * @param unit what each text is, for messages
+   */
+  constructor(id: string, bytes: Uint8Array<ArrayBuffer>, unit: "record" | "file" = "record") {
     this.id = id;
+    this.#unit = unit;
     // Unlike the bytes themselves, an imported key shows nothing when it is printed.
     this.#key = crypto.subtle.importKey("raw", bytes, "AES-GCM", false, ["encrypt", "decrypt"]);
     this.#key.catch(() => {});
@@ -66,7 +71,8 @@ export class AesKey {
     try {
       return DECODER.decode(await crypto.subtle.decrypt(gcmParameters(nonce, name), await this.#key, data));
     } catch (cause) {
-      throw new CipherError("it was changed after it was sealed, or another record was put in its place", { cause });
+      const message = `it was changed after it was sealed, or another ${this.#unit} was put in its place`;
+      throw new CipherError(message, { cause });
     }
   }
 }

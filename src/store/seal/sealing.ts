@@ -84,17 +84,17 @@ const ALG = "A256GCM";
 /** Of AES-GCM (NIST SP 800-38D section 5.2.1.1). */
 export const NONCE_BYTES = 12;
 /** Of the authentication tag, which ends the data. */
-export const TAG_BYTES = 16;
+const TAG_BYTES = 16;
 
-export interface SealedParts<Bytes extends Uint8Array = Uint8Array<ArrayBuffer>> {
+export interface SealedParts {
   readonly key: string;
-  readonly nonce: Bytes;
+  readonly nonce: Uint8Array<ArrayBuffer>;
   /** The ciphertext and the tag behind it. */
-  readonly data: Bytes;
+  readonly data: Uint8Array<ArrayBuffer>;
 }
 
-/** The text of sealed parts; the stores in files write the same. */
-export function formatSealed({ key, nonce, data }: SealedParts<Uint8Array>): string {
+/** The text of sealed parts. */
+export function formatSealed({ key, nonce, data }: SealedParts): string {
   const members = { schema: SCHEMA, kind: KIND, alg: ALG, key };
   return `${JSON.stringify({ ...members, nonce: toBase64url(nonce), data: toBase64url(data) })}\n`;
 }

@@ -4,7 +4,7 @@ import { AgentAuthError } from "../../../src/errors.js";
 import { grantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { recordLocation } from "../../../src/store/driver/tenant-records.js";
-import { aesGcm } from "../../../src/store/file/file.js";
+import { keychainCipher } from "../../../src/store/keychain/keyring.js";
 import { envelope, openEnvelope } from "../../../src/store/seal/envelope.js";
 import { keyRing } from "../../../src/store/seal/key-ring.js";
 import { pendingError } from "../../helpers/captured.js";
@@ -199,7 +199,7 @@ describe("a key ring", () => {
   });
 
   it("writes and reads the texts of the stores in files", async () => {
-    const cipher = aesGcm(key(1));
+    const cipher = keychainCipher(key(1));
     const fromFile = await cipher.seal("text", "name");
     const id = JSON.parse(fromFile).key as string;
     const ring = testRing({ current: id, keys: { [id]: key(1) } });
