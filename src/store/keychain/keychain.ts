@@ -1,7 +1,7 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { execFile } from "node:child_process";
 import { createRequire } from "node:module";
 import { basename, dirname } from "node:path";
+import { promisify } from "node:util";
 import { type AgentAuthError, errorMessage, isAgentAuthError } from "../../errors.js";
 import { followSignal, untilAborted } from "../../http/deadline.js";
 import { parseJsonObject } from "../../http/strict-json.js";
@@ -183,34 +183,28 @@ async function callKeychain(
   timeout: number,
   env: Readonly<Record<string, string | undefined>> | undefined,
 ): Promise<KeychainReply> {
-  const child = spawn(process.execPath, ["--input-type=commonjs", "-e", PROGRAM], {
+  const running = promisify(execFile)(process.execPath, ["--input-type=commonjs", "-e", PROGRAM], {
     // Not the caller's folder, which another user may own, or which may be removed.
     cwd: dirname(process.execPath),
-    stdio: ["pipe", "pipe", "ignore"],
+    timeout,
+    killSignal: "SIGKILL",
     windowsHide: true,
     ...(env && { env }),
   });
+  const { child } = running;
   const kill = () => void child.kill("SIGKILL");
-  let late = false;
-  const timer = setTimeout(() => {
-    late = true;
-    kill();
-  }, timeout);
   process.once("exit", kill);
-  const chunks: Buffer[] = [];
-  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
   // A process that exits early is reported by its reply, or by the lack of one.
-  child.stdin.on("error", () => undefined);
-  child.stdin.end(JSON.stringify(request));
+  child.stdin?.on("error", () => undefined);
+  child.stdin?.end(JSON.stringify(request));
   try {
-    await once(child, "close");
-  } catch {
-    return { outcome: "died" };
+    return parseReply((await running).stdout);
+  } catch (error) {
+    const { killed, stdout } = error as { killed?: boolean; stdout?: string };
+    return killed ? { outcome: "timeout" } : parseReply(stdout ?? "");
   } finally {
-    clearTimeout(timer);
     process.off("exit", kill);
   }
-  return late ? { outcome: "timeout" } : parseReply(Buffer.concat(chunks).toString("utf8"));
 }
 
 function parseReply(text: string): KeychainReply {
