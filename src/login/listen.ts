@@ -1,7 +1,7 @@
 import type { RequestListener, Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { AgentAuthError, abortedError, errorMessage } from "../errors.js";
-import { untilAborted } from "../http/deadline.js";
+import { settledWithin, untilAborted } from "../http/deadline.js";
 import { CallbackHandler, type CallbackHandlerOptions, type ShownOutcome } from "./callback-handler.js";
 import type { RedirectOptions, RedirectPlan } from "./redirect-address.js";
 import { formatAuthority, planRedirect, redirectUri } from "./redirect-address.js";
@@ -72,14 +72,14 @@ async function listen(
       return createListener(bound, [first, await bind({ host: "::1", port: bound, ...limits }, pool, handle)], pool);
     } catch (error) {
       if (hasNoIpv6(error)) return createListener(bound, [first], pool);
-      await closeAll([first], pool);
+      await closeAll([first]);
       if (port !== 0 || attempt === PORT_ATTEMPTS) throw error;
     }
   }
 }
 
 function createListener(port: number, servers: Server[], pool: SocketPool): Listener {
-  return { port, keepAlive: (socket) => pool.keepAlive(socket), close: () => closeAll(servers, pool) };
+  return { port, keepAlive: (socket) => pool.keepAlive(socket), close: () => closeAll(servers) };
 }
 
 function bind(
@@ -115,9 +115,9 @@ function bind(
   });
 }
 
-async function closeAll(servers: Server[], pool: SocketPool): Promise<void> {
+async function closeAll(servers: Server[]): Promise<void> {
   const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
-  pool.destroy();
+  for (const server of servers) server.closeAllConnections();
   await Promise.all(closed);
 }
 
@@ -163,10 +163,8 @@ function bindError(cause: unknown): AgentAuthError {
 class SocketPool {
   readonly #open = new Set<Socket>();
   readonly #exempt = new Set<Socket>();
-  #isDestroyed = false;
 
   add(socket: Socket): void {
-    if (this.#isDestroyed) return void socket.destroy();
     this.#open.add(socket);
     socket.once("close", () => this.#remove(socket));
     if (this.#open.size > MAX_SOCKETS) this.#closeOldest();
@@ -175,12 +173,6 @@ class SocketPool {
   /** Exempts a connection from being closed for a new one. */
   keepAlive(socket: Socket): void {
     if (this.#open.has(socket)) this.#exempt.add(socket);
-  }
-
-  /** Closes every connection, later ones too. */
-  destroy(): void {
-    this.#isDestroyed = true;
-    for (const socket of this.#open) socket.destroy();
   }
 
   #closeOldest(): void {
@@ -298,18 +290,9 @@ export async function openLoopback(options: LoopbackOptions): Promise<Loopback> 
     receive: (state, stop) => untilAborted(untilAborted(handler.expect(state), signal), stop),
     redirectAgain: (url) => handler.redirectAgain(url),
     async close(outcome) {
-      await lastPage(handler.finish(outcome), signal);
+      await settledWithin(untilAborted(handler.finish(outcome), signal), LAST_PAGE_MS);
       signal.removeEventListener("abort", onAbort);
       await listener.close();
     },
   };
-}
-
-async function lastPage(page: Promise<void>, signal: AbortSignal): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeUp = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, LAST_PAGE_MS);
-  });
-  await untilAborted(Promise.race([page, timeUp]), signal).catch(() => {});
-  clearTimeout(timer);
 }
