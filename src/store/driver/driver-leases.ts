@@ -103,6 +103,8 @@ export interface LeaseContext extends LeaseRules {
   readonly owner: string;
   readonly clock: StoreClock;
   seal(note: LeaseState): Promise<string>;
+  /** The state in the note of a claim; undefined for what cannot be read. */
+  read(trace: LeaseTrace): Promise<LeaseState | undefined>;
 }
 
 /** A claim that was answered. */
@@ -372,7 +374,7 @@ export class DriverLeases {
       // Two tenants may each have a user of the same name.
       `${context.key.partition} ${context.key.id}`,
       async (queued) => {
-        const acquired = await this.#acquire(context, records, options);
+        const acquired = await this.#acquire(context, options);
         if ("instead" in acquired) return acquired.instead;
         // Waiting for an attempt that was rolled back is not waiting for the one before it.
         const isOlder = (acquired.previous?.endedAt ?? requestedAt) < requestedAt;
@@ -395,8 +397,12 @@ export class DriverLeases {
   async #contextFor(records: TenantRecords, name: string): Promise<LeaseContext> {
     const key = await records.key("lease", name);
     const seal = (note: LeaseState) => records.seal(key, JSON.stringify({ ...note, holder: this.#rules.holder }));
+    const read = async ({ note }: LeaseTrace) => {
+      const text = await records.open(key, note).catch(() => undefined);
+      return text === undefined ? undefined : decodeState(text);
+    };
     const owner = crypto.randomUUID();
-    return { ...this.#rules, driver: records.driver, key, owner, clock: this.#clock, seal };
+    return { ...this.#rules, driver: records.driver, key, owner, clock: this.#clock, seal, read };
   }
 
   /**
@@ -410,7 +416,6 @@ export class DriverLeases {
    */
   async #acquire<T>(
     context: LeaseContext,
-    records: TenantRecords,
     options: LeaseOptions<T>,
   ): Promise<Acquisition | { instead: T }> {
     const { signal, onWait, until, patienceMs = Number.POSITIVE_INFINITY } = options;
@@ -423,7 +428,7 @@ export class DriverLeases {
     let { response, from, offset } = await this.#claim(context, state, signal);
     while (!response.held && response.by.owner !== context.owner) {
       const { by, leftMs } = response;
-      const holder = () => readHolder(by, offset, { key: context.key, records });
+      const holder = async () => ({ label: (await context.read(by))?.holder, pid: undefined, at: by.at - offset });
       if (endsAt === undefined && onWait) onWait(await holder());
       endsAt = this.#clock.now() + leftMs;
       const instead = await until?.();
@@ -434,7 +439,7 @@ export class DriverLeases {
       pauseMs = Math.min(pauseMs * 1.5, POLL_MS.most);
       ({ response, from, offset } = await this.#claim(context, state, signal));
     }
-    const { stored, rotatedGeneration } = await previousAttempt(response, { key: context.key, records, generation });
+    const { stored, rotatedGeneration } = await previousAttempt(response, context, generation);
     const previous = stored && inLocalTime(stored, offset);
     const graceMs = this.#graceMs(previous, context.ttlMs, endsAt);
     return { from, stored, previous, rotatedGeneration, waited: endsAt !== undefined, graceMs };
@@ -519,30 +524,17 @@ function unknownAttempt(at: number): PreviousAttempt {
  */
 async function previousAttempt(
   response: LeaseHeld | LeaseBusy,
-  { key, records, generation }: { key: RecordKey; records: TenantRecords; generation: number | undefined },
+  { read }: LeaseContext,
+  generation: number | undefined,
 ): Promise<Pick<Acquisition, "stored" | "rotatedGeneration">> {
   if (!response.held) return { stored: unknownAttempt(response.by.at), rotatedGeneration: undefined };
   if (response.previous === undefined) return { stored: undefined, rotatedGeneration: undefined };
-  const note = await readState(response.previous, key, records);
+  const note = await read(response.previous);
   const isOther = note !== undefined && note.generation !== generation;
   return {
     stored: isOther ? undefined : readAttempt(response.previous, note),
     rotatedGeneration: note?.rotatedGeneration,
   };
-}
-
-async function readHolder(
-  trace: LeaseTrace,
-  offset: number,
-  { key, records }: { key: RecordKey; records: TenantRecords },
-): Promise<LeaseHolder> {
-  const label = (await readState(trace, key, records))?.holder;
-  return { pid: undefined, label, at: trace.at - offset };
-}
-
-async function readState({ note }: LeaseTrace, key: RecordKey, records: TenantRecords) {
-  const text = await records.open(key, note).catch(() => undefined);
-  return text === undefined ? undefined : decodeState(text);
 }
 
 /**

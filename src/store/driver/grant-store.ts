@@ -244,8 +244,7 @@ function tenantStore(engine: Engine, tenant: string): GrantStore {
       const { refreshes, grant = refreshes } = leaseOptions;
       const rotatedHere = async () => refreshes && grants.rotatedGeneration(refreshes);
       const run = () => leases.run(leaseOptions.shared ? shared : own, name, work, leaseOptions, rotatedHere);
-      if (near === undefined) return run();
-      return near.without(grant && (await grants.key(grant)).id, run);
+      return near && grant ? near.without((await grants.key(grant)).id, run) : run();
     },
   };
 }

@@ -22,8 +22,6 @@ export class NearGrants {
   readonly #driver: StoreDriver;
   /** How many leases are requested or held for a grant. */
   readonly #replacing = new Map<string, number>();
-  /** The same, for leases that do not name a grant. */
-  #anyReplacing = 0;
   #isWatching = false;
   #clearedAt = Number.NEGATIVE_INFINITY;
 
@@ -36,7 +34,7 @@ export class NearGrants {
 
   get(id: string): Grant | undefined {
     const entry = this.#grants.get(id);
-    if (entry?.grant === undefined || this.#isReplaced(id)) return undefined;
+    if (entry?.grant === undefined || this.#replacing.has(id)) return undefined;
     const isNear = this.#clock.now() - entry.at < this.#ttlMs && isFresh(entry.grant, this.#clock.epoch(), undefined);
     return isNear ? entry.grant : undefined;
   }
@@ -44,7 +42,7 @@ export class NearGrants {
   /** @param at monotonic milliseconds, before the request to the engine */
   set(id: string, grant: Grant, at: number): void {
     const changedAt = Math.max(this.#grants.get(id)?.at ?? this.#clearedAt, this.#clearedAt);
-    if (this.#isReplaced(id) || changedAt >= at) return;
+    if (this.#replacing.has(id) || changedAt >= at) return;
     this.#watch();
     this.#grants.set(id, { grant, at });
   }
@@ -58,15 +56,10 @@ export class NearGrants {
     this.#grants.clear();
   }
 
-  /**
-   * Runs work under a lease, whose reads must come from the engine.
-   *
-   * @param id the grant that it may replace; undefined: any
-   */
-  async without<T>(id: string | undefined, work: () => Promise<T>): Promise<T> {
+  /** Runs work under a lease for a grant, whose reads must come from the engine. */
+  async without<T>(id: string, work: () => Promise<T>): Promise<T> {
     this.#count(id, 1);
-    if (id === undefined) this.#clear();
-    else this.drop(id);
+    this.drop(id);
     try {
       return await work();
     } finally {
@@ -74,15 +67,7 @@ export class NearGrants {
     }
   }
 
-  #isReplaced(id: string): boolean {
-    return this.#anyReplacing > 0 || this.#replacing.has(id);
-  }
-
-  #count(id: string | undefined, by: 1 | -1): void {
-    if (id === undefined) {
-      this.#anyReplacing += by;
-      return;
-    }
+  #count(id: string, by: 1 | -1): void {
     const count = (this.#replacing.get(id) ?? 0) + by;
     if (count === 0) this.#replacing.delete(id);
     else this.#replacing.set(id, count);
