@@ -414,10 +414,7 @@ export class DriverLeases {
    *     the same                              claim again after a pause
    *     none                                  store_unavailable
    */
-  async #acquire<T>(
-    context: LeaseContext,
-    options: LeaseOptions<T>,
-  ): Promise<Acquisition | { instead: T }> {
+  async #acquire<T>(context: LeaseContext, options: LeaseOptions<T>): Promise<Acquisition | { instead: T }> {
     const { signal, onWait, until, patienceMs = Number.POSITIVE_INFINITY } = options;
     const generation = refreshedGeneration(options);
     const state = await context.seal({ sent: true, generation });

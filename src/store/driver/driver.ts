@@ -169,8 +169,6 @@ export interface StoreDriver {
    * Records of a kind, in parts. A record that is there from the first part to the last is returned exactly once; one that
    * is written or removed in between may be.
    *
-   * @param page.valueLength how many characters at the beginning of each value the caller needs, in ASCII. A driver may leave
-   *   out the rest, or take no notice of this; where it cuts a value, the last two characters may be damaged. Default: all
    * @param page.countTo where a scan by `dueUntil` may stop to count. Default: it counts all
    */
   scan(
@@ -178,7 +176,6 @@ export interface StoreDriver {
     page: {
       readonly limit: number;
       readonly cursor?: string | undefined;
-      readonly valueLength?: number | undefined;
       readonly countTo?: number | undefined;
     },
     options?: DriverCallOptions,

@@ -20,8 +20,6 @@ import { type NearGrants, NewestGrants } from "./remembered-grants.js";
 import { besideGrant, grantTags, isSameRecord, type TenantRecords } from "./tenant-records.js";
 
 const REPAIRS = 3;
-/** The length of a value in which hardly a summary is not complete: the tokens after it are not requested. */
-const MOST_SUMMARIES = 2048;
 
 /** The grants of one tenant. The times of their tokens are stored by the clock of the engine. */
 export class GrantRecords {
@@ -117,7 +115,7 @@ export class GrantRecords {
     const tags = await this.#tagsOf(query);
     const read = (record: StoredRecord) =>
       readUsable(() => this.#records.decodeSummary(record, decodeSummary), query.onUnusable);
-    const part = { tags, limit, cursor: query.cursor, valueLength: MOST_SUMMARIES };
+    const part = { tags, limit, cursor: query.cursor };
     for await (const { items, cursor } of this.#records.pages("grant", part)) {
       const [aheadMs, summaries] = await Promise.all([this.#engineClock.aheadMs(), Promise.all(items.map(read))]);
       const connections = summaries
@@ -132,8 +130,7 @@ export class GrantRecords {
     const aheadMs = await this.#engineClock.aheadMs();
     // Those that cannot be read must not hide the others.
     for (let most = limit; ; most *= 2) {
-      const page = { limit: most, valueLength: MOST_SUMMARIES, countTo };
-      const { items, total } = await this.#records.due("grant", Math.floor(until - aheadMs), page);
+      const { items, total } = await this.#records.due("grant", Math.floor(until - aheadMs), { limit: most, countTo });
       const logins = await this.#dueLogins(items, aheadMs);
       if (logins.length >= limit || items.length < most) return { items: logins.slice(0, limit), total };
     }
@@ -141,7 +138,7 @@ export class GrantRecords {
 
   async *#failing(): AsyncGenerator<DueLogin[]> {
     const tags = await this.#tagsOf({ isFailing: true });
-    for await (const { items } of this.#records.pages("grant", { tags, valueLength: MOST_SUMMARIES }))
+    for await (const { items } of this.#records.pages("grant", { tags }))
       yield this.#dueLogins(items, await this.#engineClock.aheadMs());
   }
 

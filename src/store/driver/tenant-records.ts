@@ -24,8 +24,6 @@ interface PagesOptions extends Partial<Parameters<StoreDriver["scan"]>[1]> {
 
 const SCAN_LIMIT = 200;
 const OVERWRITES = 10;
-/** So many characters at the end of a value that a driver has cut may be damaged. */
-const DAMAGED = 2;
 
 interface Place {
   readonly partition: string;
@@ -70,17 +68,9 @@ export class TenantRecords {
     return (await this.#place).cipher.open(splitSummary(value).value, sealedName(key));
   }
 
-  /**
-   * The summary that a record was written with, and nothing else of it. As {@link TenantRecords.decode}.
-   *
-   * @param scanned a record whose value may be cut
-   */
-  async decodeSummary<T>(scanned: StoredRecord, decode: (text: string) => T): Promise<T | undefined> {
-    const { key } = scanned;
-    const isCut = splitSummary(scanned.value).value.length < DAMAGED;
-    const record = isCut ? await this.driver.get(key) : scanned;
-    if (record === undefined) return undefined;
-    const { summary } = splitSummary(record.value);
+  /** The summary that a record was written with, and nothing else of it. As {@link TenantRecords.decode}. */
+  async decodeSummary<T>({ key, value }: StoredRecord, decode: (text: string) => T): Promise<T | undefined> {
+    const { summary } = splitSummary(value);
     return this.#opened(key, async ({ cipher }) => {
       if (summary === undefined) throw new CodecError("it has no summary");
       return decode(await cipher.open(summary, summaryName(key)));
@@ -202,11 +192,11 @@ export class TenantRecords {
 async function* scanPages(
   driver: StoreDriver,
   filter: ScanFilter,
-  { limit = SCAN_LIMIT, cursor: first, valueLength }: Omit<PagesOptions, "tags"> = {},
+  { limit = SCAN_LIMIT, cursor: first }: Omit<PagesOptions, "tags"> = {},
 ): AsyncGenerator<ScanPage> {
   let cursor = first;
   do {
-    const page = await driver.scan(filter, { limit, cursor, valueLength });
+    const page = await driver.scan(filter, { limit, cursor });
     yield page;
     cursor = page.cursor;
   } while (cursor !== undefined);

@@ -32,8 +32,8 @@ const LOCK_PART = 2 / 3;
 const MAX_CLAIMS = 20;
 const QUEUED =
   "heartbeats have waited for a connection of the pool: give the store a pool of its own, of at least 4 connections";
-/** The length of every value, and more. */
-const WHOLE = 0x7fffffff;
+/** More than there are. */
+const ALL = 0x7fffffff;
 /** What has expired is removed at most this often by one driver. */
 const SWEEP_EVERY_MS = 60_000;
 
@@ -96,16 +96,16 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
         const version = expected === undefined ? null : toVersionText(expected);
         return (await run(sql.remove, [...recordName(key), version])).length > 0;
       }),
-    scan: ({ kind, partition, tags, dueUntil }, { limit, cursor, valueLength = WHOLE, countTo }, options) =>
+    scan: ({ kind, partition, tags, dueUntil }, { limit, cursor, countTo = ALL }, options) =>
       call(options, async (run) => {
         if (dueUntil !== undefined) {
-          const page = [limit, valueLength, countTo ?? WHOLE].map(String);
-          const rows = await run(sql.due, [kind, toHex(partition ?? ""), String(dueUntil), ...page]);
+          const page = [dueUntil, limit, countTo].map(String);
+          const rows = await run(sql.due, [kind, toHex(partition ?? ""), ...page]);
           const items = rows.map((row) => scannedRecord(kind, row));
           return { items, cursor: undefined, total: Number(rows[0]?.[5] ?? 0) };
         }
         const filter = [kind, partition === undefined ? null : toHex(partition), tags ? toTagsText(tags) : null];
-        const rows = await run(sql.scan, [...filter, ...parseCursor(cursor), String(limit), String(valueLength)]);
+        const rows = await run(sql.scan, [...filter, ...parseCursor(cursor), String(limit)]);
         return toPage(kind, rows, limit);
       }),
     claim: (key, claim, options) =>

@@ -243,22 +243,21 @@ DELETE FROM ${record} USING settings
 WHERE ${KEY} AND ${LIVES} AND ($4::text IS NULL OR version = $4::text::bigint)
 RETURNING version::text AS version`,
     /**
-     * `$1` kind, `$2` partition, `$3` due time, `$4` limit, `$5` length of a value, `$6` how far to count. Returns
-     * partition, id, version, value, due time, and how many are due.
+     * `$1` kind, `$2` partition, `$3` due time, `$4` limit, `$5` how far to count. Returns partition, id, version, value,
+     * due time, and how many are due.
      */
-    due: `SELECT encode(partition, 'hex') AS partition, encode(id, 'hex') AS id, version::text AS version,
-  left(value, $5::text::int) AS value, due_at::text AS due,
-  (SELECT count(*) FROM (SELECT FROM ${record} WHERE ${isDue} LIMIT $6::text::int) AS counted)::text AS total
+    due: `SELECT encode(partition, 'hex') AS partition, encode(id, 'hex') AS id, version::text AS version, value,
+  due_at::text AS due,
+  (SELECT count(*) FROM (SELECT FROM ${record} WHERE ${isDue} LIMIT $5::text::int) AS counted)::text AS total
 FROM ${record} AS stored WHERE ${isDue} AND ${LIVES} ORDER BY stored.due_at LIMIT $4::text::int`,
     /**
-     * `$1` kind, `$2` partition or null, `$3` tags or null, `$4` and `$5` the key before or null, `$6` limit, `$7` length of
-     * a value. Returns partition, id, version, value.
+     * `$1` kind, `$2` partition or null, `$3` tags or null, `$4` and `$5` the key before or null, `$6` limit. Returns
+     * partition, id, version, value.
      */
     // In ORDER BY a name without its table would be that of the result, which has no index.
     // Of one partition by its ids alone: the planner takes a comparison of pairs for one that selects hardly a row, and reads
     // the whole partition in place of the index of tags.
-    scan: `SELECT encode(partition, 'hex') AS partition, encode(id, 'hex') AS id, version::text AS version,
-  left(value, $7::text::int) AS value
+    scan: `SELECT encode(partition, 'hex') AS partition, encode(id, 'hex') AS id, version::text AS version, value
 FROM ${record} AS stored WHERE kind = $1::text AND ${LIVES}
 AND ($2::text IS NULL OR partition = decode($2::text, 'hex'))
 AND ($3::text IS NULL OR tags @> $3::text::jsonb)

@@ -177,16 +177,15 @@ async function scanPartition(
   run: Run,
   names: Names,
   { kind, partition, tags, dueUntil }: ScanFilter & { readonly partition: string },
-  { limit, cursor, valueLength }: Part,
+  { limit, cursor }: Part,
 ): Promise<ScanPage> {
-  const length = valueLength ?? -1;
   const keys = [names.records(kind, partition), names.index(kind, partition), ...names.tags(kind, partition, tags)];
   if (dueUntil === undefined) {
-    const [last = "", ...parts] = (await run(SCAN, keys, [after(cursor), limit, length])).map(String);
+    const [last = "", ...parts] = (await run(SCAN, keys, [after(cursor), limit])).map(String);
     return { items: toRecords(parts, 3, { kind, partition }), cursor: last === "" ? undefined : last };
   }
   const dueKeys = [names.records(kind, partition), names.due(kind, partition)];
-  const [total, ...parts] = (await run(DUE, dueKeys, [dueUntil, limit, length])).map(String);
+  const [total, ...parts] = (await run(DUE, dueKeys, [dueUntil, limit])).map(String);
   return { items: toRecords(parts, 4, { kind, partition }), cursor: undefined, total: Number(total) };
 }
 
@@ -206,9 +205,9 @@ function toRecords(parts: readonly string[], each: number, place: Omit<RecordKey
  * complete.
  */
 async function scanAll(run: Run, names: Names, kind: RecordKind, page: Part): Promise<ScanPage> {
-  const { limit, cursor, valueLength } = page;
+  const { limit, cursor } = page;
   const scanOne = (encoded: string, part: Part) =>
-    scanPartition(run, names, { kind, partition: decodeURIComponent(encoded) }, { valueLength, ...part });
+    scanPartition(run, names, { kind, partition: decodeURIComponent(encoded) }, part);
   const [name = "", id] = cursor?.split(" ") ?? [];
   if (id !== undefined) {
     const page = await scanOne(name, { limit, cursor: id });

@@ -152,7 +152,7 @@ return 1
 `;
 
 /**
- * KEYS: prefix of records, index, tags… ARGV: where to begin, limit, length of a value or -1.
+ * KEYS: prefix of records, index, tags… ARGV: where to begin, limit.
  * Returns the last id, if there may be more, and id, version and value of each record.
  */
 export const SCAN = `
@@ -170,7 +170,7 @@ for _, id in ipairs(ids) do
     if not string.find(tags, '\\n' .. KEYS[i] .. '\\n', 1, true) then isFound = false end
   end
   if isFound then
-    for _, part in ipairs({id, record[1], string.sub(record[2], 1, ARGV[3])}) do found[#found + 1] = part end
+    for _, part in ipairs({id, record[1], record[2]}) do found[#found + 1] = part end
   elseif not record[1] then
     redis.call('ZREM', KEYS[from], id)
   end
@@ -179,7 +179,7 @@ return found
 `;
 
 /**
- * KEYS: prefix of records, due. ARGV: due time, limit, length of a value or -1.
+ * KEYS: prefix of records, due. ARGV: due time, limit.
  * Returns how many are due, and id, version, value and due time of each record.
  */
 export const DUE = `
@@ -188,7 +188,7 @@ local due = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[1], 'WITHSCORES', 
 for i = 1, #due, 2 do
   local record = redis.call('HMGET', KEYS[1] .. due[i], 'v', 'd')
   if record[1] then
-    for _, part in ipairs({due[i], record[1], string.sub(record[2], 1, ARGV[3]), due[i + 1]}) do found[#found + 1] = part end
+    for _, part in ipairs({due[i], record[1], record[2], due[i + 1]}) do found[#found + 1] = part end
   else
     redis.call('ZREM', KEYS[2], due[i])
   end

@@ -47,13 +47,6 @@ export const recordMutants: readonly Mutant[] = [
   mutant("ignores tags", "a scan selects by tags", (driver) => ({
     scan: ({ kind, partition }, page, options) => driver.scan({ kind, partition }, page, options),
   })),
-  mutant("cuts values too short", "a scan cuts no value below the length that is needed", (driver) => ({
-    scan: async (filter, page, options) => {
-      const { items, cursor } = await driver.scan(filter, page, options);
-      const end = page.valueLength && page.valueLength / 2;
-      return { items: items.map((item) => ({ ...item, value: item.value.slice(0, end) })), cursor };
-    },
-  })),
   mutant("mixes partitions", "a scan never mixes partitions and kinds", (driver) => ({
     scan: ({ kind, tags }, page, options) => driver.scan({ kind, tags }, page, options),
   })),

@@ -89,18 +89,6 @@ export const scanCases: Cases = {
     checkEqual("a scan without tags returns every record", all, Object.keys(tagged).toSorted());
   },
 
-  async "a scan cuts no value below the length that is needed"({ driver, key: { partition } }) {
-    const textFor = (id: string) => id.repeat(50);
-    for (const id of IDS) await create(driver, { kind: "grant", partition, id }, textFor(id));
-    for (const valueLength of [1, 20, 1000]) {
-      const { items } = await driver.scan({ kind: "grant", partition }, { limit: 10, valueLength });
-      const begins = items.map(({ key, value }) => [key.id, value.slice(0, Math.max(0, valueLength - 2))]);
-      const expected = IDS.map((id) => [id, textFor(id).slice(0, Math.max(0, valueLength - 2))]);
-      const rule = "a scan returns each value at least up to valueLength, except for its last two characters";
-      checkEqual(rule, Object.fromEntries(begins), Object.fromEntries(expected));
-    }
-  },
-
   async "a scan by the due time returns the first ones in their order"({ driver, key: { kind, partition } }) {
     const keyOf = (id: string) => ({ kind, partition, id });
     const versions = new Map<string, Version>();
@@ -152,8 +140,6 @@ export const scanCases: Cases = {
     checkEqual("a record does not inherit the dueAt of a deleted one", (await select(2_000_000_000_000)).total, 2);
     if (driver.touch) await driver.touch(keyOf("tie"));
     checkEqual("touch leaves dueAt", (await select(2_000_000_000_000)).total, 2);
-    const { items: cut } = await driver.scan({ kind, partition, dueUntil: 7 }, { limit: 1, valueLength: 3 });
-    check("a scan by dueUntil returns each value at least up to valueLength", cut[0]?.value[0] === "t", "t", cut);
   },
 
   async "a put replaces the tags"({ driver, key }) {

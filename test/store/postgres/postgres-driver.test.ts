@@ -573,18 +573,6 @@ describe("PGlite", () => {
     without: ["watch"],
   });
 
-  it("returns no more of a value than is needed", async () => {
-    const driver = postgresDriver({ client });
-    const key = { kind: "grant", partition: "long", id: "i" } as const;
-    await driver.put(key, "0123456789", undefined);
-    const scan = async (valueLength?: number) => {
-      const { items } = await driver.scan({ kind: "grant", partition: "long" }, { limit: 1, valueLength });
-      return items[0]?.value;
-    };
-    expect(await scan(4)).toBe("0123");
-    expect(await scan()).toBe("0123456789");
-  });
-
   it("runs the SQL again without a change", async () => {
     const driver = postgresDriver({ client });
     const key = { kind: "grant", partition: "again", id: "i" } as const;

@@ -232,7 +232,7 @@ describe.skipIf(MISSING_SERVER)(`a server with a driver${MISSING_SERVER}`, () =>
 
   it("reads a part of a scan in the order of the index", async () => {
     const { scan } = statementsFor(tableNames(), { notify: false, lockTimeoutMs: 1000 });
-    const values = ["grant", "70", null, "70", "69", "100", "2048"];
+    const values = ["grant", "70", null, "70", "69", "100"];
     const { rows } = await pool({ options: "-c enable_seqscan=off" }).query(`EXPLAIN ${scan}`, values);
     expect(JSON.stringify(rows)).toContain("agentauth_record_pkey");
     expect(JSON.stringify(rows)).not.toContain("Sort");

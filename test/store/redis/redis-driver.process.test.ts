@@ -38,26 +38,6 @@ function answers(driver: StoreDriver): Promise<boolean> {
 }
 
 describe.skipIf(!HAS_REDIS)(`the Redis driver and its engine${missing}`, () => {
-  it("loads its scripts again after the engine forgot them", async () => {
-    const { client, driver } = await open();
-    const version = await driver.put(KEY, "text", undefined);
-    await client.scriptFlush();
-    expect(await driver.put(KEY, "newer", version)).toBeDefined();
-    await client.scriptFlush();
-    expect(await driver.get(KEY)).toMatchObject({ value: "newer" });
-  });
-
-  it("returns no more of a value than is needed", async () => {
-    const { driver } = await open();
-    await driver.put(KEY, "0123456789", undefined);
-    const scan = async (partition: string | undefined, valueLength?: number) => {
-      const { items } = await driver.scan({ kind: "grant", partition }, { limit: 1, valueLength });
-      return items[0]?.value;
-    };
-    for (const partition of ["p", undefined]) expect(await scan(partition, 4)).toBe("0123");
-    expect(await scan("p")).toBe("0123456789");
-  });
-
   it("fails within the timeout when the engine is stopped, and works when it continues", async () => {
     const { server, driver } = await open([], { timeoutMs: 200 });
     await driver.put(KEY, "text", undefined);
