@@ -12,11 +12,7 @@ export interface PlatformFacts {
 /** Where the program runs, as far as it matters for a browser. */
 export interface LoginEnvironment {
   readonly ssh: boolean;
-  readonly wsl: boolean;
   readonly container: boolean;
-  readonly ci: boolean;
-  /** Linux without a display. */
-  readonly headless: boolean;
   /** Whether a browser started here would be visible to the user. */
   readonly hasBrowser: boolean;
   /** What the user must do so that the browser reaches the redirect address, or instead; one line each. */
@@ -37,10 +33,7 @@ export function detectEnvironment({ env, exists, platform }: PlatformFacts): Log
   const headless = platform === "linux" && !wsl && !isSet("DISPLAY") && !isSet("WAYLAND_DISPLAY");
   return {
     ssh,
-    wsl,
     container,
-    ci,
-    headless,
     hasBrowser: !ssh && !ci && !headless,
     hints(redirectUri, optionText = sdkOption, hasDeviceFlow = false) {
       const lines: string[] = [];

@@ -157,7 +157,7 @@ function interrupt(): void {
   if (!process.emit("SIGINT", "SIGINT")) process.kill(process.pid, "SIGINT");
 }
 
-interface TerminalSessionParts {
+interface TerminalSessionParts extends Pick<TerminalLoginOptions, "say" | "input" | "display" | "optionText"> {
   resource: string;
   redirectUri: string;
   /** Absent where the user pastes the callback. */
@@ -165,11 +165,6 @@ interface TerminalSessionParts {
   /** Seconds. */
   timeoutSeconds: number;
   environment: LoginEnvironment;
-  optionText: OptionText | undefined;
-  /** Absent where everything is printed at once. */
-  display: LoginDisplay | undefined;
-  input: PasteInput | undefined;
-  say: (text: string) => void;
   onInterrupt: () => void;
   /** Absent where no browser is opened. */
   openBrowser: ((url: string, signal: AbortSignal) => Promise<BrowserResult>) | undefined;
