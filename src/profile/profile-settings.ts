@@ -4,48 +4,10 @@ import { parseBaseUrl } from "../http/address.js";
 import { suggest } from "../http/suggest.js";
 import type { AuthorizationParams } from "../oauth/model/authorization-params.js";
 import { quote } from "../redact.js";
-import type { LoginProfileKey, SettingInfo } from "./login-settings.js";
+import type { SettingInfo } from "./login-settings.js";
 import { issuerAddress, LOGIN_PROFILE_KEYS, nonEmpty, readAuthorizationParams, requireRule } from "./login-settings.js";
 import { isReference, REFERENCES } from "./secrets.js";
 import { FORMATS, type Settings } from "./settings.js";
-
-/** What a profile can set. */
-export interface Profile extends Partial<Record<LoginProfileKey, string>> {
-  /** The service's base address. */
-  base_url?: string;
-  /** Where the API token is: `env:NAME`, `file:PATH` or `exec:COMMAND`; never the token itself. */
-  api_token?: string;
-  /** The header that carries the token, optionally with a scheme: `X-Api-Key`, or `Authorization: Token`. */
-  auth_header?: string;
-  /** How the order of a list is sent: one of {@link SORTING_ENCODINGS}. */
-  sorting?: string;
-  /** The account, domain and pool to use when none is named. */
-  account?: string;
-  domain?: string;
-  pool?: string;
-  /** The output format when none is named. */
-  output?: string;
-  /** Where logins are stored: one of {@link STORES}. */
-  store?: string;
-  /** What happens where the keychain cannot be used: one of {@link STORE_FALLBACKS}. */
-  store_fallback?: string;
-  /** Where the address of the engine is that stores the logins, as {@link api_token}; never the address itself. */
-  store_url?: string;
-  /** Where the key ring is that seals them, as {@link store_url}; `none`: nothing is sealed. */
-  store_keys?: string;
-  /** When another process takes over a refresh that may have been sent: one of {@link TAKEOVERS}. */
-  store_takeover?: string;
-  /** The tenant of an engine whose logins are used. */
-  store_tenant?: string;
-  /** The file of the certificate for servers that ask for one, PEM. */
-  client_cert?: string;
-  /** The file of its private key, where that is another one. */
-  client_key?: string;
-  /** Whether the certificate authorities of the system are trusted too: `yes` or `no`. */
-  use_system_ca?: string;
-  /** The file that events are written into: `file:PATH`. */
-  audit?: string;
-}
 
 const STORES = ["file", "keyring", "memory", "redis", "postgres"] as const;
 
@@ -93,7 +55,7 @@ const YES_NO = ["yes", "no"] as const;
 const BASE_URL_FIELD = "base_url";
 
 /** Each setting of a profile: what it is for, and what a value must be. */
-export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
+export const PROFILE_KEYS = {
   base_url: { description: "the service's base address", values: (value) => void parseBaseUrl(value, BASE_URL_FIELD) },
   api_token: {
     description: `where the API token is: ${REFERENCES}`,
@@ -143,7 +105,10 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
     description: "the file that events are written into: file:PATH",
     values: (value) => requireRule(/^file:./.test(value), "must be file:PATH"),
   },
-};
+} satisfies Readonly<Record<string, SettingInfo>>;
+
+/** What a profile can set. */
+export type Profile = { [Key in keyof typeof PROFILE_KEYS]?: string };
 
 export function isProfileKey(key: string): key is keyof Profile {
   return Object.hasOwn(PROFILE_KEYS, key);
@@ -158,7 +123,7 @@ const SAFE_WAYS: Readonly<Partial<Record<keyof Profile, string>>> = {
 
 /** @throws `AgentAuthError` `usage` that names the setting, the value and the rule */
 export function checkSetting(key: keyof Profile, value: string, where: string = key): void {
-  const { values } = PROFILE_KEYS[key];
+  const { values }: SettingInfo = PROFILE_KEYS[key];
   const choices = typeof values === "function" ? [] : values;
   try {
     if (typeof values === "function") values(value);
