@@ -222,6 +222,7 @@ export function lazyDriver(
     location,
     get: (...given) => use((driver) => driver.get(...given)),
     put: (...given) => use((driver) => driver.put(...given)),
+    touch: (...given) => use(async (driver) => (driver.touch ? driver.touch(...given) : driver.get(...given))),
     delete: (...given) => use((driver) => driver.delete(...given)),
     scan: (...given) => use((driver) => driver.scan(...given)),
     claim: (...given) => use((driver) => driver.claim(...given)),

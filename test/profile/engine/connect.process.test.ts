@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createClient } from "redis";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { connectWith } from "../../../src/profile/engine/connect.js";
 import { type EngineAddress, type PackageName, packageFrom } from "../../../src/profile/engine/engine.js";
+import { openEngine } from "../../../src/profile/engine/open-engine.js";
 import { storeSql } from "../../../src/store/postgres/store-sql.js";
+import { madeGrant } from "../../helpers/grant.js";
 import { HAS_LAB, inLab, sayWithoutLab } from "../../helpers/lab.js";
 import { HAS_REDIS, startRedis } from "../../helpers/redis-server.js";
 import { MISSING_SERVER, type PostgresServer, startPostgres } from "../../store/postgres/postgres-server.js";
@@ -42,6 +45,20 @@ describe.skipIf(!HAS_REDIS)("a client package of Redis (needs redis-server)", ()
       });
     },
   );
+
+  it("is refused a refresh before it is sent, if the engine would not store its result", async () => {
+    const url = { read: () => `redis://127.0.0.1:${redis.port}/5`, source: "a test" };
+    const keys = { read: () => "none", source: "a test" };
+    const { store, driver } = openEngine("redis", { url, keys, takeover: "patient", tenant: undefined }, {});
+    onTestFinished(() => driver.close());
+    await store.save(madeGrant(), undefined);
+    await (await store.reserve(madeGrant())).release();
+    const admin = await createClient({ url: url.read() }).connect();
+    onTestFinished(() => void admin.close());
+    await admin.sendCommand(["ACL", "SETUSER", "default", "-hset"]);
+    onTestFinished(async () => void (await admin.sendCommand(["ACL", "SETUSER", "default", "+hset"])));
+    await expect(store.reserve(madeGrant())).rejects.toMatchObject({ code: "store_failed" });
+  });
 });
 
 describe.skipIf(MISSING_SERVER !== "")(`a client package of PostgreSQL${MISSING_SERVER}`, () => {
