@@ -1,6 +1,6 @@
-import type { PostgresAccess } from "../../store/postgres/client.js";
+import type { QueryClient, UnsafeClient } from "../../store/postgres/client.js";
 import { postgresDriver } from "../../store/postgres/postgres-driver.js";
-import type { RedisConnection } from "../../store/redis/connection.js";
+import type { IoRedisClient, NodeRedisClient } from "../../store/redis/connection.js";
 import { redisError } from "../../store/redis/engine.js";
 import { redisDriver } from "../../store/redis/redis-driver.js";
 import type { ClientPackage, ConnectedDriver, EngineAddress, PackageName } from "./engine.js";
@@ -26,13 +26,13 @@ const CONNECT: Readonly<Record<PackageName, Connect>> = {
   postgres: postgresJs,
 };
 
-/** The client of `redis`, as far as it is used here. */
-interface NodeRedis {
+/** What clients of Redis have, as far as it is used here. */
+interface Connectable {
   on(event: "error", listener: (error: unknown) => void): unknown;
   connect(): Promise<unknown>;
-  destroy(): void;
-  sendCommand(...args: never[]): Promise<unknown>;
 }
+
+type NodeRedis = NodeRedisClient & Connectable & { destroy(): void };
 
 async function nodeRedis(module: Module, { url, location }: EngineAddress): Promise<ConnectedDriver> {
   const createClient = requireExport<(options: object) => NodeRedis>(module, "createClient");
@@ -40,13 +40,7 @@ async function nodeRedis(module: Module, { url, location }: EngineAddress): Prom
   return connectRedis(client, location, async () => client.destroy());
 }
 
-/** The client of `ioredis` and `iovalkey`, as far as it is used here. */
-interface IoRedis {
-  on(event: "error", listener: (error: unknown) => void): unknown;
-  connect(): Promise<unknown>;
-  disconnect(): void;
-  call(...args: never[]): Promise<unknown>;
-}
+type IoRedis = IoRedisClient & Connectable & { disconnect(): void };
 
 async function ioRedis(module: Module, { url, location }: EngineAddress): Promise<ConnectedDriver> {
   const Redis = requireExport<new (url: string, options: object) => IoRedis>(module, "Redis");
@@ -71,15 +65,10 @@ async function connectRedis(
     await close().catch(() => {});
     throw redisError(reported ?? error, location.replace(/^redis at /, ""));
   }
-  return { driver: redisDriver({ client } as RedisConnection), close };
+  return { driver: redisDriver({ client }), close };
 }
 
-/** The pool of `pg`, as far as it is used here. */
-interface PgPool {
-  on(event: "error", listener: () => void): unknown;
-  query(text: string, values: (string | null)[]): Promise<{ rows: unknown[] }>;
-  end(): Promise<void>;
-}
+type PgPool = QueryClient & { on(event: "error", listener: () => void): unknown; end(): Promise<void> };
 
 async function nodePostgres(module: Module, { url, host, port, database }: EngineAddress): Promise<ConnectedDriver> {
   const Pool = requireExport<new (options: object) => PgPool>(module, "Pool");
@@ -91,11 +80,7 @@ async function nodePostgres(module: Module, { url, host, port, database }: Engin
   return { driver: postgresDriver({ client }, ANNOUNCED), close: () => client.end() };
 }
 
-/** `sql` of `postgres`, as far as it is used here. */
-interface Sql {
-  unsafe(text: string, values: (string | null)[]): Promise<unknown[]>;
-  end(options: { timeout: number }): Promise<void>;
-}
+type Sql = UnsafeClient & { end(options: { timeout: number }): Promise<void> };
 
 async function postgresJs(module: Module, { url, host, port }: EngineAddress): Promise<ConnectedDriver> {
   const postgres = requireExport<(url: string, options: object) => Sql>(module, "default");
@@ -104,7 +89,7 @@ async function postgresJs(module: Module, { url, host, port }: EngineAddress): P
   const address = new URL(url);
   address.searchParams.delete("host");
   const client = postgres(address.href, { host, port, ...limits });
-  return { driver: postgresDriver({ client } as PostgresAccess, ANNOUNCED), close: () => client.end({ timeout: 1 }) };
+  return { driver: postgresDriver({ client }, ANNOUNCED), close: () => client.end({ timeout: 1 }) };
 }
 
 /** What a module exports; one in CommonJS may have it only in its default export. */

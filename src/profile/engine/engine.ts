@@ -188,8 +188,9 @@ interface Used {
  * after the engine did not answer.
  */
 export function lazyDriver(
-  { system, location, connect }: { system: string; location: string; connect(): Promise<ConnectedDriver> },
-  idleMs: number = IDLE_MS,
+  kind: EngineKind,
+  location: string,
+  connect: () => Promise<ConnectedDriver>,
 ): ClosableDriver {
   let current: Used | undefined;
   const end = async (used: Used) => {
@@ -212,17 +213,17 @@ export function lazyDriver(
     } finally {
       used.running--;
       if (used.running === 0) {
-        if (current === used) used.timer = setTimeout(() => void end(used), idleMs);
+        if (current === used) used.timer = setTimeout(() => void end(used), IDLE_MS);
         else void end(used);
       }
     }
   };
   return {
-    system,
+    system: kind === "redis" ? "redis" : "postgresql",
     location,
     get: (...given) => use((driver) => driver.get(...given)),
-    put: (...given) => use((driver) => driver.put(...given)),
     touch: (...given) => use(async (driver) => (driver.touch ? driver.touch(...given) : driver.get(...given))),
+    put: (...given) => use((driver) => driver.put(...given)),
     delete: (...given) => use((driver) => driver.delete(...given)),
     scan: (...given) => use((driver) => driver.scan(...given)),
     claim: (...given) => use((driver) => driver.claim(...given)),

@@ -34,11 +34,8 @@ export function openEngine(
   const address = readAddress(kind, url, hide);
   const ring = readKeys(keys, `the store ${kind}`, hide);
   const client = findPackage(kind);
-  const driver = lazyDriver({
-    system: kind === "redis" ? "redis" : "postgresql",
-    location: address.location,
-    connect: async () => (await import("./connect.js")).connectWith(client, address),
-  });
+  const connect = async () => (await import("./connect.js")).connectWith(client, address);
+  const driver = lazyDriver(kind, address.location, connect);
   onExit?.(() => driver.close());
   const holder = `process ${process.pid} on ${hostname()}`;
   const store = grantStore(driver, { seal: ring, takeover: readTakeover(takeover), tenant, holder });
