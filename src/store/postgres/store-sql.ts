@@ -165,7 +165,7 @@ export function statementsFor(
   names: TableNames,
   { notify, lockTimeoutMs }: { notify: boolean; lockTimeoutMs: number },
 ) {
-  const settings = settingsFor(lockTimeoutMs);
+  const settings = transactionSettings(lockTimeoutMs);
   const statements = {
     ...recordStatements(names, settings),
     ...leaseStatements(names, settings),
@@ -188,20 +188,17 @@ SELECT version, pg_notify('${names.channel}', concat_ws(' ', $1::text, $2::text,
 
 /**
  * Settings of the transaction that a statement is: a query that sets them, and that it reads before it locks a row. With
- * those of `durable` what was acknowledged survives a crash of the server, whatever the default is.
+ * them what was acknowledged survives a crash of the server, whatever the default is.
  */
-type TransactionSettings = ReturnType<typeof settingsFor>;
-
-function settingsFor(lockTimeoutMs: number) {
-  const set = (name: string, value: string) => `set_config('${name}', ${value}, true)`;
-  const select = (commit: string) =>
-    `SELECT ${set("lock_timeout", `'${lockTimeoutMs}'`)} AS lock, ${set("synchronous_commit", commit)} AS commit`;
+function transactionSettings(lockTimeoutMs: number): string {
   // Other values than "off" are as safe or safer.
   const setting = "current_setting('synchronous_commit')";
-  return { durable: select(`CASE ${setting} WHEN 'off' THEN 'on' ELSE ${setting} END`), fleeting: select("'off'") };
+  const commit = `CASE ${setting} WHEN 'off' THEN 'on' ELSE ${setting} END`;
+  return `SELECT set_config('lock_timeout', '${lockTimeoutMs}', true) AS lock,
+  set_config('synchronous_commit', ${commit}, true) AS commit`;
 }
 
-function recordStatements({ record, sequence }: TableNames, { durable, fleeting }: TransactionSettings) {
+function recordStatements({ record, sequence }: TableNames, settings: string) {
   const version = `nextval('${sequence}'::regclass)`;
   const expiry = timeAfter("clock_timestamp()", "$6");
   const due = "nullif($7::text, 'none')::bigint";
@@ -215,7 +212,7 @@ function recordStatements({ record, sequence }: TableNames, { durable, fleeting 
      */
     // ON CONFLICT finds the row of another transaction too, which this statement cannot see yet: it waits for its end, and
     // the condition is evaluated on what is there then. A record that has expired counts as none.
-    insert: `WITH settings AS MATERIALIZED (${durable})
+    insert: `WITH settings AS MATERIALIZED (${settings})
 INSERT INTO ${record} AS stored (kind, partition, id, version, value, tags, expires_at, due_at)
 SELECT ${KEY_VALUES}, ${version}, $4::text, $5::text::jsonb, ${expiry}, ${due} FROM settings
 ON CONFLICT (kind, partition, id) DO UPDATE
@@ -225,20 +222,20 @@ WHERE stored.expires_at <= clock_timestamp()
 RETURNING version::text AS version`,
     /** `$1` kind, `$2` partition, `$3` id. Writes the record as it is. Returns version, value. */
     // The record as it is: rights, constraints, triggers and locks refuse this as they would refuse an update.
-    touch: `WITH settings AS MATERIALIZED (${fleeting})
+    touch: `WITH settings AS MATERIALIZED (${settings})
 UPDATE ${record}
 SET version = version + 0 * ${version}, value = value, tags = tags, expires_at = expires_at, due_at = due_at FROM settings
 WHERE ${KEY} AND ${LIVES}
 RETURNING version::text AS version, value`,
     /** As `insert`, and `$8` the expected version. Returns version. */
-    update: `WITH settings AS MATERIALIZED (${durable})
+    update: `WITH settings AS MATERIALIZED (${settings})
 UPDATE ${record}
 SET version = ${version}, value = $4::text, tags = $5::text::jsonb, expires_at = ${expiry},
   due_at = CASE WHEN $7::text IS NULL THEN due_at ELSE ${due} END FROM settings
 WHERE ${KEY} AND version = $8::text::bigint AND ${LIVES}
 RETURNING version::text AS version`,
     /** The key, `$4` the expected version or null. Returns a row if it removed the record. */
-    remove: `WITH settings AS MATERIALIZED (${durable})
+    remove: `WITH settings AS MATERIALIZED (${settings})
 DELETE FROM ${record} USING settings
 WHERE ${KEY} AND ${LIVES} AND ($4::text IS NULL OR version = $4::text::bigint)
 RETURNING version::text AS version`,
@@ -267,7 +264,7 @@ ORDER BY stored.partition, stored.id LIMIT $6::text::int`,
   };
 }
 
-function leaseStatements({ lease, sequence }: TableNames, { durable }: TransactionSettings) {
+function leaseStatements({ lease, sequence }: TableNames, settings: string) {
   const trace = `old.attempt::text AS attempt, old.owner, ${toEpoch("old.claimed_at")} AS claimed, ${toEpoch("old.read_at")} AS read,
 ${toEpoch("old.released_at")} AS released, old.note`;
   return {
@@ -278,7 +275,7 @@ ${toEpoch("old.released_at")} AS released, old.note`;
     // returned, and the caller runs the statement once more, which sees the change.
     // The attempt is drawn after "old" was read, so it is higher than that in "old". That of a new row is higher than all
     // before it because a row is removed only days after its lease was free: none can have come and gone in between.
-    claim: `WITH clock AS MATERIALIZED (${durable}, clock_timestamp() AS read_at), old AS MATERIALIZED (
+    claim: `WITH clock AS MATERIALIZED (${settings}, clock_timestamp() AS read_at), old AS MATERIALIZED (
   SELECT *, owner IS NOT NULL AND released_at IS NULL AND held_until > read_at AS is_held FROM ${lease}, clock WHERE ${KEY}
 ), taken AS (
   INSERT INTO ${lease} AS current (kind, partition, id, attempt, owner, note, claimed_at, held_until)
@@ -295,12 +292,12 @@ SELECT '1' AS held, taken.attempt::text AS number, '0' AS left_ms, ${trace} FROM
 UNION ALL
 SELECT '0', NULL, ${toEpoch("old.held_until - old.read_at")}, ${trace} FROM old WHERE is_held`,
     /** As `claim`. Returns a row if the lease is extended. */
-    extend: `WITH settings AS MATERIALIZED (${durable})
+    extend: `WITH settings AS MATERIALIZED (${settings})
 UPDATE ${lease} SET held_until = ${timeAfter("clock_timestamp()", "$5")}, note = $6::text FROM settings
 WHERE ${KEY} AND owner = $4::text AND ${HELD} RETURNING 'extended' AS result`,
     /** The key, `$4` owner, `$5` note or null. */
     // The row of a lease that was released without a trace remains for its attempt.
-    release: `WITH settings AS MATERIALIZED (${durable})
+    release: `WITH settings AS MATERIALIZED (${settings})
 UPDATE ${lease} SET released_at = clock_timestamp(), note = coalesce($5::text, ''),
   owner = CASE WHEN $5::text IS NULL THEN NULL ELSE owner END FROM settings
 WHERE ${KEY} AND owner = $4::text AND ${HELD}`,

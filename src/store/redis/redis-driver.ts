@@ -92,7 +92,7 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
         const isAwaited = wait && kind === "grant";
         // Each time: a failover may have lost it.
         await run(scripts.REGISTER, [names.partitions(kind)], [encodeURIComponent(partition)]);
-        const record = [encodeURIComponent(id), expectation(expected), value, expiry];
+        const record = [encodeURIComponent(id), expected ?? "", value, expiry];
         const args = [...record, channel, encodeKey(key), due, isAwaited ? "1" : ""];
         const [version, replicas] = await run(scripts.PUT, keys, args);
         if (version == null) return undefined;
@@ -103,7 +103,7 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
     delete: async (key, expected, options) => {
       const { kind, partition } = key;
       const keys = [names.record(key), names.index(kind, partition), names.due(kind, partition)];
-      const args = [encodeURIComponent(key.id), expectation(expected), channel, encodeKey(key)];
+      const args = [encodeURIComponent(key.id), expected ?? "", channel, encodeKey(key)];
       return isOne(await runOne(options, scripts.DELETE, keys, args));
     },
     scan: (filter, page, options) =>
@@ -140,11 +140,6 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
 
 function toRecord(key: RecordKey, [version, value]: Row): StoredRecord | undefined {
   return version == null ? undefined : { key, version: version as Version, value: value ?? "" };
-}
-
-/** The expected version as the scripts get it: none is empty. */
-function expectation(expected: Version | undefined): string {
-  return expected === "" ? "none" : (expected ?? "");
 }
 
 function claimArgs({ owner, ttlMs, note }: LeaseClaim): (string | number)[] {
