@@ -3,7 +3,7 @@ import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import { CodecError, decodeGrant } from "../../oauth/model/codec.js";
 import type { ConnectionQuery } from "../../oauth/model/connection.js";
 import type { Grant } from "../../oauth/model/grant.js";
-import type { GrantFilter } from "../../oauth/model/grant-store.js";
+import { type GrantFilter, UNREVOKED_MS } from "../../oauth/model/grant-store.js";
 import { encodeSummary, markedState, summarizeGrant } from "../../oauth/model/grant-summary.js";
 import { quote } from "../../redact.js";
 import type { KeyRing } from "../seal/key-ring.js";
@@ -362,7 +362,9 @@ async function resealRecord(
   const nameOf = (...parts: string[]) => nameIn(ring, key.partition, parts);
   // A record that is stored again loses the tags that are not named again.
   const { summary, tags } = key.kind === "grant" ? await besideGrant(nameOf, decodeGrant(text)) : {};
-  const stored = await driver.put(key, await sealRecord(ring, key, text, summary), version, { tags });
+  // How long it was to stay is not known any more.
+  const expiresInMs = key.kind === "revocation" ? UNREVOKED_MS : undefined;
+  const stored = await driver.put(key, await sealRecord(ring, key, text, summary), version, { tags, expiresInMs });
   return stored === undefined ? "changed" : "resealed";
 }
 

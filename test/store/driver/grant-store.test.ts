@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { AgentAuthError } from "../../../src/errors.js";
 import type { ConnectionPage } from "../../../src/oauth/model/connection.js";
 import type { Grant } from "../../../src/oauth/model/grant.js";
+import { UNREVOKED_MS } from "../../../src/oauth/model/grant-store.js";
 import { Secret } from "../../../src/redact.js";
 import type { DriverHealth, RecordKey, RecordKind, StoreDriver } from "../../../src/store/driver/driver.js";
 import { type GrantStoreOptions, grantStore, openGrantStore } from "../../../src/store/driver/grant-store.js";
@@ -958,6 +959,16 @@ describe("reseal", () => {
     expect(await keysInUse(driver)).toEqual({ a: 201 });
     expect(await reseal(driver, ring)).toMatchObject({ resealed: 201 });
     expect(await keysInUse(driver)).toEqual({ b: 201 });
+  });
+
+  it("leaves a login to be revoked for thirty days from then on", async () => {
+    const time = new TestTime();
+    const driver = memoryDriver({ clock: time });
+    await grantStore(driver, { seal: testRing() }).unrevoked?.add(madeGrant());
+    await reseal(driver, testRing({ current: "b", keys: KEYS }));
+    expect(await keysInUse(driver)).toEqual({ b: 1 });
+    await time.advance(UNREVOKED_MS);
+    expect(await keysInUse(driver)).toEqual({});
   });
 
   it("continues where it was aborted", async () => {
