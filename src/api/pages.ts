@@ -1,11 +1,11 @@
 import { AgentAuthError, isAgentAuthError, type UnusableItems } from "../errors.js";
-import { type AbortSource, type FollowingController, followSignal } from "../http/deadline.js";
+import { followSignal, type SignalFollower } from "../http/deadline.js";
 import { type DriftSummary, DriftTracker, listChanged, readItemId, SeenIds } from "./drift-tracker.js";
 import type { ListingSummary, ListOptions, Page, ReadOptions, UnseenShifts } from "./page.js";
 import { hasSteadyOrder, OrderCheck, refusedPage, validatePagination } from "./page.js";
 
 /** Reads one page; without an `offset`, the one that the service begins with. */
-export type FetchPage<T> = (offset: number | undefined, signal: AbortSource) => Promise<Page<T>>;
+export type FetchPage<T> = (offset: number | undefined, signal: AbortSignal) => Promise<Page<T>>;
 
 /** What the listings of one client share, to choose how many pages are in flight where the program does not say it. */
 export interface Pace {
@@ -43,7 +43,7 @@ export class Prefetcher<T> {
   readonly #pages = new Map<number, Promise<Page<T>>>();
   readonly #options: Pick<ListOptions, "offset" | "signal">;
   readonly #pace: Pace;
-  #controller: FollowingController;
+  #controller: SignalFollower;
   #width: number;
   #adapts: boolean;
   /** The first page also opens the connection, so that its time says nothing about the others. */
@@ -122,7 +122,7 @@ export class Prefetcher<T> {
   async #send(offset: number | undefined): Promise<Page<T>> {
     this.#pace.inFlight++;
     try {
-      return await this.#fetchPage(offset, this.#controller);
+      return await this.#fetchPage(offset, this.#controller.signal);
     } finally {
       this.#pace.inFlight--;
     }

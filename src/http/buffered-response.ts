@@ -1,9 +1,7 @@
 import { type Advice, AgentAuthError, errorMessage, orUndefined } from "../errors.js";
 import { quote } from "../redact.js";
 import { shownUrl } from "./address.js";
-import { type ByteStream, readByteStream } from "./body-content.js";
-import type { FollowingController } from "./deadline.js";
-import { HttpResponse } from "./http-message.js";
+import { type ByteStream, HttpResponse } from "./http-message.js";
 import { networkError } from "./network-error.js";
 import { isJsonObject, parseAnyJson, parseStrictJson, StrictJsonError } from "./strict-json.js";
 
@@ -32,7 +30,7 @@ export function forgetBody(reply: BufferedResponse): void {
 /** The context of one call, passed through the layers of the transport. */
 export interface Call {
   /** Aborts the call: the caller's signal and the deadline in one. */
-  readonly limit: FollowingController;
+  readonly limit: AbortSignal;
   /** Milliseconds on the transport's clock at which the call must have ended. */
   readonly endsAt: number;
   /** Headers that replace those of the request: cheaper than a second request that differs in its headers alone. */
@@ -112,7 +110,9 @@ export async function readText(response: Response, url: string, cap: number, str
     throw networkError(thrown, url);
   }
   try {
-    return decodeText(parts, strict);
+    const decoder = new TextDecoder("utf-8", { fatal: strict });
+    const texts = parts.map((part) => decoder.decode(part, { stream: true }));
+    return texts.join("") + decoder.decode();
   } catch (cause) {
     // A response that was cut may end inside a character: as transient as cut JSON.
     const message = "the body is not UTF-8, as JSON must be (RFC 8259 section 8.1)";
@@ -120,18 +120,18 @@ export async function readText(response: Response, url: string, cap: number, str
   }
 }
 
-/** By whether they reject what is not UTF-8. Kept, because to make one costs as much as to decode a short page. */
-const decoders = new Map<boolean, InstanceType<typeof TextDecoder>>();
-
-function decodeText(parts: readonly Uint8Array[], strict: boolean): string {
-  const decoder = decoders.get(strict) ?? new TextDecoder("utf-8", { fatal: strict });
-  // One that fails inside a text would begin the next text there.
-  decoders.delete(strict);
-  let text = "";
-  for (const part of parts) text += decoder.decode(part, { stream: true });
-  text += decoder.decode();
-  decoders.set(strict, decoder);
-  return text;
+/** Calls `take` with each part of a stream, to its end or until `take` throws; the stream stays locked. */
+async function readByteStream(stream: ByteStream, take: (part: Uint8Array) => void): Promise<void> {
+  const reader = stream.getReader();
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      if (!(part.value instanceof Uint8Array)) throw new TypeError("a part of the body is not a Uint8Array");
+      take(part.value);
+    }
+  } catch (thrown) {
+    await reader.cancel().catch(() => undefined);
+    throw thrown;
+  }
 }
 
 /**

@@ -33,63 +33,12 @@ function waitOnce(ms: number, signal: AbortSignal): Promise<void> {
 const SUSPENDED_MS = 1000;
 const CATCH_UP_MS = 5000;
 
-/** What code that can be aborted needs of an `AbortSignal`. */
-export interface AbortSource {
-  readonly aborted: boolean;
-  readonly reason: unknown;
-  addEventListener(type: "abort", onAbort: () => void, options?: { once: true }): void;
-  removeEventListener(type: "abort", onAbort: () => void): void;
-}
-
-/** A controller that follows another source until it is released. */
-export class FollowingController implements AbortSource {
-  readonly #parent: AbortSource | undefined;
-  readonly #timer: { clear(): void } | undefined;
-  readonly #listeners = new Set<() => void>();
-  readonly #onAbort = () => this.abort(this.#parent?.reason);
-  #controller: AbortController | undefined;
-
-  constructor(parent: AbortSource | undefined, ms: number | undefined, reason: (() => unknown) | undefined) {
-    this.#parent = parent;
-    if (parent?.aborted) this.#onAbort();
-    else parent?.addEventListener("abort", this.#onAbort, { once: true });
-    if (ms !== undefined && Number.isFinite(ms)) this.#timer = startDeadline(ms, () => this.abort(reason?.()));
-  }
-
-  /** Made when it is first needed, because it costs more than all else here. */
-  get signal(): AbortSignal {
-    this.#controller ??= new AbortController();
-    return this.#controller.signal;
-  }
-
-  get aborted(): boolean {
-    return this.#controller?.signal.aborted ?? false;
-  }
-
-  get reason(): unknown {
-    return this.#controller?.signal.reason;
-  }
-
-  addEventListener(_type: "abort", onAbort: () => void): void {
-    this.#listeners.add(onAbort);
-  }
-
-  removeEventListener(_type: "abort", onAbort: () => void): void {
-    this.#listeners.delete(onAbort);
-  }
-
-  abort(reason: unknown): void {
-    if (this.aborted) return;
-    this.#controller ??= new AbortController();
-    this.#controller.abort(reason);
-    for (const onAbort of this.#listeners) onAbort();
-  }
-
+/** A controller that follows another signal until it is released. */
+export interface SignalFollower {
+  readonly signal: AbortSignal;
+  abort(reason: unknown): void;
   /** Stops following and clears the timer. */
-  release(): void {
-    this.#parent?.removeEventListener("abort", this.#onAbort);
-    this.#timer?.clear();
-  }
+  release(): void;
 }
 
 /**
@@ -100,12 +49,21 @@ export class FollowingController implements AbortSource {
  *
  * Not `AbortSignal.any`: a signal that lives as long as the program would keep every follower in memory.
  */
-export function followSignal(
-  parent: AbortSource | undefined,
-  ms?: number,
-  reason?: () => unknown,
-): FollowingController {
-  return new FollowingController(parent, ms, reason);
+export function followSignal(parent: AbortSignal | undefined, ms?: number, reason?: () => unknown): SignalFollower {
+  const controller = new AbortController();
+  const onAbort = () => controller.abort(parent?.reason);
+  if (parent?.aborted) onAbort();
+  else parent?.addEventListener("abort", onAbort, { once: true });
+  const isLimited = ms !== undefined && Number.isFinite(ms);
+  const timer = isLimited ? startDeadline(ms, () => controller.abort(reason?.())) : undefined;
+  return {
+    signal: controller.signal,
+    abort: (why) => controller.abort(why),
+    release() {
+      parent?.removeEventListener("abort", onAbort);
+      timer?.clear();
+    },
+  };
 }
 
 /** A timer that does not expire while the process is suspended, as {@link followSignal} says. */
@@ -121,7 +79,7 @@ export function startDeadline(ms: number, expire: () => void): { clear(): void }
 }
 
 /** The outcome of `work`, or the signal's reason if that comes first: for code that may ignore its signal. */
-export function untilAborted<T>(work: Promise<T>, signal: AbortSource): Promise<T> {
+export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(abortedError(signal));
     // Stops listening before the caller continues: it may abort the signal, and the error for that is costly to make.

@@ -1,7 +1,5 @@
-import type { BodyContent, BodySource, ByteStream, GivenBody } from "./body-content.js";
-import { extractBody, isRepeatable } from "./body-content.js";
-import { type AbortSource, FollowingController } from "./deadline.js";
-
+type Bytes = Uint8Array<ArrayBuffer>;
+export type ByteStream = ReadableStream<Bytes>;
 type Init = NonNullable<RequestInit["headers"]> | Iterable<readonly string[]>;
 
 /** A method or the name of a field (RFC 9110 section 5.6.2). */
@@ -19,17 +17,10 @@ const SEPARATE = "set-cookie";
 export class HttpHeaders implements Headers {
   /** By name in small letters; several values of `set-cookie` alone, which cannot be joined. */
   readonly #values = new Map<string, string[]>();
-  #isFrozen = false;
-  /** What iterators read, until a change. */
-  #sorted: (readonly [string, string])[] | undefined;
-
-  /** Makes headers that cannot be changed, as those of a response that was received (Fetch Standard, the guard `immutable`). */
-  static freeze(headers: HttpHeaders): void {
-    headers.#isFrozen = true;
-  }
 
   constructor(init: Init = {}) {
-    this.#fill(init);
+    const pairs = (Symbol.iterator in init ? init : Object.entries(init)) as Iterable<[string, string]>;
+    for (const [name, value] of pairs) this.append(name, value);
   }
 
   get [Symbol.toStringTag](): string {
@@ -39,18 +30,18 @@ export class HttpHeaders implements Headers {
   append(name: string, value: string): void {
     const key = fieldName(name);
     const added = fieldValue(key, value);
-    this.#change();
-    this.#append(key, added);
+    const present = this.#values.get(key);
+    if (present === undefined) this.#values.set(key, [added]);
+    else if (key === SEPARATE) present.push(added);
+    else present[0] += `, ${added}`;
   }
 
   delete(name: string): void {
-    const key = fieldName(name);
-    this.#change();
-    this.#values.delete(key);
+    this.#values.delete(fieldName(name));
   }
 
   get(name: string): string | null {
-    return (this.#values.get(name) ?? this.#values.get(fieldName(name)))?.join(", ") ?? null;
+    return this.#values.get(fieldName(name))?.join(", ") ?? null;
   }
 
   getSetCookie(): string[] {
@@ -63,18 +54,17 @@ export class HttpHeaders implements Headers {
 
   set(name: string, value: string): void {
     const key = fieldName(name);
-    const values = [fieldValue(key, value)];
-    this.#change();
-    this.#values.set(key, values);
+    this.#values.set(key, [fieldValue(key, value)]);
   }
 
   forEach(callback: (value: string, key: string, headers: Headers) => void, self?: unknown): void {
-    if (typeof callback !== "function") throw new TypeError("the callback of forEach is not a function");
     for (const [name, value] of this.entries()) callback.call(self, value, name, this);
   }
 
   *entries(): Generator<[string, string], undefined, unknown> {
-    for (const [name, value] of this.#pairs()) yield [name, value];
+    for (const name of [...this.#values.keys()].sort()) {
+      for (const value of this.#values.get(name) ?? []) yield [name, value];
+    }
   }
 
   *keys(): Generator<string, undefined, unknown> {
@@ -88,48 +78,6 @@ export class HttpHeaders implements Headers {
   [Symbol.iterator](): Generator<[string, string], undefined, unknown> {
     return this.entries();
   }
-
-  #fill(init: Init): void {
-    if (typeof init !== "object" || init === null) throw new TypeError("headers are made of an object or of pairs");
-    if (init instanceof HttpHeaders && init[Symbol.iterator] === HttpHeaders.prototype[Symbol.iterator]) {
-      // Their names and values were checked.
-      for (const [key, values] of init.#values) this.#values.set(key, [...values]);
-      return;
-    }
-    for (const given of Symbol.iterator in init ? init : Object.entries(init)) {
-      const [name, value] = readPair(given);
-      const key = fieldName(name);
-      this.#append(key, fieldValue(key, value));
-    }
-  }
-
-  #append(key: string, added: string): void {
-    const present = this.#values.get(key);
-    if (present === undefined) this.#values.set(key, [added]);
-    else if (key === SEPARATE) present.push(added);
-    else present[0] += `, ${added}`;
-  }
-
-  #change(): void {
-    if (this.#isFrozen) throw new TypeError("these headers cannot be changed");
-    this.#sorted = undefined;
-  }
-
-  #pairs(): (readonly [string, string])[] {
-    if (this.#sorted !== undefined) return this.#sorted;
-    this.#sorted = [];
-    for (const name of [...this.#values.keys()].sort()) {
-      for (const value of this.#values.get(name) ?? []) this.#sorted.push([name, value]);
-    }
-    return this.#sorted;
-  }
-}
-
-function readPair(given: unknown): [name: string, value: string] {
-  const isList = typeof given === "object" && given !== null && Symbol.iterator in given;
-  const pair = Array.isArray(given) ? given : isList ? [...(given as Iterable<string>)] : [];
-  if (pair.length !== 2) throw new TypeError("a header is a pair of name and value");
-  return pair as [string, string];
 }
 
 function fieldName(name: string): string {
@@ -145,27 +93,76 @@ function fieldValue(key: string, value: string): string {
   return text;
 }
 
+/** The parts of a body as they arrive, decompressed; it ends the connection when it is not read to its end. */
+export interface ArrivingBody extends AsyncIterable<Uint8Array> {
+  destroy(): unknown;
+}
+
+/** A body as it is stored: text and bytes can be read any number of times, parts once. */
+export type BodySource = string | Bytes | AsyncIterable<Uint8Array>;
+
+type GivenBody = RequestInit["body"] | AsyncIterable<Uint8Array>;
+
+/**
+ * What a body is made of, and the type that it gives its message (Fetch Standard, extract a body). What no command sends, such as
+ * a form with files, is encoded by the class of the runtime.
+ */
+export function extractBody(given: GivenBody): { source: BodySource | null; type: string | null } {
+  if (given === undefined || given === null) return { source: null, type: null };
+  if (typeof given === "string") return { source: given, type: "text/plain;charset=UTF-8" };
+  if (given instanceof Uint8Array) return { source: new Uint8Array(given), type: null };
+  if (given instanceof URLSearchParams)
+    return { source: `${given}`, type: "application/x-www-form-urlencoded;charset=UTF-8" };
+  if (typeof given === "object" && Symbol.asyncIterator in given)
+    return { source: given as AsyncIterable<Uint8Array>, type: null };
+  const { body, headers } = new (nativeClass("Response"))(given as RequestInit["body"]);
+  return { source: body as BodySource | null, type: headers.get("content-type") };
+}
+
+/** Whether a body can be sent again. */
+export function isRepeatable(source: BodySource | null): source is string | Bytes | null {
+  return source === null || typeof source === "string" || source instanceof Uint8Array;
+}
+
+function isStream(source: BodySource): source is ByteStream & AsyncIterable<Uint8Array> {
+  return Object.prototype.toString.call(source) === "[object ReadableStream]";
+}
+
+function isArriving(source: BodySource | null): source is ArrivingBody {
+  return typeof source === "object" && source !== null && "destroy" in source;
+}
+
 /** What a request and a response have in common: the interface mixin `Body` of the Fetch Standard. */
 abstract class HttpBody {
-  readonly #content: BodyContent;
-  readonly #headers: HttpHeaders;
+  readonly headers: HttpHeaders;
+  readonly #signal: AbortSignal | undefined;
+  #source: BodySource | null;
+  /** Made when it is first needed, because it costs more than all else here. */
+  #stream: ByteStream | undefined;
+  #isUsed = false;
 
-  constructor(content: BodyContent, type: string | null, headers: HttpHeaders) {
-    this.#content = content;
-    this.#headers = headers;
+  /** @param signal its reason replaces the error of a body that breaks while it arrives */
+  constructor(given: GivenBody, headers: HttpHeaders, signal?: AbortSignal) {
+    const { source, type } = extractBody(given);
+    this.#source = source;
+    this.#signal = signal;
+    this.headers = headers;
     if (type !== null && !headers.has("content-type")) headers.set("content-type", type);
   }
 
-  get headers(): HttpHeaders {
-    return this.#headers;
+  /** What the body is made of. */
+  get payload(): BodySource | null {
+    return this.#source;
   }
 
+  /** The body as a stream; null where there is none, or where it was read without one. */
   get body(): ByteStream | null {
-    return this.#content.stream;
+    if (this.#stream === undefined && this.#source !== null && !this.#isUsed) this.#stream = this.#open(this.#source);
+    return this.#stream ?? null;
   }
 
   get bodyUsed(): boolean {
-    return this.#content.isUsed;
+    return this.#isUsed;
   }
 
   async arrayBuffer(): Promise<ArrayBuffer> {
@@ -176,7 +173,7 @@ abstract class HttpBody {
     return this.#native().blob();
   }
 
-  async bytes(): Promise<Uint8Array<ArrayBuffer>> {
+  async bytes(): Promise<Bytes> {
     return new Uint8Array(await this.arrayBuffer());
   }
 
@@ -185,18 +182,93 @@ abstract class HttpBody {
   }
 
   async json(): Promise<unknown> {
-    return JSON.parse(await this.#content.readText());
+    return JSON.parse(await this.text());
   }
 
   async text(): Promise<string> {
-    return this.#content.readText();
+    const decoder = new TextDecoder();
+    let text = "";
+    await this.readTo((part) => {
+      text += decoder.decode(part, { stream: true });
+    });
+    return text + decoder.decode();
+  }
+
+  /** Calls `take` with each part of the body, once, to its end or until `take` throws; then the connection ends. */
+  async readTo(take: (part: Uint8Array) => void): Promise<void> {
+    this.#check();
+    const source = this.#source;
+    if (source === null) return;
+    this.#isUsed = true;
+    // What has been read must not live as long as the message.
+    if (!isRepeatable(source)) this.#source = "";
+    for await (const part of this.#stream ?? this.#parts(source)) take(part);
+  }
+
+  /** Ends the body, unread: for less than to cancel its stream costs, for which Node has to load the class of streams. */
+  async discard(): Promise<void> {
+    if (this.#stream) return this.#stream.cancel().catch(() => undefined);
+    this.#isUsed = this.#source !== null;
+    if (isArriving(this.#source)) this.#source.destroy();
+  }
+
+  /** The body of a copy, before it is read; the parts of one that arrives are in memory until both have read them. */
+  protected copyBody(): BodySource | null {
+    this.#check();
+    if (isRepeatable(this.#source)) return this.#source;
+    const [own, copy] = (this.body as ByteStream).tee() as [ByteStream & BodySource, BodySource];
+    this.#source = own;
+    this.#stream = own;
+    return copy;
   }
 
   /** What our commands do not ask for is read by the class of the runtime. */
   #native(): Response {
-    this.#content.check();
-    const type = this.#headers.get("content-type");
-    return new (nativeClass("Response"))(this.body, { headers: type === null ? {} : { "content-type": type } });
+    this.#check();
+    const type = this.headers.get("content-type");
+    const native = new (nativeClass("Response"))(this.body, { headers: type === null ? {} : { "content-type": type } });
+    this.#isUsed = this.#source !== null;
+    return native;
+  }
+
+  /** @throws `TypeError` if it cannot be read */
+  #check(): void {
+    if (this.#isUsed || this.#stream?.locked) throw new TypeError("Body is unusable: Body has already been read");
+  }
+
+  /** The body as a stream, which asks for a part when it is read. */
+  #open(source: BodySource): ByteStream {
+    if (isStream(source)) return source;
+    const parts = this.#parts(source);
+    return new ReadableStream({
+      type: "bytes",
+      async pull(controller) {
+        // A stream of bytes takes no empty part.
+        let part = await parts.next();
+        while (!part.done && part.value.byteLength === 0) part = await parts.next();
+        // A copy: the stream detaches the buffer, which may be the pool of all others.
+        if (!part.done) return controller.enqueue(new Uint8Array(part.value));
+        controller.close();
+        controller.byobRequest?.respond(0);
+      },
+      async cancel() {
+        if (isArriving(source)) source.destroy();
+        else await parts.return(undefined);
+      },
+    }) as ByteStream;
+  }
+
+  async *#parts(source: BodySource): AsyncGenerator<Uint8Array, undefined> {
+    if (typeof source === "string") yield new TextEncoder().encode(source);
+    else if (source instanceof Uint8Array) yield source;
+    else {
+      try {
+        yield* source;
+      } catch (error) {
+        if (!isArriving(source)) throw error;
+        throw this.#signal?.aborted ? this.#signal.reason : new TypeError("terminated", { cause: error });
+      }
+    }
   }
 }
 
@@ -210,31 +282,9 @@ function nativeClass<Name extends "Request" | "Response">(name: Name): (typeof g
   return found;
 }
 
-/** The dictionary of options of a constructor. @throws `TypeError` for what is no object */
-function checkOptions<Options extends object>(given: Options | null | undefined): Partial<Options> {
-  if (given === undefined || given === null) return {};
-  if (typeof given !== "object") throw new TypeError("options are an object");
-  return given;
-}
-
-/** What a request says beside its method, address, headers and body (Fetch Standard, `RequestInit`). */
-const OPTIONS = [
-  "cache",
-  "credentials",
-  "integrity",
-  "keepalive",
-  "mode",
-  "redirect",
-  "referrer",
-  "referrerPolicy",
-] as const;
-type RequestOptions = Partial<Pick<Request, (typeof OPTIONS)[number]>>;
-
-export interface HttpRequestInit extends Pick<RequestInit, "method" | "headers" | "signal" | "duplex">, RequestOptions {
+export interface HttpRequestInit extends Pick<RequestInit, "method" | "headers" | "signal" | "redirect" | "duplex"> {
   body?: NonNullable<RequestInit["body"]> | null;
 }
-
-type RequestInput = Omit<HttpRequestInit, "body"> & { body?: GivenBody };
 
 const UPPER_CASED = new Set(["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"]);
 const FORBIDDEN = new Set(["CONNECT", "TRACE", "TRACK"]);
@@ -251,103 +301,49 @@ export function checkMethod(method: string): string {
   return normalizeMethod(method);
 }
 
+/** What requests say by the class of the runtime: no command asks for it. */
+const DEFAULTS = [
+  ...(["cache", "credentials", "destination", "integrity"] as const),
+  ...(["keepalive", "mode", "referrer", "referrerPolicy"] as const),
+];
+
 /** A `Request` of the Fetch Standard. On Node the global class loads all of `fetch`. */
 export class HttpRequest extends HttpBody implements Request {
-  readonly #content: BodyContent;
-  readonly #method: string;
-  readonly #url: string;
-  #options: RequestOptions;
+  readonly method: string;
+  readonly url: string;
+  readonly redirect: Request["redirect"];
+  readonly duplex = "half";
+  declare readonly cache: Request["cache"];
+  declare readonly credentials: Request["credentials"];
+  declare readonly destination: Request["destination"];
+  declare readonly integrity: string;
+  declare readonly keepalive: boolean;
+  declare readonly mode: Request["mode"];
+  declare readonly referrer: string;
+  declare readonly referrerPolicy: Request["referrerPolicy"];
   /** The given one, not one that follows it: a signal that lives as long as the program would keep every follower. */
   #signal: AbortSignal | undefined;
 
-  /**
-   * @param input a request is used by this: its body is that of the new one, unless `init` has another
-   * @throws `TypeError` for an address, a method, a header, a body or an option that `fetch` does not take
-   */
-  constructor(input: string | URL | Request, init?: RequestInput | null) {
-    const given: RequestInput = checkOptions(init);
-    const from = input instanceof HttpRequest ? input : undefined;
-    const url = from?.url ?? checkAddress(`${input}`);
-    const method = given.method === undefined ? (from?.method ?? "GET") : checkMethod(`${given.method}`);
-    const options = from === undefined ? {} : { ...from.#options };
-    for (const name of OPTIONS) if (given[name] !== undefined) Object.assign(options, { [name]: given[name] });
-    const { content, type } = extractBody(given.body);
-    const isStreamed = !isRepeatable(content.source);
-    if (given.duplex === undefined ? isStreamed : given.duplex !== "half")
-      throw new TypeError('a request whose body is a stream needs the option duplex, which can only be "half"');
-    const isOfInput = content.source === null && from !== undefined;
-    const source = isOfInput ? from.#content.source : content.source;
-    if (source !== null && (method === "GET" || method === "HEAD"))
-      throw new TypeError("a request with the method GET or HEAD cannot have a body");
-    const headers = new HttpHeaders(given.headers === undefined ? from?.headers : given.headers);
-    const inherited = from === undefined ? from : from.#signal;
-    const signal = given.signal === undefined ? inherited : checkSignal(given.signal);
-    // Last, because what throws leaves the other request as it was.
-    const own = isOfInput ? from.#content.transfer() : content;
-    super(own, type, headers);
-    this.#content = own;
-    this.#method = method;
-    this.#url = url;
-    this.#options = options;
-    this.#signal = signal;
+  static {
+    for (const name of DEFAULTS)
+      Object.defineProperty(HttpRequest.prototype, name, {
+        get: () => new (nativeClass("Request"))("http://localhost")[name],
+      });
+  }
+
+  /** @throws `TypeError` for an address, a method or a header that `fetch` does not take */
+  constructor(address: string | URL, init: Omit<HttpRequestInit, "body"> & { body?: GivenBody } = {}) {
+    const { href, username, password } = new URL(address);
+    if (username !== "" || password !== "") throw new TypeError("an address with credentials cannot be requested");
+    super(init.body, new HttpHeaders(init.headers));
+    this.method = checkMethod(init.method ?? "GET");
+    this.url = href;
+    this.redirect = init.redirect ?? "follow";
+    this.#signal = init.signal ?? undefined;
   }
 
   get [Symbol.toStringTag](): string {
     return "Request";
-  }
-
-  get method(): string {
-    return this.#method;
-  }
-
-  get url(): string {
-    return this.#url;
-  }
-
-  get redirect(): Request["redirect"] {
-    return this.#options.redirect ?? "follow";
-  }
-
-  get duplex(): "half" {
-    return "half";
-  }
-
-  get cache(): Request["cache"] {
-    return this.#native.cache;
-  }
-
-  get credentials(): Request["credentials"] {
-    return this.#native.credentials;
-  }
-
-  get destination(): Request["destination"] {
-    return this.#native.destination;
-  }
-
-  get integrity(): string {
-    return this.#native.integrity;
-  }
-
-  get keepalive(): boolean {
-    return this.#native.keepalive;
-  }
-
-  get mode(): Request["mode"] {
-    return this.#native.mode;
-  }
-
-  get referrer(): string {
-    return this.#native.referrer;
-  }
-
-  get referrerPolicy(): Request["referrerPolicy"] {
-    return this.#native.referrerPolicy;
-  }
-
-  /** What our commands do not ask for is said by the class of the runtime. */
-  get #native(): Request {
-    const { method, url } = this;
-    return new (nativeClass("Request"))(url, { ...this.#options, method });
   }
 
   get signal(): AbortSignal {
@@ -355,18 +351,12 @@ export class HttpRequest extends HttpBody implements Request {
     return this.#signal;
   }
 
-  /** What the body is made of, which can be sent again unless it is a stream. */
-  get payload(): BodySource | null {
-    return this.#content.source;
-  }
-
   /** What makes the same request with `fetch`, beside its address. */
   asInit(): RequestInit {
-    const { method, headers, payload: body } = this;
+    const { method, redirect, headers, payload: body } = this;
     const signal = this.#signal && { signal: this.#signal };
-    const head = { ...this.#options, method, headers: Object.fromEntries(headers), ...signal };
-    const init = { ...head, ...(body !== null && { body }) };
-    return isRepeatable(body) ? init : { ...init, duplex: "half" };
+    const head = { method, redirect, headers: Object.fromEntries(headers), ...signal };
+    return { ...head, ...(body !== null && { body }), ...(!isRepeatable(body) && { duplex: "half" }) };
   }
 
   asRequest(): Request {
@@ -374,30 +364,13 @@ export class HttpRequest extends HttpBody implements Request {
   }
 
   movedTo(url: string): HttpRequest {
-    const { method, headers } = this;
-    const body = this.#content.clone();
-    const moved = new HttpRequest(url, { method, headers, body, duplex: "half" });
-    moved.#options = this.#options;
-    moved.#signal = this.#signal;
-    return moved;
+    const { method, headers, redirect } = this;
+    return new HttpRequest(url, { method, headers, redirect, body: this.copyBody(), signal: this.#signal ?? null });
   }
 
   clone(): HttpRequest {
     return this.movedTo(this.url);
   }
-}
-
-function checkAddress(address: string): string {
-  const { href, username, password } = new URL(address);
-  if (username !== "" || password !== "") throw new TypeError("an address with credentials cannot be requested");
-  return href;
-}
-
-function checkSignal(signal: AbortSignal | null): AbortSignal | undefined {
-  if (signal === null) return undefined;
-  if (Object.prototype.toString.call(signal) !== "[object AbortSignal]")
-    throw new TypeError("the signal of a request is no AbortSignal");
-  return signal;
 }
 
 export interface HttpResponseInit {
@@ -408,122 +381,41 @@ export interface HttpResponseInit {
   url?: string | undefined;
   redirected?: boolean | undefined;
   /** Its reason replaces the error of a body that breaks after it fires. */
-  signal?: Pick<AbortSource, "aborted" | "reason"> | undefined;
+  signal?: AbortSignal | undefined;
 }
-
-interface Head extends Pick<Response, "status" | "statusText" | "url" | "redirected"> {
-  readonly type: "basic" | "default";
-  readonly isFrozen: boolean;
-}
-
-/** A reason phrase (RFC 9112 section 4). */
-const REASON = /^[\t\x20-\x7e\x80-\xff]*$/;
-const WITHOUT_BODY = new Set([101, 204, 205, 304]);
 
 /** A `Response` of the Fetch Standard. On Node the global class loads all of `fetch`. */
 export class HttpResponse extends HttpBody implements Response {
-  readonly #content: BodyContent;
-  #head: Head;
-  #isReadOut = false;
+  readonly status: number;
+  readonly statusText: string;
+  readonly url: string;
+  readonly redirected: boolean;
+  readonly type = "basic";
 
-  /** @throws `TypeError` for what JSON cannot express */
-  static json(data: unknown, init?: HttpResponseInit | null): HttpResponse {
-    const text = JSON.stringify(data);
-    if (text === undefined) throw new TypeError("a value cannot be expressed in JSON");
-    const headers = new HttpHeaders(init?.headers);
-    if (!headers.has("content-type")) headers.set("content-type", "application/json");
-    return new HttpResponse(text, { ...init, headers });
-  }
-
-  /** A network error, which has no status. */
-  static error(): Response {
-    return nativeClass("Response").error();
-  }
-
-  /** @throws as the class of the runtime */
-  static redirect(url: string | URL, status: Parameters<typeof Response.redirect>[1] = 302): Response {
-    return nativeClass("Response").redirect(url, status);
-  }
-
-  /** @throws `RangeError` for a status that no response can have, `TypeError` for another part of that kind */
-  constructor(body?: GivenBody, init?: HttpResponseInit | null) {
-    const options = checkOptions(init);
-    const { status: code = 200, statusText: reason = "", headers, url, redirected = false, signal } = options;
-    const status = Math.trunc(Number(code));
-    if (!(status >= 200 && status <= 599)) throw new RangeError(`a response cannot have the status ${code}`);
-    const statusText = `${reason}`;
-    if (!REASON.test(statusText))
-      throw new TypeError("the text of the status has a character that is not allowed there");
-    const { content, type } = extractBody(body, signal);
-    if (content.source !== null && WITHOUT_BODY.has(status))
-      throw new TypeError(`a response with the status ${status} cannot have a body`);
-    super(content, type, new HttpHeaders(headers));
-    this.#content = content;
-    const isReceived = url !== undefined;
-    if (isReceived) HttpHeaders.freeze(this.headers);
-    const kind = isReceived ? "basic" : "default";
-    this.#head = { status, statusText, url: url ?? "", redirected, type: kind, isFrozen: isReceived };
+  constructor(body?: GivenBody, init: HttpResponseInit = {}) {
+    super(body, new HttpHeaders(init.headers), init.signal);
+    this.status = init.status ?? 200;
+    this.statusText = init.statusText ?? "";
+    this.url = init.url ?? "";
+    this.redirected = init.redirected ?? false;
   }
 
   get [Symbol.toStringTag](): string {
     return "Response";
   }
 
-  get status(): number {
-    return this.#head.status;
-  }
-
-  get statusText(): string {
-    return this.#head.statusText;
-  }
-
-  get url(): string {
-    return this.#head.url;
-  }
-
-  get redirected(): boolean {
-    return this.#head.redirected;
-  }
-
-  get type(): Response["type"] {
-    return this.#head.type;
-  }
-
   get ok(): boolean {
     return this.status >= 200 && this.status <= 299;
   }
 
-  override get body(): ByteStream | null {
-    // openapi-fetch asks for the stream of a body that was read as text.
-    return this.#isReadOut ? null : super.body;
-  }
-
-  /** Calls `take` with each part of the body, once, to its end or until `take` throws; then the connection ends. */
-  readTo(take: (part: Uint8Array<ArrayBuffer>) => void): Promise<void> {
-    this.#isReadOut = true;
-    return this.#content.readTo(take);
-  }
-
-  /** Ends the body, unread: for less than to cancel its stream costs, for which Node has to load the class of streams. */
-  discard(): Promise<void> {
-    return this.#content.discard();
-  }
-
-  /** A copy, before the body is read; the parts of a body that arrives are in memory until both have read them. */
+  /** A copy, before the body is read. */
   clone(): HttpResponse {
-    const copy = new HttpResponse(this.#content.clone(), { headers: this.headers });
-    copy.#head = this.#head;
-    if (this.#head.isFrozen) HttpHeaders.freeze(copy.headers);
-    return copy;
+    const { status, statusText, headers, url, redirected } = this;
+    return new HttpResponse(this.copyBody(), { status, statusText, headers, url, redirected });
   }
 }
 
 type Fetch = typeof globalThis.fetch;
-
-/** A `fetch` that also takes a controller as the signal: a signal costs more than a short request has to. */
-type OwnFetch = (input: Parameters<Fetch>[0], init?: OwnInit) => Promise<Response>;
-
-type OwnInit = Omit<RequestInit, "signal"> & { signal?: RequestInit["signal"] | FollowingController };
 
 /** The `fetch` functions that take an {@link HttpRequest}, and respond without the global classes. */
 const own = new WeakSet<Fetch>();
@@ -550,25 +442,16 @@ export function acceptsInternalRequest(fetch: Fetch | undefined): boolean {
  * @param split whether it gets an address and options in place of an {@link HttpRequest}, not a `Request`. The global one
  * would make a second request of that; a given one may expect it.
  */
-export function toNativeFetch(given: Fetch | undefined, split = given === undefined): OwnFetch {
-  if (given !== undefined && acceptsInternalRequest(given)) return given as OwnFetch;
+export function toNativeFetch(given: Fetch | undefined, split = given === undefined): Fetch {
+  if (given !== undefined && acceptsInternalRequest(given)) return given;
   const fetch = given ?? ((input, init) => globalThis.fetch(input, init));
   // The global one would copy an object of its class.
   const toHeaders = (headers: HttpHeaders) => (given ? new Headers([...headers]) : Object.fromEntries(headers));
   return (input, init) => {
-    const options = init && withWebClasses(init, toHeaders);
+    const options = init?.headers instanceof HttpHeaders ? { ...init, headers: toHeaders(init.headers) } : init;
     if (!(input instanceof HttpRequest)) return fetch(input, options);
     return split ? fetch(input.url, { ...input.asInit(), ...options }) : fetch(input.asRequest(), options);
   };
-}
-
-function withWebClasses(
-  { signal, ...init }: OwnInit,
-  toHeaders: (headers: HttpHeaders) => NonNullable<RequestInit["headers"]>,
-): RequestInit {
-  if (init.headers instanceof HttpHeaders) init.headers = toHeaders(init.headers);
-  if (signal === undefined) return init;
-  return { ...init, signal: signal instanceof FollowingController ? signal.signal : signal };
 }
 
 /** Whether the first argument of `fetch` is a request, of whatever class. */

@@ -2,7 +2,7 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 import { shownUrl } from "./address.js";
 import type { BufferedResponse, HttpEvent, Send } from "./buffered-response.js";
-import { type AbortSource, type Clock, untilAborted } from "./deadline.js";
+import { type Clock, untilAborted } from "./deadline.js";
 
 /**
  * Slows the requests of one client down together, once the service says that there are too many: all wait as long as it
@@ -30,17 +30,13 @@ export class Throttle {
    * @param isSuccess whether one more may be in flight after this result
    * @throws the reason of the signal, also while it waits
    */
-  async run<T>(
-    send: () => Promise<T>,
-    isSuccess: (result: T) => boolean,
-    limit: AbortSource & { readonly signal: AbortSignal },
-  ): Promise<T> {
+  async run<T>(send: () => Promise<T>, isSuccess: (result: T) => boolean, limit: AbortSignal): Promise<T> {
     while (this.#inFlight >= this.#width) {
       await untilAborted(new Promise<void>((resolve) => this.#waiting.push(resolve)), limit);
     }
     this.#inFlight++;
     try {
-      await this.#pause(limit.signal);
+      await this.#pause(limit);
       const pauses = this.#pauses;
       const result = await send();
       if (isSuccess(result)) {
@@ -149,7 +145,7 @@ export function withRetry(send: Send, policy: RetryPolicy, mayRetry: (reply: Buf
         reason: isAgentAuthError(result) ? result.code : `HTTP ${result.status}`,
       });
       if (isThrottled) throttle.pause(wait);
-      else await policy.clock.sleep(wait, call.limit.signal);
+      else await policy.clock.sleep(wait, call.limit);
     }
   };
 }

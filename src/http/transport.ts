@@ -3,7 +3,7 @@ import { quote } from "../redact.js";
 import { parseUrl, shownUrl } from "./address.js";
 import type { BufferedResponse, Call, HttpEvent, Send } from "./buffered-response.js";
 import { discardBody, parseIfJson, parseJson, readRequestId, readText, saysJson } from "./buffered-response.js";
-import { type AbortSource, type Clock, followSignal, systemClock, untilAborted } from "./deadline.js";
+import { type Clock, followSignal, systemClock, untilAborted } from "./deadline.js";
 import { toNativeFetch } from "./http-message.js";
 import { maskError, networkError } from "./network-error.js";
 import { followSameOrigin } from "./redirect.js";
@@ -38,7 +38,7 @@ export type CallLimits = Pick<TransportOptions, "timeoutMs" | "maxRetries">;
 
 export type Transport = (
   request: Request,
-  signal?: AbortSource,
+  signal?: AbortSignal,
   limits?: CallLimits & Pick<Call, "mask">,
 ) => Promise<BufferedResponse>;
 
@@ -84,7 +84,7 @@ export function createTransport(
     const onLate = () => timeoutError(request.url, `in ${within / 1000} s, retries included`);
     const limit = followSignal(signal, within, onLate);
     try {
-      return await send(request, { ...limits, limit, endsAt: clock.now() + within });
+      return await send(request, { ...limits, limit: limit.signal, endsAt: clock.now() + within });
     } finally {
       limit.release();
     }
@@ -114,16 +114,16 @@ function fetchOnce(options: AttemptOptions, clock: Clock): Send {
     const attempt = followSignal(call.limit, timeout, () => timeoutError(url, `in ${timeout / 1000} s`));
     const details = onEvent && { method, url: shownUrl(url) };
     const roundTrip = async (): Promise<BufferedResponse> => {
-      if (attempt.aborted) throw abortedError(attempt);
+      if (attempt.signal.aborted) throw abortedError(attempt.signal);
       const headers = call.headers && { headers: call.headers };
-      const response = await doFetch(request, { signal: attempt, redirect: "manual", ...headers });
+      const response = await doFetch(request, { signal: attempt.signal, redirect: "manual", ...headers });
       // A fetch that ignores its signal may return after the call has ended.
-      if (attempt.aborted) await discardBody(response);
+      if (attempt.signal.aborted) await discardBody(response);
       return readResponse(response, url, maxBodyBytes, mask);
     };
     try {
       if (details) onEvent({ type: "request", ...details, query: decodeQuery(url) });
-      const reply = await untilAborted(roundTrip(), attempt).catch((thrown: unknown) => {
+      const reply = await untilAborted(roundTrip(), attempt.signal).catch((thrown: unknown) => {
         const error = maskError(networkError(thrown, url), mask);
         const { code, message } = error;
         if (details) onEvent({ type: "failure", ...details, code, message, ms: clock.now() - startedAt });

@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import { SeenIds } from "../../src/api/drift-tracker.js";
 import { OrderCheck, orderText, type Page, validatePagination } from "../../src/api/page.js";
 import { type Pace, Prefetcher, type Upcoming } from "../../src/api/pages.js";
-import type { AbortSource } from "../../src/http/deadline.js";
 import { type ListingSummary, ManagementClient } from "../../src/index.js";
 import { useNock } from "../helpers/nock.js";
 import { rejection, SampleService } from "../helpers/service.js";
@@ -354,10 +353,10 @@ const following = (offset: number, next: number): Upcoming => ({ next, step: nex
 /** A prefetcher over a list of 100 items, and the offsets that it has requested. */
 function setUp({ ms = 0, items = 10, inFlight = 0, ...options }: Options = {}, count = 100) {
   const requested: (number | undefined)[] = [];
-  const signals: AbortSource[] = [];
+  const signals: AbortSignal[] = [];
   let now = 0;
   const pace: Pace = { now: () => now, inFlight };
-  const fetchPage = async (offset: number | undefined, signal: AbortSource) => {
+  const fetchPage = async (offset: number | undefined, signal: AbortSignal) => {
     requested.push(offset);
     signals.push(signal);
     now += ms;

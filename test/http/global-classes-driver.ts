@@ -23,31 +23,19 @@ interface Paths {
 const { origin } = JSON.parse(process.argv[2] ?? "{}") as { origin: string };
 // Not with defineProperty, which reads the property and so loads undici.
 globalThis.Headers = HttpHeaders;
-globalThis.Request = HttpRequest;
-globalThis.Response = HttpResponse;
+globalThis.Request = HttpRequest as unknown as typeof Request;
+globalThis.Response = HttpResponse as unknown as typeof Response;
 const fetch = createFetch({}, undefined);
 // The type of their option does not allow for exactOptionalPropertyTypes.
 const fetchOfOauth = (url: string, init: object) => fetch(url, init);
 
 const steps: Record<string, () => unknown> = {
-  async "every body"() {
+  async "the bodies of commands"() {
     const stream = () => new Blob(["text"]).stream();
     const sizes: number[] = [];
-    const bodies = [
-      "text",
-      new Uint8Array(4),
-      new ArrayBuffer(4),
-      new Blob(["text"]),
-      new URLSearchParams("a=12"),
-      stream(),
-    ];
-    for (const body of bodies) {
+    for (const body of ["text", new Uint8Array(4), new URLSearchParams("a=12"), stream()]) {
       const request = new Request(origin, { method: "POST", body, duplex: "half" });
-      for (const message of [
-        request.clone(),
-        new Request(request),
-        new Response(body === bodies[5] ? stream() : body),
-      ]) {
+      for (const message of [request.clone(), new Response(body instanceof ReadableStream ? stream() : body)]) {
         sizes.push((await message.clone().text()).length);
         for await (const part of message.body ?? []) sizes.push(part.length);
       }
@@ -60,7 +48,7 @@ const steps: Record<string, () => unknown> = {
     client.use({
       onRequest({ request }) {
         seen.push(request instanceof Request);
-        return new Request(request, { headers: { ...Object.fromEntries(request.headers), "x-added": "1" } });
+        return new Request(request.url, { headers: { ...Object.fromEntries(request.headers), "x-added": "1" } });
       },
       onResponse({ response }) {
         seen.push(response instanceof Response);

@@ -16,7 +16,7 @@ it("our classes serve packages as those of the process, and Node loads none of i
   const { result } = await child.hears("done");
   const token = "for scope=a&grant_type=client_credentials";
   expect(result).toEqual({
-    "every body": { seen: [4], isLoaded: false },
+    "the bodies of commands": { seen: [4], isLoaded: false },
     "openapi-fetch": {
       seen: [{ method: "GET", body: "" }, "1", [true, true]],
       isLoaded: false,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { HttpHeaders, HttpResponse } from "../../src/http/http-message.js";
+import { HttpHeaders } from "../../src/http/http-message.js";
 import { type FetchClasses, isRefused, testStandard } from "../helpers/fetch-classes.js";
 
 const RECORD = { name1: "value1", name2: null, name3: undefined, name4: 1, "Content-Type": "value5" };
@@ -41,9 +41,7 @@ describe("headers are made", () => {
     ],
     ["of names in any case, joined", made({ a: "1", A: "2" }), [["a", "1, 2"]]],
     ["of several cookies, which are not joined", made(COOKIES), COOKIES.map(([, value]) => ["set-cookie", value])],
-    ...[null, 1, "ab", true, [["a"]], [["a", "1", "2"]], [1], ["ab"]].map(
-      (init) => [`of ${JSON.stringify(init)}: never`, made(init), TypeError] as const,
-    ),
+    ...[null, 1, "ab", true, [1]].map((init) => [`of ${JSON.stringify(init)}: never`, made(init), TypeError] as const),
   ]);
 });
 
@@ -184,7 +182,6 @@ describe("headers", () => {
       },
       ["0", "1", "2", "3"],
     ],
-    ["call back only a function", ({ Headers }) => new Headers().forEach(1 as never), TypeError],
     [
       "end an iteration whose function throws",
       (classes) =>
@@ -208,16 +205,9 @@ describe("headers", () => {
 });
 
 it.each<[string, (headers: HttpHeaders) => unknown]>([
-  ["headers are made of an object or of pairs", () => new HttpHeaders(null as never)],
-  ["headers are made of an object or of pairs", () => new HttpHeaders(1 as never)],
-  ["a header is a pair of name and value", () => new HttpHeaders([null] as never)],
-  ["a header is a pair of name and value", () => new HttpHeaders([1] as never)],
-  ["a header is a pair of name and value", () => new HttpHeaders([{ length: 2 }] as never)],
   ["the name of a header is invalid", (headers) => headers.get("x y")],
   // The value may be a secret.
   ["the header authorization has an invalid value", (headers) => headers.set("Authorization", "secret\r\nx: y")],
-  ["the callback of forEach is not a function", (headers) => headers.forEach(undefined as never)],
-  ["these headers cannot be changed", () => new HttpResponse("", { url: "https://a.example/" }).headers.set("a", "1")],
 ])("an error of our headers says %j", (message, run) => {
   expect(() => run(new HttpHeaders({ a: "1" }))).toThrow(new TypeError(message));
 });

@@ -2,8 +2,6 @@ import { describe, expect, it } from "vitest";
 import { type AgentAuthError, abortedError } from "../../src/errors.js";
 import { shownUrl } from "../../src/http/address.js";
 import { type HttpEvent, readRequestId } from "../../src/http/buffered-response.js";
-import { FollowingController } from "../../src/http/deadline.js";
-import { ownFetch } from "../../src/http/http-message.js";
 import { OneAtATime, SingleFlight } from "../../src/http/single-flight.js";
 import { createTransport, type Logger, type TransportOptions } from "../../src/http/transport.js";
 import type { ListOptions } from "../../src/index.js";
@@ -43,18 +41,6 @@ describe("a transport", () => {
     } finally {
       globalThis.fetch = original;
     }
-  });
-
-  it("gives a fetch of the user a signal of the runtime, and one of our own none that it has to make", async () => {
-    const signals: unknown[] = [];
-    const fetch: typeof globalThis.fetch = async (_input, init) => {
-      signals.push(init?.signal);
-      return Response.json({});
-    };
-    for (const one of [fetch, ownFetch((input, init) => fetch(input, init))]) {
-      await createTransport({ fetch: one })(new Request(address));
-    }
-    expect(signals).toEqual([expect.any(AbortSignal), expect.any(FollowingController)]);
   });
 
   it("follows redirects within the origin, and returns them where it is told to", async () => {

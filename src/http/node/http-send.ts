@@ -5,8 +5,8 @@ import { pipeline, Readable, Transform, type TransformCallback } from "node:stre
 import type { Inflate, InflateRaw, ZlibOptions } from "node:zlib";
 import { isAgentAuthError } from "../../errors.js";
 import { withoutBrackets } from "../address.js";
-import type { ArrivingBody } from "../body-content.js";
-import { type AbortSource, startDeadline } from "../deadline.js";
+import { startDeadline } from "../deadline.js";
+import type { ArrivingBody } from "../http-message.js";
 import { userAgent } from "../version.js";
 import type { ProxyOptions, SsrfGuard, TunnelArgs } from "./agents.js";
 import {
@@ -44,30 +44,7 @@ function buildResponse(message: IncomingMessage, method: string): PlainResponse 
     return { ...head, body: null };
   }
   const codings = headers.flatMap(([name, value]) => (name === "content-encoding" ? [value] : []));
-  const body = decodeContent(message, codings.join(","));
-  return { ...head, body: Object.assign(body, { readTo: createReader(body) }) };
-}
-
-function createReader(body: Readable): NonNullable<ArrivingBody["readTo"]> {
-  return (take) =>
-    new Promise((resolve, reject) => {
-      const onClose = () => {
-        if (!body.readableEnded) resolve(body.errored ?? Object.assign(new Error("aborted"), { code: "ECONNRESET" }));
-      };
-      // It broke before anyone listened.
-      if (body.destroyed) onClose();
-      body.on("data", (part: Uint8Array) => {
-        try {
-          take(part);
-        } catch (error) {
-          reject(error);
-          body.destroy();
-        }
-      });
-      body.once("end", () => resolve(undefined));
-      body.on("error", resolve);
-      body.once("close", onClose);
-    });
+  return { ...head, body: decodeContent(message, codings.join(",")) };
 }
 
 const MAX_CODINGS = 5;
@@ -145,7 +122,7 @@ export interface PlainRequest {
   /** Names in small letters, each once. */
   readonly headers: Iterable<readonly [name: string, value: string]>;
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
-  readonly signal?: AbortSource | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**

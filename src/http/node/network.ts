@@ -1,6 +1,14 @@
 import type { Network } from "../address-class.js";
-import { type BodySource, extractBody } from "../body-content.js";
-import { checkMethod, HttpHeaders, HttpRequest, HttpResponse, isRequest, ownFetch } from "../http-message.js";
+import {
+  checkMethod,
+  extractBody,
+  HttpHeaders,
+  HttpRequest,
+  HttpResponse,
+  isRepeatable,
+  isRequest,
+  ownFetch,
+} from "../http-message.js";
 import { createSsrfGuard, type Lookup, proxyChooser, type SsrfGuard } from "./agents.js";
 import { type ConnectOptions, createSend, type PlainRequest, type PlainResponse, type PlainSend } from "./http-send.js";
 
@@ -75,20 +83,17 @@ async function plainRequest(url: string, request: Request | undefined, init: Req
   const method = checkMethod(init.method ?? request?.method ?? "GET");
   const signal = init.signal ?? request?.signal ?? undefined;
   const ofRequest = request instanceof HttpRequest ? request.payload : request?.body;
-  const { content, type } = extractBody(init.body === undefined ? ofRequest : init.body);
+  const given = init.body === undefined ? ofRequest : init.body;
+  const { source, type } = extractBody(given);
   if (type !== null && !headers.has("content-type")) headers.set("content-type", type);
-  const { source } = content;
   if (source !== null && (method === "GET" || method === "HEAD"))
     throw new TypeError("a request with the method GET or HEAD cannot have a body");
-  const body = isBlob(source) ? new Uint8Array(await source.arrayBuffer()) : (source ?? undefined);
+  // What the class of the runtime has encoded is sent in one piece, with its length.
+  const isEncoded = !isRepeatable(source) && source !== given;
+  const body = isEncoded ? await new HttpResponse(source).bytes() : (source ?? undefined);
   // Its address is one that was read already.
   const href = request instanceof HttpRequest ? url : new URL(url).href;
   return { url: href, method, headers, body, signal };
-}
-
-/** Node loads the class `Blob` when it is named: most requests have text, bytes or nothing. */
-function isBlob(source: BodySource | null): source is Blob {
-  return source !== null && typeof source === "object" && !(source instanceof Uint8Array) && source instanceof Blob;
 }
 
 /** The request that a redirect asks for (Fetch Standard, HTTP-redirect fetch). */

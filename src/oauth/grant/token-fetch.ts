@@ -1,9 +1,15 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { isPathWithin } from "../../http/address.js";
-import { isRepeatable } from "../../http/body-content.js";
 import { discardBody, parseIfJson, saysJson } from "../../http/buffered-response.js";
 import type { Cookies } from "../../http/cookies.js";
-import { HttpHeaders, HttpRequest, isRequest, isResponse, normalizeMethod } from "../../http/http-message.js";
+import {
+  HttpHeaders,
+  HttpRequest,
+  isRepeatable,
+  isRequest,
+  isResponse,
+  normalizeMethod,
+} from "../../http/http-message.js";
 import { isSessionUnknown } from "../../http/lost-session.js";
 import { leavesOrigin, type OriginReply, sendWithinOrigin } from "../../http/redirect.js";
 import { isJsonObject } from "../../http/strict-json.js";
