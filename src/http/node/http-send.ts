@@ -1,8 +1,7 @@
 import type { Channel } from "node:diagnostics_channel";
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { isIP, type Socket } from "node:net";
-import { pipeline, Readable, Transform, type TransformCallback } from "node:stream";
-import type { Inflate, InflateRaw, ZlibOptions } from "node:zlib";
+import { pipeline, Readable, type Transform } from "node:stream";
 import { isAgentAuthError } from "../../errors.js";
 import { withoutBrackets } from "../address.js";
 import { startDeadline } from "../deadline.js";
@@ -69,7 +68,7 @@ export function decodeContent(body: Readable, contentEncoding: string): Readable
   const flushing = { flush: BROTLI_OPERATION_FLUSH, finishFlush: BROTLI_OPERATION_FLUSH };
   const decoders = codings.reverse().map((coding): (() => Transform) | undefined => {
     if (coding === "gzip" || coding === "x-gzip") return () => zlib.createGunzip(lenient);
-    if (coding === "deflate") return () => new AnyInflate(lenient);
+    if (coding === "deflate") return () => zlib.createInflate(lenient);
     return coding === "br" ? () => zlib.createBrotliDecompress(flushing) : undefined;
   });
   const known = decoders.flatMap((create) => create ?? []);
@@ -78,41 +77,6 @@ export function decodeContent(body: Readable, contentEncoding: string): Readable
   // Errors reach the reader through the last stage.
   pipeline([body, ...stages], () => undefined);
   return stages.at(-1) ?? body;
-}
-
-/** Servers send `deflate` with and without the header of zlib; the first byte shows which. */
-class AnyInflate extends Transform {
-  readonly #options: ZlibOptions;
-  #inner: Inflate | InflateRaw | undefined;
-
-  constructor(options: ZlibOptions) {
-    super();
-    this.#options = options;
-  }
-
-  override _transform(part: Buffer, encoding: BufferEncoding, done: TransformCallback): void {
-    this.#inner ??= this.#open(((part[0] ?? 0) & 0x0f) === 8);
-    this.#inner.write(part, encoding, done);
-  }
-
-  override _read(size: number): void {
-    this.#inner?.resume();
-    super._read(size);
-  }
-
-  override _final(done: () => void): void {
-    if (this.#inner === undefined) done();
-    else this.#inner.once("end", done).end();
-  }
-
-  #open(hasHeader: boolean): Inflate | InflateRaw {
-    const { createInflate, createInflateRaw } = process.getBuiltinModule("node:zlib");
-    const inner = (hasHeader ? createInflate : createInflateRaw)(this.#options);
-    inner.on("data", (piece) => {
-      if (!this.push(piece)) inner.pause();
-    });
-    return inner.on("error", (error) => this.destroy(error));
-  }
 }
 
 /** A request in plain parts: it can be sent again as often as needed, unless its body is a stream. */
@@ -336,7 +300,7 @@ function buildHeaders({ headers, body, method }: PlainRequest, { host }: URL): R
   all["accept"] ??= "*/*";
   // Firewalls in front of servers answer 403 without it.
   all["user-agent"] ??= userAgent();
-  all["accept-encoding"] ??= "br, gzip, deflate";
+  all["accept-encoding"] ??= "br, gzip";
   if (typeof body === "string" || body instanceof Uint8Array) all["content-length"] = String(Buffer.byteLength(body));
   else if (body === undefined && method !== "GET" && method !== "HEAD") all["content-length"] = "0";
   return all;
