@@ -102,27 +102,21 @@ export async function loadSpawn(): Promise<typeof spawn> {
 
 /** Commands that messages show, for the shell of the user. Every hint with a command of a system has it from here. */
 
-function chooseForShell(forms: Readonly<Record<Shell, () => string>>): string {
-  return forms[pasting.shell]();
+/** The form for the shell of the user; that for PowerShell is also that for cmd.exe, unless there is another. */
+function forShell(sh: string, powershell: string, cmd = powershell): string {
+  return { sh, powershell, cmd }[pasting.shell];
 }
 
 /** Moves a file or a folder out of the way. */
 export function moveAway(path: string, to: string): string {
-  const [from, target] = [shellWord(path), shellWord(to)];
-  return chooseForShell({
-    sh: () => `mv ${from} ${target}`,
-    powershell: () => `Move-Item -LiteralPath ${from} -Destination ${target}`,
-    cmd: () => `move ${from} ${target}`,
-  });
+  const words = `${shellWord(path)} ${shellWord(to)}`;
+  const powershell = `Move-Item -LiteralPath ${shellWord(path)} -Destination ${shellWord(to)}`;
+  return forShell(`mv ${words}`, powershell, `move ${words}`);
 }
 
 export function removeCommand(path: string): string {
   const word = shellWord(path);
-  return chooseForShell({
-    sh: () => `rm ${word}`,
-    powershell: () => `Remove-Item -LiteralPath ${word}`,
-    cmd: () => `del ${word}`,
-  });
+  return forShell(`rm ${word}`, `Remove-Item -LiteralPath ${word}`, `del ${word}`);
 }
 
 /**
@@ -132,15 +126,12 @@ export function removeCommand(path: string): string {
  */
 export function changingMode(mode: "600" | "700" | "go-w" | "u+w", path: string, owner = userId()): string {
   const word = shellWord(path);
-  const windows = (user: string) =>
-    mode === "u+w" ? `attrib -r ${word}` : `icacls ${word} /inheritance:r /grant:r "${user}:(OI)(CI)F"`;
-  return chooseForShell({
-    // Only its owner and root can do it.
-    sh: () => `${userId() === 0 || userId() === owner ? "" : "sudo "}chmod ${mode} ${word}`,
-    // A colon after the name would be part of it.
-    powershell: () => windows("$" + "{env:USERNAME}"),
-    cmd: () => windows("%USERNAME%"),
-  });
+  // Only its owner and root can do it.
+  const sudo = userId() === 0 || userId() === owner ? "" : "sudo ";
+  // A colon after the name would be part of it.
+  const user = forShell("", "$" + "{env:USERNAME}", "%USERNAME%");
+  const windows = mode === "u+w" ? `attrib -r ${word}` : `icacls ${word} /inheritance:r /grant:r "${user}:(OI)(CI)F"`;
+  return forShell(`${sudo}chmod ${mode} ${word}`, windows);
 }
 
 export interface ForeignFile {
@@ -155,18 +146,11 @@ export interface ForeignFile {
  */
 export function takingOwnership(path: string, { owner, isTree = false }: ForeignFile = {}): string {
   const word = shellWord(path);
-  const windows = () => `takeown /f ${word}`;
-  return chooseForShell({
-    sh: () => {
-      const isRoot = userId() === 0;
-      const { caller } = pasting;
-      if (isRoot && caller !== undefined && (caller.uid ?? owner) === owner)
-        return `run it without sudo: ${word} is for ${caller.name}`;
-      return `${isRoot ? "" : "sudo "}chown ${isTree ? "-R " : ""}${userId()} ${word}`;
-    },
-    powershell: windows,
-    cmd: windows,
-  });
+  const isRoot = userId() === 0;
+  const { caller } = pasting;
+  const isOfCaller = isRoot && caller !== undefined && (caller.uid ?? owner) === owner;
+  const chown = `${isRoot ? "" : "sudo "}chown ${isTree ? "-R " : ""}${userId()} ${word}`;
+  return forShell(isOfCaller ? `run it without sudo: ${word} is for ${caller.name}` : chown, `takeown /f ${word}`);
 }
 
 function userId(): number | undefined {
@@ -175,50 +159,34 @@ function userId(): number | undefined {
 
 /** What lets a process go on that stands still, as the end of a sentence. */
 export function wakingUp(pid: number): string {
-  const windows = () => `if it hangs, end it: taskkill /f /pid ${pid}`;
-  return chooseForShell({
-    sh: () => `if it is stopped, resume it: kill -CONT ${pid}`,
-    powershell: windows,
-    cmd: windows,
-  });
+  return forShell(`if it is stopped, resume it: kill -CONT ${pid}`, `if it hangs, end it: taskkill /f /pid ${pid}`);
 }
 
 export function withInput(command: string, file: string): string {
-  const redirected = () => `${command} < ${shellWord(file)}`;
-  return chooseForShell({
-    sh: redirected,
-    powershell: () => `Get-Content ${shellWord(file)} | ${command}`,
-    cmd: redirected,
-  });
+  const redirected = `${command} < ${shellWord(file)}`;
+  return forShell(redirected, `Get-Content ${shellWord(file)} | ${command}`, redirected);
 }
 
 /** Sets a variable for the commands that follow in this shell. */
 export function settingVariable(name: string, value: string): string {
-  return chooseForShell({
-    sh: () => `export ${name}=${posixWord(value)}`,
-    powershell: () => `$env:${name} = ${quotedForPowershell(value)}`,
-    cmd: () => `set "${name}=${value}"`,
-  });
+  const powershell = `$env:${name} = ${quotedForPowershell(value)}`;
+  return forShell(`export ${name}=${posixWord(value)}`, powershell, `set "${name}=${value}"`);
 }
 
 /** A command that writes a file that no other user can read. */
 export function writePrivatelyCommand(command: string): string {
-  return chooseForShell({ sh: () => `(umask 077; ${command})`, powershell: () => command, cmd: () => command });
+  return forShell(`(umask 077; ${command})`, command);
 }
 
 /** What a file must be so that it can be run. */
 export function runnableFileText(): string {
-  const windows = () => "a file with an extension of PATHEXT, such as .exe or .cmd";
-  return chooseForShell({ sh: () => "a file with permission to run it: chmod +x", powershell: windows, cmd: windows });
+  const windows = "a file with an extension of PATHEXT, such as .exe or .cmd";
+  return forShell("a file with permission to run it: chmod +x", windows);
 }
 
 /** How shell syntax is passed to a command that runs programs. */
 export function shellSyntax(): string {
-  return chooseForShell({
-    sh: () => "sh -c '...'",
-    powershell: () => "powershell -Command '...'",
-    cmd: () => "cmd /c ...",
-  });
+  return forShell("sh -c '...'", "powershell -Command '...'", "cmd /c ...");
 }
 
 /** A string, also where a word would need no quotes. */
