@@ -6,19 +6,9 @@ import stringWidth from "string-width";
 const NARROW = /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2500-\u257f]*$/;
 let segmenter: Intl.Segmenter | undefined;
 
-// A cell is measured for its column, its cut and its padding, and many cells are equal.
-const measured = new Map<string, number>();
-const MOST_MEASURED = 4096;
-
 /** The width of one line of text in terminal columns: 2 for wide characters and emoji, 0 for combining marks. */
 export function textWidth(text: string): number {
-  if (NARROW.test(text)) return text.length;
-  const known = measured.get(text);
-  if (known !== undefined) return known;
-  if (measured.size >= MOST_MEASURED) measured.clear();
-  const width = stringWidth(text);
-  measured.set(text, width);
-  return width;
+  return NARROW.test(text) ? text.length : stringWidth(text);
 }
 
 /** The text cut to at most `width` columns, with a final `…` if it is cut. */
