@@ -124,18 +124,9 @@ async function reportFailure(error: unknown, argv: readonly string[], host: Host
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : new Error(String(error));
   const { Writable } = process.getBuiltinModule("node:stream");
   const program = await import("../groups/tokens.js");
-  const withFailedOutput: Host = {
-    get stdin() {
-      return host.stdin;
-    },
-    stdout: new Writable({ write: (_chunk, _encoding, done) => done(cause) }),
-    stderr: host.stderr,
-    env: host.env,
-    on: host.on.bind(host),
-    off: host.off.bind(host),
-    emit: host.emit.bind(host),
-    exit: (code) => host.exit(code),
-    ...(host.clock && { clock: host.clock }),
-  };
+  const stdout = new Writable({ write: (_chunk, _encoding, done) => done(cause) });
+  const withFailedOutput = new Proxy(host, {
+    get: (target, name) => (name === "stdout" ? stdout : Reflect.get(target, name)),
+  });
   return program.run(argv, withFailedOutput, program.commands);
 }

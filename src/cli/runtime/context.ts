@@ -6,7 +6,7 @@ import type { HttpEvent } from "../../http/buffered-response.js";
 import { type Clock, systemClock } from "../../http/deadline.js";
 import type { AgentClient, AgentClientOptions } from "../../oauth/agent.js";
 import type { GrantStore } from "../../oauth/model/grant-store.js";
-import { type Lease, leaseLost } from "../../oauth/model/lease.js";
+import type { Lease } from "../../oauth/model/lease.js";
 import type { Env } from "../../platform.js";
 import type { Settings } from "../../profile/settings.js";
 import type { StoreChoice } from "../../profile/store-choice.js";
@@ -50,8 +50,15 @@ export function createPendingSaves(clock: Pick<Clock, "sleep"> = systemClock): P
           options.onUnsaved?.(ended);
         };
         try {
-          const marked = (held: Lease) => work(markSaves(held, () => committed.add(one)));
-          return await store.lease(name, marked, { ...options, onUnsaved });
+          const counted = (lease: Lease) => {
+            const commit = lease.commit.bind(lease);
+            lease.commit = () => {
+              committed.add(one);
+              return commit();
+            };
+            return work(lease);
+          };
+          return await store.lease(name, counted, { ...options, onUnsaved });
         } finally {
           end(one);
         }
@@ -73,29 +80,6 @@ async function inTime(ended: Promise<void>, clock: Pick<Clock, "sleep">): Promis
   const over = new AbortController();
   await Promise.race([ended, clock.sleep(UNSAVED_MS, over.signal)]);
   over.abort();
-}
-
-function markSaves(lease: Lease, mark: () => void): Lease {
-  return {
-    left: () => lease.left(),
-    maySend: () => lease.maySend?.() !== false,
-    lost: () => lease.lost?.() ?? leaseLost(),
-    commit() {
-      mark();
-      return lease.commit();
-    },
-    rollback: () => lease.rollback(),
-    markRotated: () => lease.markRotated?.(),
-    get rotatedGeneration() {
-      return lease.rotatedGeneration;
-    },
-    get previous() {
-      return lease.previous;
-    },
-    get waited() {
-      return lease.waited;
-    },
-  };
 }
 
 /** Where a run is. */
