@@ -1,38 +1,31 @@
-/**
- * A map that holds the entries that were used last, in two generations: an entry of the older one that is used moves to the
- * newer one, and when that is full the rest of the older one is dropped. So a hit costs one lookup.
- */
+/** A map that holds the entries that were used last. */
 export class Lru<V> {
-  readonly #size: number;
-  #newer = new Map<string, V>();
-  #older = new Map<string, V>();
+  readonly #max: number;
+  /** The one that was used longest ago comes first. */
+  readonly #entries = new Map<string, V>();
 
   constructor(max: number) {
-    this.#size = Math.ceil(max / 2);
+    this.#max = max;
   }
 
   get(name: string): V | undefined {
-    const value = this.#newer.get(name);
-    if (value !== undefined) return value;
-    const old = this.#older.get(name);
-    if (old !== undefined) this.set(name, old);
-    return old;
+    const value = this.#entries.get(name);
+    if (value !== undefined) this.set(name, value);
+    return value;
   }
 
   set(name: string, value: V): void {
-    this.#newer.set(name, value);
-    if (this.#newer.size <= this.#size) return;
-    this.#older = this.#newer;
-    this.#newer = new Map([[name, value]]);
+    this.#entries.delete(name);
+    this.#entries.set(name, value);
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size > this.#max && oldest !== undefined) this.#entries.delete(oldest);
   }
 
   delete(name: string): void {
-    this.#newer.delete(name);
-    this.#older.delete(name);
+    this.#entries.delete(name);
   }
 
   clear(): void {
-    this.#newer.clear();
-    this.#older.clear();
+    this.#entries.clear();
   }
 }
