@@ -5,7 +5,7 @@ import { pipeline, Readable, type Transform } from "node:stream";
 import { isAgentAuthError } from "../../errors.js";
 import { withoutBrackets } from "../address.js";
 import { startDeadline } from "../deadline.js";
-import type { ArrivingBody } from "../http-message.js";
+import { HttpHeaders, HttpResponse } from "../http-message.js";
 import { userAgent } from "../version.js";
 import type { ProxyOptions, SsrfGuard, TunnelArgs } from "./agents.js";
 import {
@@ -18,32 +18,17 @@ import {
   proxyChooser,
 } from "./agents.js";
 
-/** The head of a response, and its body as it arrives. */
-export interface PlainResponse {
-  readonly status: number;
-  readonly statusText: string;
-  /** In the order and number in which they came. */
-  readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Null where HTTP allows none. */
-  readonly body: ArrivingBody | null;
-}
-
 const WITHOUT_BODY = new Set([204, 205, 304]);
 
-/** The response that a message of Node is. @param method of its request */
-function buildResponse(message: IncomingMessage, method: string): PlainResponse {
+/** The response that a message of Node is. */
+function buildResponse(message: IncomingMessage, { method, url, signal, redirected }: PlainRequest): HttpResponse {
   const { statusCode: status = 0, statusMessage: statusText = "", rawHeaders } = message;
-  const headers: [string, string][] = [];
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    headers.push([String(rawHeaders[at]).toLowerCase(), String(rawHeaders[at + 1])]);
-  }
-  const head = { status, statusText, headers };
-  if (method === "HEAD" || WITHOUT_BODY.has(status)) {
-    message.resume();
-    return { ...head, body: null };
-  }
-  const codings = headers.flatMap(([name, value]) => (name === "content-encoding" ? [value] : []));
-  return { ...head, body: decodeContent(message, codings.join(",")) };
+  const headers = new HttpHeaders();
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
+  const hasBody = method !== "HEAD" && !WITHOUT_BODY.has(status);
+  if (!hasBody) message.resume();
+  const body = hasBody ? decodeContent(message, headers.get("content-encoding") ?? "") : null;
+  return new HttpResponse(body, { status, statusText, headers, url: url.split("#", 1)[0], redirected, signal });
 }
 
 const MAX_CODINGS = 5;
@@ -87,6 +72,8 @@ export interface PlainRequest {
   readonly headers: Iterable<readonly [name: string, value: string]>;
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Whether it is one that a redirect asked for. */
+  readonly redirected?: boolean;
 }
 
 /**
@@ -95,7 +82,7 @@ export interface PlainRequest {
  * It throws the reason of the signal, an `AgentAuthError` of the address policy, or a `TypeError` with the system's error
  * as its cause, as `fetch` does.
  */
-export type PlainSend = (request: PlainRequest) => Promise<PlainResponse>;
+export type PlainSend = (request: PlainRequest) => Promise<HttpResponse>;
 
 /** How connections are made. */
 export interface ConnectOptions extends ProxyOptions {
@@ -184,7 +171,7 @@ interface ConnectionRequest {
  *
  * @returns `unsent` if the server had closed the idle connection that was to be used: nothing was written to it
  */
-function sendOnConnection({ request, url, agent, idleTimeout }: ConnectionRequest): Promise<PlainResponse | "unsent"> {
+function sendOnConnection({ request, url, agent, idleTimeout }: ConnectionRequest): Promise<HttpResponse | "unsent"> {
   const { method, body, signal } = request;
   const isTls = url.protocol === "https:";
   // Made for a tunnel alone, because it costs more than all else here.
@@ -240,7 +227,7 @@ function sendOnConnection({ request, url, agent, idleTimeout }: ConnectionReques
     sent.once("response", (received) => {
       message = received;
       try {
-        resolve(buildResponse(received, method));
+        resolve(buildResponse(received, request));
       } catch (error) {
         fail(asError(error));
       }

@@ -10,7 +10,7 @@ import {
   ownFetch,
 } from "../http-message.js";
 import { createSsrfGuard, type Lookup, proxyChooser, type SsrfGuard } from "./agents.js";
-import { type ConnectOptions, createSend, type PlainRequest, type PlainResponse, type PlainSend } from "./http-send.js";
+import { type ConnectOptions, createSend, type PlainRequest, type PlainSend } from "./http-send.js";
 
 /** How {@link nodeNetwork} reaches the network. */
 export interface NodeNetworkOptions extends ConnectOptions {
@@ -54,15 +54,14 @@ const OF_BODY = ["content-encoding", "content-language", "content-location", "co
 function fetchOver(send: PlainSend): typeof globalThis.fetch {
   return ownFetch(async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
     const request = isRequest(input) ? input : undefined;
-    const toResponse = request instanceof HttpRequest ? httpResponse : webResponse;
     const redirect = init.redirect ?? request?.redirect ?? "follow";
     let current = await plainRequest(request?.url ?? String(input), request, init);
     for (let hop = 0; ; hop++) {
       const response = await send(current);
-      const header = response.headers.find(([name]) => name === "location");
-      const location = REDIRECTS.has(response.status) ? header?.[1] : undefined;
-      if (location === undefined || redirect === "manual") return toResponse(response, current, hop > 0);
-      response.body?.destroy();
+      const location = REDIRECTS.has(response.status) ? response.headers.get("location") : null;
+      if (location === null || redirect === "manual")
+        return request instanceof HttpRequest ? response : webResponse(response);
+      await response.discard();
       if (redirect === "error") throw fetchError("unexpected redirect");
       if (hop >= MAX_REDIRECTS) throw fetchError("redirect count exceeded");
       current = redirectRequest(current, response.status, location);
@@ -113,22 +112,16 @@ function redirectRequest(request: PlainRequest, status: number, location: string
     headers: [...headers].filter(([name]) => !dropped.includes(name)),
     body: isDropped ? undefined : body,
     signal,
+    redirected: true,
   };
 }
 
 /** A `Response` of the global class, so that `instanceof` and `new Response(…)` work as with the global fetch. */
-function webResponse(plain: PlainResponse, request: PlainRequest, redirected: boolean): Response {
-  const { body, status, statusText, headers, url, type } = httpResponse(plain, request, redirected);
+function webResponse({ body, status, statusText, headers, url, redirected, type }: HttpResponse): Response {
   const response = new Response(body, { status, statusText, headers: [...headers] });
   return Object.defineProperties(response, {
     url: { value: url },
     redirected: { value: redirected },
     type: { value: type },
   });
-}
-
-function httpResponse(plain: PlainResponse, { url, signal }: PlainRequest, redirected: boolean): HttpResponse {
-  const { status, statusText, headers, body } = plain;
-  const [address] = url.split("#", 1);
-  return new HttpResponse(body, { status, statusText, headers, url: address, redirected, signal });
 }
