@@ -24,7 +24,6 @@ export async function runList(kind: ListKind, parsedFlags: ListFlags, context: C
   await print(selections, { kind, scopeId, parsedFlags, writer, end }, context);
   const isJson = format === "json" || format === "ndjson";
   reportEnding(end, parsedFlags, filter, context, parsedFlags.brief && { columns: options.columns ?? "", isJson });
-  return undefined;
 }
 
 function shortForm(parsedFlags: ListFlags, { columns }: ColumnSet): ListFlags {

@@ -14,6 +14,13 @@ export interface ListKind {
   scope: "account" | "domain" | "pool";
 }
 
+/** The lists, that of the widest scope first. */
+export const LIST_KINDS = {
+  domains: { noun: "domains", scope: "account" },
+  pools: { noun: "pools", scope: "domain" },
+  devices: { noun: "devices", scope: "pool" },
+} as const satisfies Readonly<Record<ListKind["noun"], ListKind>>;
+
 /**
  * An identifier is sent as it is: a control character in it can only be a mistake of the caller's.
  *

@@ -1,7 +1,7 @@
 /** What `pools list`, `domains list` and `devices list` read, and in which order. */
 
 import type { ManagementClient } from "../../api/client.js";
-import type { Listing } from "../../api/listing.js";
+import type { Listing, ResourceOperations } from "../../api/listing.js";
 import { type ListOptions, orderText } from "../../api/page.js";
 import { SHAPES } from "../../api/shapes.js";
 import type { OpenSorting } from "../../api/types.js";
@@ -13,7 +13,7 @@ import type { Io } from "../io/io.js";
 import { type ColumnSet, DEVICE, DOMAIN, POOL } from "../output/columns.js";
 import { SORTING_HINT } from "../runtime/hints.js";
 import type { DocumentedValues } from "./filters.js";
-import type { ListItem, ListKind } from "./scope.js";
+import { LIST_KINDS, type ListItem, type ListKind } from "./scope.js";
 
 /** The fields that a kind of list is known to be sorted by; the service does not say them of pools and domains. */
 export const SORT_FIELDS: Readonly<Record<ListKind["noun"], readonly string[]>> = {
@@ -45,6 +45,13 @@ export function warnOfOrder(io: Io): NonNullable<ListOptions["onSortingIgnored"]
     );
 }
 
+/** Pools and domains have a part of a device's fields; filters and writers take what is there. */
+type Operations = ResourceOperations<Record<string, string>, OpenSorting, ListItem & { id: string }>;
+
+function scopeName(noun: ListKind["noun"]): string {
+  return `${LIST_KINDS[noun].scope}_id`;
+}
+
 /** The list of one kind in a scope, read as the flags say. */
 export function openListing(
   service: ManagementClient,
@@ -53,11 +60,8 @@ export function openListing(
   { pageSize, concurrency, offset, strict }: ListFlags,
   given: ListOptions<OpenSorting>,
 ): Listing<ListItem> {
-  const options = { pageSize, concurrency, offset, strict, ...given };
-  // Pools and domains have a part of a device's fields; filters and writers take what is there.
-  if (noun === "pools") return service.pools.list({ domain_id: id }, options);
-  if (noun === "domains") return service.domains.list({ account_id: id }, options);
-  return service.devices.list({ pool_id: id }, options as ListOptions);
+  const operations = service[noun] as unknown as Operations;
+  return operations.list({ [scopeName(noun)]: id }, { pageSize, concurrency, offset, strict, ...given });
 }
 
 /** One item of a scope. @throws `AgentAuthError` `not_found` */
@@ -67,9 +71,8 @@ export function getItem(
   { scopeId, id }: { scopeId: string; id: string },
   options: ListOptions,
 ): Promise<ListItem> {
-  if (noun === "pools") return service.pools.get({ domain_id: scopeId, id }, options);
-  if (noun === "domains") return service.domains.get({ account_id: scopeId, id }, options);
-  return service.devices.get({ pool_id: scopeId, id }, options);
+  const operations = service[noun] as unknown as Operations;
+  return operations.get({ [scopeName(noun)]: scopeId, id }, options);
 }
 
 /**

@@ -87,7 +87,6 @@ export interface CompletionOptions {
 export async function runCompletion({ shell }: CompletionOptions, { io }: CommandContext): Promise<undefined> {
   const own = OWN_SCRIPTS[shell] ?? capturePrinted(() => script(shell, "agentauth", "agentauth"));
   await io.stdout.write(own.map((line) => `${line}\n`).join(""));
-  return undefined;
 }
 
 /** The lines that the package prints, synchronously: the output of a run is that of its IO, not of the process. */
@@ -116,7 +115,6 @@ export async function runComplete(
 ): Promise<undefined> {
   const lines = await complete(root, words, context).catch(() => [":1"]);
   await context.io.stdout.write(lines.map((line) => `${line}\n`).join(""));
-  return undefined;
 }
 
 async function complete(root: Command, words: readonly string[], context: CommandContext): Promise<string[]> {

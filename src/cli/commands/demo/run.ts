@@ -17,7 +17,7 @@ import { readText } from "../../clients/http-error.js";
 import type { ListFlags } from "../../flags/list.js";
 import type { Io } from "../../io/io.js";
 import { runList } from "../../listing/print-list.js";
-import type { ListKind } from "../../listing/scope.js";
+import { LIST_KINDS, type ListKind } from "../../listing/scope.js";
 import { isJqInstalled } from "../../output/jq.js";
 import type { CommandContext } from "../../runtime/context.js";
 
@@ -40,12 +40,6 @@ export async function runDemo(_options: object, context: CommandContext): Promis
     await sandbox.close();
   }
 }
-
-const KINDS = {
-  domains: { noun: "domains", scope: "account" },
-  pools: { noun: "pools", scope: "domain" },
-  devices: { noun: "devices", scope: "pool" },
-} as const satisfies Record<string, ListKind>;
 
 class Demo {
   readonly #sandbox: Sandbox;
@@ -78,12 +72,17 @@ class Demo {
     const agent = demoAgent(this.#home);
     await this.#logIn(agent);
     await this.#shareLogin(agent);
-    await this.#list("The domains of an account", KINDS.domains, { account });
-    await this.#list("The pools of a domain", KINDS.pools, { domain });
-    await this.#list("A page of the devices of a pool", KINDS.devices, { pool, limit: 5 });
-    await this.#list("Sorted by the service", KINDS.devices, { pool, sort: "last_seen:desc", limit: 5 });
-    await this.#list("Filtered client-side", KINDS.devices, { pool, status: "revoked", sessionType: "mcp", limit: 5 });
-    await this.#list("As a program reads it", KINDS.devices, {
+    await this.#list("The domains of an account", LIST_KINDS.domains, { account });
+    await this.#list("The pools of a domain", LIST_KINDS.pools, { domain });
+    await this.#list("A page of the devices of a pool", LIST_KINDS.devices, { pool, limit: 5 });
+    await this.#list("Sorted by the service", LIST_KINDS.devices, { pool, sort: "last_seen:desc", limit: 5 });
+    await this.#list("Filtered client-side", LIST_KINDS.devices, {
+      pool,
+      status: "revoked",
+      sessionType: "mcp",
+      limit: 5,
+    });
+    await this.#list("As a program reads it", LIST_KINDS.devices, {
       pool,
       limit: 2,
       output: "ndjson",
@@ -190,7 +189,10 @@ class Demo {
   /** Finds the agent among the devices, and logs out. */
   async #logOut({ client }: DemoAgent, pool: string): Promise<void> {
     const { mcpUrl } = this.#sandbox;
-    await this.#list("The agent itself is now a device of the pool", KINDS.devices, { pool, title: `${DEMO_CLIENT}*` });
+    await this.#list("The agent itself is now a device of the pool", LIST_KINDS.devices, {
+      pool,
+      title: `${DEMO_CLIENT}*`,
+    });
     await this.#title("Logged out", `agentauth logout ${shellWord(mcpUrl)}`);
     const { revoked, expiresAt } = await client.disconnect(mcpUrl, { signal: this.#context.signal });
     await this.#say("The stored login is deleted.");

@@ -12,7 +12,7 @@ import { parseMcpUrlArgument } from "../../clients/login-first.js";
 import { effectiveSettings } from "../../config/effective.js";
 import type { OutStream } from "../../io/io.js";
 import { textWidth, wrap } from "../../io/width.js";
-import { type ListKind, requireScope } from "../../listing/scope.js";
+import { LIST_KINDS, requireScope } from "../../listing/scope.js";
 import { openListing } from "../../listing/source.js";
 import { rowText } from "../../output/layout.js";
 import { countText } from "../../output/value.js";
@@ -186,13 +186,6 @@ function widest(rows: readonly { name: string }[]): number {
   return Math.max(0, ...rows.map(({ name }) => textWidth(name)));
 }
 
-/** The lists, that of the widest scope first. */
-const LISTS: readonly ListKind[] = [
-  { noun: "domains", scope: "account" },
-  { noun: "pools", scope: "domain" },
-  { noun: "devices", scope: "pool" },
-];
-
 // The service's error codes for a request without its parameter.
 const INCOMPLETE: ReadonlySet<string> = new Set(["bad_request", "required_value", "invalid_value"]);
 
@@ -213,7 +206,7 @@ const ONLINE_CHECKS = {
     const settings = context.settings();
     const { baseUrl } = settings;
     if (baseUrl === undefined) return skipped("base_url is not set");
-    const kind = LISTS.find(({ scope }) => settings[scope] !== undefined);
+    const kind = Object.values(LIST_KINDS).find(({ scope }) => settings[scope] !== undefined);
     const service = await context.management();
     if (kind === undefined) {
       await service.get("/api/v1/domain", [], { signal }).catch((error: unknown) => {

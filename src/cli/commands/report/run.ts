@@ -11,7 +11,7 @@ import { isAscii } from "../../io/terminal.js";
 import { cutText, textWidth, wrap } from "../../io/width.js";
 import { outputError } from "../../io/write-all.js";
 import { buildFilter, type Filter } from "../../listing/filters.js";
-import { requireScope, unusableHint } from "../../listing/scope.js";
+import { LIST_KINDS, requireScope, unusableHint } from "../../listing/scope.js";
 import { documentedValues, parseSort } from "../../listing/source.js";
 import { type ListEnding, readList, requireComplete, resumeCommand } from "../../listing/summary.js";
 import { isolate } from "../../output/layout.js";
@@ -69,7 +69,6 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
   warn(reading, context);
   if (failure) throw withContinuation(failure, reading, poolId, options, context);
   requireComplete(summary, options.sort);
-  return undefined;
 }
 
 /** The format on stdout; undefined where the page alone is written. */
@@ -93,7 +92,7 @@ async function readPool(
   add: (device: object) => void,
   context: CommandContext,
 ): Promise<Reading> {
-  const kind = { noun: "devices", scope: "pool" } as const;
+  const kind = LIST_KINDS.devices;
   const sort = options.sort === undefined ? undefined : parseSort(options.sort, kind.noun);
   const { end, selections } = readList(await context.management(), { kind, scopeId, sort, filter, options }, context);
   let total: number | null = null;

@@ -99,7 +99,6 @@ export async function runMcpRemove(
   const done = name === undefined ? "" : await apply(settings, [name], options, context);
   if (name === undefined) context.io.say(`${host} has no such server in ${where}: nothing was changed`);
   else if (done !== undefined) context.io.say(`removed ${quote(name, 80)} from ${where}${done}`);
-  return undefined;
 }
 
 /** A server that an MCP host uses through agentauth. */
