@@ -6,7 +6,6 @@ import { clientIssuer, obtainClient } from "../client/registration.js";
 import { acceptedTypeFor, overridesFor, requestParamsFor } from "../discovery/overrides.js";
 import { proverFor } from "../dpop/dpop.js";
 import type { TokenResponse } from "../model/grant.js";
-import type { Discovered } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
 import { readTokenResponse, sendAuthenticated, type TokenCall } from "../token/token.js";
 import type { ClientResponse, DeviceAuthorization, LoginContext, PreparedDeviceLogin } from "./authorization.js";
@@ -19,6 +18,7 @@ import {
   withScopeHint,
 } from "./authorization.js";
 import { timeoutError } from "./login-method.js";
+import type { Preparation } from "./login-plan.js";
 
 const DEVICE_CODE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 // This flow has no redirect, but a registration requires an address.
@@ -33,15 +33,8 @@ const SLOW_DOWN_S = 5;
 /** Upper bound in seconds for the lifetime of a code. */
 const MAX_LIFE_S = 24 * 3600;
 
-interface DeviceLogin {
-  found: Discovered;
-  scope: readonly string[];
-  /** Those of them that the caller did not request. */
-  addedScope: readonly string[];
-  resource: string;
-  proofKey: Secret | undefined;
-  signal: AbortSignal;
-}
+/** A login whose tokens are bound to a key, if it has one. */
+type DeviceLogin = Preparation & { proofKey: Secret | undefined };
 
 interface IssuedCode extends ClientResponse<oauth.DeviceAuthorizationResponse> {
   scope: readonly string[];
@@ -143,26 +136,16 @@ export async function pollDeviceLogin(
   login: PreparedDeviceLogin,
   signal: AbortSignal,
 ): Promise<ClientResponse<TokenResponse>> {
-  const { server, issuer, client, acceptedTokenType, resource, device } = login;
-  const { issuer: name, tokenEndpoint } = issuer;
+  const { issuer, client, acceptedTokenType } = login;
   const prover = proverFor(login, context.nonces);
-  const party = { issuer: name, tokenEndpoint, client, acceptedTokenType };
-  const loginSeconds = context.loginTimeoutMs / 1000;
-  const isLoginShorter = loginSeconds < secondsLeft(context.clock, device);
+  const party = { issuer: issuer.issuer, tokenEndpoint: issuer.tokenEndpoint, client, acceptedTokenType };
   return withLoginClient(context, { client, form: PLACEHOLDER_REDIRECT, signal }, (onClient) => {
-    const call: TokenCall = { ...context, ...party, prover, signal };
+    const call: PollCall = { ...context, ...party, prover, signal };
     call.onClient = (accepted) => {
       call.client = accepted;
       onClient(accepted);
     };
-    return poll(context, {
-      request: () => requestToken(call, device.deviceCode.reveal(), resource),
-      interval: device.intervalSeconds,
-      onSlowDown: login.onSlowDown,
-      seconds: secondsToPoll(context, login),
-      timeoutError: () => (isLoginShorter ? timeoutError(server, loginSeconds) : codeExpiredError()),
-      signal,
-    });
+    return poll(context, login, call);
   });
 }
 
@@ -186,38 +169,30 @@ async function requestToken(call: TokenCall, deviceCode: string, resource: strin
   });
 }
 
-interface Polling {
-  request: () => Promise<TokenResponse>;
-  /** Seconds between two polls, as set by the issuer. */
-  interval: number;
-  onSlowDown: PreparedDeviceLogin["onSlowDown"];
-  /** Seconds until polling stops. */
-  seconds: number;
-  timeoutError: () => AgentAuthError;
-  signal: AbortSignal;
-}
+type PollCall = TokenCall & { signal: AbortSignal };
 
 /** Polls until there is a result, less often while the issuer is unavailable (RFC 8628 section 3.5). */
-async function poll(
-  { clock }: LoginContext,
-  { request, seconds, timeoutError, signal, interval: initial, onSlowDown }: Polling,
-): Promise<TokenResponse> {
-  const endsAt = clock.now() + seconds * 1000;
+async function poll(context: LoginContext, login: PreparedDeviceLogin, call: PollCall): Promise<TokenResponse> {
+  const { clock } = context;
+  const { server, resource, device } = login;
+  const loginSeconds = context.loginTimeoutMs / 1000;
+  const isLoginShorter = loginSeconds < secondsLeft(clock, device);
+  const endsAt = clock.now() + secondsToPoll(context, login) * 1000;
   // A stored interval may be longer than the bound: slow_down added to it.
-  let interval = Math.max(initial, MIN_INTERVAL_S);
+  let interval = Math.max(device.intervalSeconds, MIN_INTERVAL_S);
   let pause = interval;
   for (;;) {
     const left = (endsAt - clock.now()) / 1000;
-    await clock.sleep(Math.min(pause, left) * 1000, signal);
+    await clock.sleep(Math.min(pause, left) * 1000, call.signal);
     // A poll before its time would only get slow_down.
-    if (left < pause) throw timeoutError();
+    if (left < pause) throw isLoginShorter ? timeoutError(server, loginSeconds) : codeExpiredError();
     try {
-      return await request();
+      return await requestToken(call, device.deviceCode.reveal(), resource);
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
       if (error.code === "slow_down") {
         interval += SLOW_DOWN_S;
-        onSlowDown?.(interval);
+        login.onSlowDown?.(interval);
       }
       if (error.code === "slow_down" || error.code === "authorization_pending") pause = interval;
       else if (error.class === "unavailable")
