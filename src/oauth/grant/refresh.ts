@@ -1,11 +1,10 @@
 import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
-import type { Clock } from "../../http/deadline.js";
 import { quote } from "../../redact.js";
 import { type Grant, hasExpired, hasSameTokens, mergeResponse, retire, tokenGeneration } from "../model/grant.js";
 import { isStoreFailure, type Reservation, withReservation } from "../model/grant-store.js";
 import { holderText, type Lease, rethrowRecentFailure } from "../model/lease.js";
 import { LOGIN_HINT, loginRemedy, loginRequired, missingParams } from "./grant-requirements.js";
-import type { ObservedRefresh, PendingRefreshes, SaveContext, SendContext } from "./send-refresh.js";
+import type { ObservedRefresh, RefreshContext } from "./send-refresh.js";
 import {
   describeLoss,
   isLastToken,
@@ -22,14 +21,6 @@ import { noteRefusal } from "./token-fetch.js";
 
 /** The pause before a refresh that its issuer refused for the client is confirmed. */
 const CONFIRM_AFTER_MS = 500;
-
-export interface RefreshContext extends SaveContext, SendContext {
-  clock: Pick<Clock, "epoch" | "sleep">;
-  /** The token type that the caller accepts beside the one that is stored with the grant. */
-  acceptTokenType?: string | undefined;
-  /** Where what cannot be saved yet is added. */
-  pending: Pick<PendingRefreshes, "add">;
-}
 
 export interface RefreshTrigger {
   isRefused: boolean;

@@ -15,14 +15,21 @@ import { revokeRecorded, revokeRemotely } from "../token/revocation.js";
 import { type RefreshForm, refreshTokens } from "../token/token.js";
 import { LOGIN_HINT, loginRemedy, loginRequired } from "./grant-requirements.js";
 
-export interface SaveContext {
+export interface RefreshContext {
   store: GrantStore;
   http: OAuthHttp;
   events: Events;
-  clock: Pick<Clock, "sleep">;
+  clock: Pick<Clock, "epoch" | "sleep">;
+  timeoutMs: number;
+  nonces: Nonces;
   privateKey?: ClientKey | undefined;
+  /** The token type that the caller accepts beside the one that is stored with the grant. */
+  acceptTokenType?: string | undefined;
   /** Refreshed grants that could not be saved, by the grant before: the only copy of the new tokens. */
   unsaved: Map<string, Grant>;
+  /** Where what cannot be saved yet is added. */
+  pending: Pick<PendingRefreshes, "add">;
+  onProgress?: ((progress: Progress) => void) | undefined;
 }
 
 const SAVE_PAUSES_MS = [100, 400, 1500];
@@ -31,7 +38,7 @@ const SAVE_PAUSES_MS = [100, 400, 1500];
  * The refreshed grant that could not be saved, with the generation after the stored one, which may have been marked
  * since.
  */
-export function unsavedFor({ unsaved }: Pick<SaveContext, "unsaved">, current: Grant): Grant | undefined {
+export function unsavedFor({ unsaved }: Pick<RefreshContext, "unsaved">, current: Grant): Grant | undefined {
   const pending = unsaved.get(refreshName(current));
   return pending?.signedInAt === current.signedInAt ? { ...pending, generation: current.generation + 1 } : undefined;
 }
@@ -42,7 +49,7 @@ function refreshName({ profile, server, account, tokens }: Grant): string {
 }
 
 /** Saves the next generation. Until that succeeds it stays in memory: another refresh would end the session. */
-export async function saveNext(context: SaveContext, reservation: Reservation, current: Grant, next: Grant) {
+export async function saveNext(context: RefreshContext, reservation: Reservation, current: Grant, next: Grant) {
   const { store, unsaved } = context;
   const previous = refreshName(current);
   unsaved.set(previous, next);
@@ -64,7 +71,12 @@ export async function saveNext(context: SaveContext, reservation: Reservation, c
 }
 
 /** The space was reserved, so a failure to save may be temporary. */
-async function saveWithRetries({ clock, store }: SaveContext, reservation: Reservation, next: Grant, expected: number) {
+async function saveWithRetries(
+  { clock, store }: RefreshContext,
+  reservation: Reservation,
+  next: Grant,
+  expected: number,
+) {
   for (const pause of [...SAVE_PAUSES_MS, undefined]) {
     try {
       return await reservation.save(next, expected);
@@ -198,13 +210,6 @@ function describeFailure(error: unknown): Pick<RefreshFields, "outcome" | "reaso
   return { outcome: isLost ? "lost" : "failed", reason, code: readKnownCode(error) };
 }
 
-export interface SendContext extends Pick<SaveContext, "http" | "privateKey"> {
-  clock: Pick<Clock, "epoch">;
-  timeoutMs: number;
-  nonces: Nonces;
-  onProgress?: ((progress: Progress) => void) | undefined;
-}
-
 /** The issuer's codes that reject the grant itself: those of the specification, GitHub's and Slack's. */
 const REFUSAL_CODES = new Set(["invalid_grant", "invalid_client", "bad_refresh_token", "invalid_refresh_token"]);
 /** Codes for requests of any kind, with which Atlassian and releases of Authlib reject a refresh token: their text says so. */
@@ -239,7 +244,7 @@ export type RefreshOutcome =
  * issuer that detects reuse ends the session, and the access token with it.
  */
 export async function sendRefresh(
-  context: SendContext,
+  context: RefreshContext,
   current: Grant,
   lease: Lease,
   isValid: () => boolean,
@@ -281,7 +286,7 @@ function rejectsGrant({ code, class: errorClass, message, url = "" }: AgentAuthE
 }
 
 /** One token request, sent only while the lease is held and bounded by its end. */
-async function sendOnce(context: SendContext, current: Grant, lease: Lease, time: number): Promise<RefreshedTokens> {
+async function sendOnce(context: RefreshContext, current: Grant, lease: Lease, time: number): Promise<RefreshedTokens> {
   const { issuer, endpoints } = current;
   let { client } = current;
   const url = endpoints.token;
@@ -315,7 +320,7 @@ async function sendOnce(context: SendContext, current: Grant, lease: Lease, time
   }
 }
 
-export function reportRefresh({ onProgress }: SendContext, text: string): void {
+export function reportRefresh({ onProgress }: RefreshContext, text: string): void {
   onProgress?.({ subject: "refresh", text });
 }
 

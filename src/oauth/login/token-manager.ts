@@ -14,8 +14,8 @@ import {
   machineAccountError,
   missingParams,
 } from "../grant/grant-requirements.js";
-import { noRefreshTokenText, type RefreshContext, type RefreshTrigger, refreshGrant } from "../grant/refresh.js";
-import type { PendingRefreshes, TokenResult } from "../grant/send-refresh.js";
+import { noRefreshTokenText, type RefreshTrigger, refreshGrant } from "../grant/refresh.js";
+import type { PendingRefreshes, RefreshContext, TokenResult } from "../grant/send-refresh.js";
 import { isLastToken, observeToken, unsavedFor } from "../grant/send-refresh.js";
 import { isStorm, noteRefusal } from "../grant/token-fetch.js";
 import type { OAuthHttp } from "../http/http.js";
