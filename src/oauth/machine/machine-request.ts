@@ -226,7 +226,7 @@ export async function requestMachineGrant(context: MachineContext, request: Mach
   const { key, previous, challenge, signal } = request;
   const login = context.loginContext(key, previous);
   checkProof(context, login);
-  const known = challenge === undefined ? await checkedTarget(context, login, request) : undefined;
+  const known = challenge === undefined ? await knownTarget(context, login, request) : undefined;
   if (known === undefined) return sendTokenRequest(context, login, await findTarget(context, login, request), request);
   try {
     return await sendTokenRequest(context, login, known, request);
@@ -254,23 +254,6 @@ function rethrowIfChanged(error: unknown): undefined {
   if (isAgentAuthError(error, "issuer_changed")) throw error;
 }
 
-/** {@link knownTarget}, unless the client was bound to another issuer in between. */
-async function checkedTarget(
-  context: MachineContext,
-  login: IssuerContext,
-  request: MachineRequest,
-): Promise<GrantTarget | undefined> {
-  const known = knownTarget(context, login, request);
-  if (known === undefined) return undefined;
-  try {
-    await checkBinding(context, login, known, request);
-    return known;
-  } catch (error) {
-    if (!isAgentAuthError(error) || error.code !== "issuer_changed") throw error;
-    return undefined;
-  }
-}
-
 /** Checks that the client belongs to the issuer, before its secret, an assertion or an id token is sent. */
 async function checkBinding(
   { grant, isDocument, client: { ...client } }: MachineContext,
@@ -289,20 +272,29 @@ async function checkBinding(
   return holdToIssuer(login, { client, issuer, server, credential, isInteractive: false, signal });
 }
 
-/** The source of the earlier token, if the client still authenticates in the same way. */
-function knownTarget(
-  { client }: MachineContext,
+/** The source of the earlier token, if the client still authenticates in the same way and belongs to its issuer. */
+async function knownTarget(
+  context: MachineContext,
   login: IssuerContext,
-  { previous, scope }: MachineRequest,
-): GrantTarget | undefined {
+  request: MachineRequest,
+): Promise<GrantTarget | undefined> {
+  const { client } = context;
+  const { previous, scope } = request;
   if (previous === undefined) return undefined;
   const { authMethod } = previous.client;
   const byKey = authMethod === "private_key_jwt";
-  const hasSameTokens =
+  const hasSameMethod =
     byKey === (client.privateKey !== undefined) &&
     (authMethod === "none") === (client.privateKey === undefined && client.clientSecret === undefined) &&
     (client.authMethod ?? authMethod) === authMethod;
-  if (!hasSameTokens) return undefined;
+  if (!hasSameMethod) return undefined;
+  try {
+    await checkBinding(context, login, previous, request);
+  } catch (error) {
+    // It was bound to another issuer in between.
+    if (isAgentAuthError(error, "issuer_changed")) return undefined;
+    throw error;
+  }
   const known = { ...previous.client, clientSecret: readClientSecret(client) };
   const requestedScope = unionScopes(previous.requestedScope, scope);
   return { ...previous, client: known, requestedScope, acceptedTokenType: acceptedTypeFor(previous, login) };
