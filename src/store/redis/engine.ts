@@ -22,7 +22,7 @@ const REPLY = /^([A-Z]{2,}[A-Z\d]*) /;
 const ADVICE: Readonly<Record<string, string>> = {
   NOAUTH: "the engine wants a password: set username and password of the client",
   WRONGPASS: "the engine does not accept the user name or the password of the client",
-  NOPERM: "let the user of the client run EVAL, WAIT and what the scripts call, on the keys of the prefix",
+  NOPERM: "let the user of the client run EVALSHA, EVAL, WAIT and what the scripts call, on the keys of the prefix",
   MOVED: "the engine is a cluster: use the cluster client of the package",
   CROSSSLOT: "the engine is a cluster: use the cluster client of the package",
   WRONGTYPE: "another program uses the same keys: choose another prefix",
@@ -67,9 +67,17 @@ export interface Session {
 export function scriptCalls({ location, send, sendKeyless, renew }: Link, timeoutMs: number): EngineCall<Session> {
   const session = (signal: AbortSignal): Session => ({
     async run(script, keys, args = []) {
+      const rest = [String(keys.length), ...keys, ...args.map(String)];
+      const [key = ""] = keys;
+      const digest = await scriptDigest(script);
       signal.throwIfAborted();
-      const command = ["EVAL", script, String(keys.length), ...keys, ...args.map(String)];
-      return toRow(await send(command, keys[0] ?? "", signal));
+      try {
+        return toRow(await send(["EVALSHA", digest, ...rest], key, signal));
+      } catch (thrown) {
+        if (!thrownTexts(thrown).message.startsWith("NOSCRIPT")) throw thrown;
+        signal.throwIfAborted();
+        return toRow(await send(["EVAL", script, ...rest], key, signal));
+      }
     },
     async tryKeyless(args, key) {
       try {
@@ -105,6 +113,19 @@ export function leaseScriptCalls(link: Link, timeoutMs: number): EngineCall<Sess
 /** A client may be set to return numbers as texts, and texts as buffers. */
 function toRow(reply: unknown): Row {
   return [reply].flat().map((part) => (part === null || part === undefined || part === false ? null : String(part)));
+}
+
+const digests = new Map<string, Promise<string>>();
+
+/** What EVALSHA names a script by: up to 2 kB are not sent with each operation. */
+function scriptDigest(script: string): Promise<string> {
+  const known = digests.get(script);
+  if (known) return known;
+  const digest = crypto.subtle
+    .digest("SHA-1", new TextEncoder().encode(script))
+    .then((bytes) => Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join(""));
+  digests.set(script, digest);
+  return digest;
 }
 
 /** What the engine says of itself; undefined where the user of the client must not read it. */

@@ -258,7 +258,7 @@ describe.skipIf(!HAS_REDIS)(`what the Redis driver reports of its engine${missin
     await client.aclSetUser("reader", ["on", "nopass", "~*", "+get"]);
     await client.sendCommand(["AUTH", "reader", "canary-password"]);
     const refused = await driver.get(KEY).catch((error: unknown) => error);
-    expect(refused).toMatchObject({ code: "store_failed", retryable: false, hint: expect.stringContaining("EVAL") });
+    expect(refused).toMatchObject({ code: "store_failed", retryable: false, hint: expect.stringContaining("EVALSHA") });
     const { server, client: admin } = await open();
     await admin.configSet("requirepass", "canary-password");
     const unknown = new IoRedis(server.port, "127.0.0.1", { enableReadyCheck: false });

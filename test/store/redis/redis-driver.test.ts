@@ -45,18 +45,18 @@ describe("the Redis driver", () => {
 
   it("sends nothing more after its time is over", async () => {
     const commands: string[] = [];
-    let answer = (_reply: number) => {};
+    let refuse = (_error: Error) => {};
     const send = ([command = ""]: readonly string[]) => {
       commands.push(command);
-      return new Promise<unknown>((resolve) => {
-        answer = resolve;
+      return new Promise<unknown>((_resolve, reject) => {
+        refuse = reject;
       });
     };
     const driver = redisDriver({ send }, { timeoutMs: 20 });
     expect(await pendingError(driver.put(KEY, "text", undefined))).toMatchObject({ code: "store_unavailable" });
-    answer(1);
+    refuse(new Error("NOSCRIPT No matching script. Please use EVAL."));
     await new Promise((resolve) => setImmediate(resolve));
-    expect(commands).toEqual(["EVAL"]);
+    expect(commands).toEqual(["EVALSHA"]);
   });
 
   it("fires the signal of a command when the answer is not awaited any more", async () => {
@@ -81,7 +81,7 @@ describe("the Redis driver", () => {
       return ["7", "1"];
     };
     expect(await redisDriver({ send }).put(KEY, "text", undefined)).toBe("7");
-    expect(commands).toEqual(["EVAL", "EVAL", "WAIT"]);
+    expect(commands).toEqual(["EVALSHA", "EVALSHA", "WAIT"]);
   });
 
   it.each<[string, () => unknown, RegExp[]]>([
@@ -216,7 +216,7 @@ describe("an error of Redis", () => {
   it.each([
     ["NOAUTH Authentication required.", /password/],
     ["WRONGPASS invalid username-password pair or user is disabled.", /does not accept/],
-    ["NOPERM User app has no permissions to run the 'eval' command", /EVAL/],
+    ["NOPERM User app has no permissions to run the 'evalsha' command", /EVALSHA/],
     ["MOVED 866 10.0.0.1:6379", /cluster client/],
     ["CROSSSLOT Keys in request don't hash to the same slot", /cluster client/],
     ["WRONGTYPE Operation against a key holding the wrong kind of value", /another prefix/],
