@@ -243,7 +243,7 @@ function describeRefusal({ status, cause }: ProxyError): string | undefined {
 /** What a tunnel needs to know of the request that it is opened for. */
 export interface TunnelArgs extends ClientRequestArgs {
   /** The signal that aborts the tunnel while it is being opened. */
-  until?: (() => AbortSignal) | undefined;
+  until?: AbortSignal | undefined;
 }
 
 /** How the agents of one way connect. */
@@ -318,11 +318,10 @@ type OnSocket = (error: Error | null, socket?: Duplex) => void;
 function openTunnels(agent: Agent, proxy: URL, proxyTls: ConnectionOptions, serverTls: () => ConnectionOptions): void {
   const isTls = (agent as { protocol?: string }).protocol === "https:";
   const open = async ({ host, port, until, servername }: TunnelArgs & { servername?: string }): Promise<Duplex> => {
-    const signal = until?.();
     const name = String(host).includes(":") ? `[${withoutBrackets(String(host))}]` : host;
-    const socket = await connectThrough(proxy, proxyTls, `${name}:${port}`, signal);
+    const socket = await connectThrough(proxy, proxyTls, `${name}:${port}`, until);
     // Node would keep the connection of a request that has ended in the meantime.
-    if (signal?.aborted) throw socket.destroy() && new Error("aborted");
+    if (until?.aborted) throw socket.destroy() && new Error("aborted");
     if (!isTls) return socket;
     const { connect } = process.getBuiltinModule("node:tls");
     return connect({ ...serverTls(), socket, ...(servername && { servername }) });

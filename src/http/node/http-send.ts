@@ -174,8 +174,7 @@ interface ConnectionRequest {
 function sendOnConnection({ request, url, agent, idleTimeout }: ConnectionRequest): Promise<HttpResponse | "unsent"> {
   const { method, body, signal } = request;
   const isTls = url.protocol === "https:";
-  // Made for a tunnel alone, because it costs more than all else here.
-  let tunnel: AbortController | undefined;
+  const tunnel = new AbortController();
   const args: TunnelArgs = {
     method,
     agent,
@@ -185,10 +184,7 @@ function sendOnConnection({ request, url, agent, idleTimeout }: ConnectionReques
     headers: buildHeaders(request, url),
     timeout: idleTimeout,
     insecureHTTPParser: false,
-    until: () => {
-      tunnel ??= new AbortController();
-      return tunnel.signal;
-    },
+    until: tunnel.signal,
   };
   return new Promise((resolve, reject) => {
     const sent = httpModule(isTls).request(args);
@@ -197,7 +193,7 @@ function sendOnConnection({ request, url, agent, idleTimeout }: ConnectionReques
     let message: IncomingMessage | undefined;
     let isWritten = false;
     const fail = (error: Error) => {
-      tunnel?.abort(error);
+      tunnel.abort(error);
       message?.destroy(error);
       sent.destroy(error);
       reject(error);

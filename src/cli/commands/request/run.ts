@@ -133,7 +133,6 @@ export interface RequestFlags extends Omit<AgentFlags, "output"> {
   method?: string;
   header?: string[];
   data?: string;
-  include?: boolean;
 }
 
 /** A request without its token. */
