@@ -135,20 +135,11 @@ export class AgentAuthError extends Error {
 
   /** The error as plain data, for logs and for programs. */
   toJSON(): AgentAuthErrorJson {
-    return {
-      code: this.code,
-      class: this.class,
-      message: this.message,
-      ...(this.hint !== undefined && { hint: this.hint }),
-      ...(this.remedy !== undefined && { remedy: this.remedy }),
-      retryable: this.retryable,
-      ...(this.status !== undefined && { status: this.status }),
-      ...(this.requestId !== undefined && { request_id: this.requestId }),
-      ...(this.url !== undefined && { url: this.url }),
-      ...(this.resume !== undefined && { resume: this.resume }),
-      ...(this.unusable !== undefined && { unusable: this.unusable }),
-      ...(this.retryAfter !== undefined && { retry_after: this.retryAfter }),
-    };
+    const { code, message, hint, remedy, retryable, status, requestId, url, resume, unusable, retryAfter } = this;
+    const head = { code, class: this.class, message, hint, remedy, retryable };
+    const all = { ...head, status, request_id: requestId, url, resume, unusable, retry_after: retryAfter };
+    const known = Object.entries(all).filter(([, value]) => value !== undefined);
+    return Object.fromEntries(known) as unknown as AgentAuthErrorJson;
   }
 }
 

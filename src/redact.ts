@@ -44,17 +44,12 @@ export class Secret {
   }
 }
 
-const masking = {
-  toJSON(this: Record<string, unknown>): Record<string, unknown> {
-    return "client_secret" in this ? { ...this, client_secret: this["client_secret"] == null ? null : MASK } : this;
-  },
-  [INSPECT](this: Record<string, unknown>): Record<string, unknown> {
-    return masking.toJSON.call(this);
-  },
-};
+function maskClientSecret(this: Record<string, unknown>): Record<string, unknown> {
+  return "client_secret" in this ? { ...this, client_secret: this["client_secret"] == null ? null : MASK } : this;
+}
 const MASKING_PROTOTYPE = Object.defineProperties(Object.create(Object.prototype) as object, {
-  toJSON: { value: masking.toJSON },
-  [INSPECT]: { value: masking[INSPECT] },
+  toJSON: { value: maskClientSecret },
+  [INSPECT]: { value: maskClientSecret },
 });
 
 /**
