@@ -91,16 +91,16 @@ interface Arguments {
 }
 
 /** The arguments of a command with one flag of its own; an ambiguous or wrong one is left to the parser. */
-export function readArguments(words: readonly string[], own: string): Arguments | undefined {
-  if (words.includes("--login") && words.includes("--no-login")) return undefined;
+export function readArguments(args: readonly string[], own: string): Arguments | undefined {
+  if (args.includes("--login") && args.includes("--no-login")) return undefined;
   const values = new Map<string, string>();
   const operands: string[] = [];
-  for (let at = 0; at < words.length; at++) {
-    const word = words[at] ?? "";
+  for (let at = 0; at < args.length; at++) {
+    const word = args[at] ?? "";
     if (SWITCHES.includes(word)) continue;
     const [, name = word, inline] = /^(--[a-z-]+)=(.*)$/s.exec(word) ?? [];
     if (name === own || VALUES.includes(name)) {
-      const value = inline ?? words[++at] ?? "";
+      const value = inline ?? args[++at] ?? "";
       if (values.has(name) || value === "" || value.startsWith("-")) return undefined;
       values.set(name, value);
     } else operands.push(word);

@@ -45,10 +45,10 @@ export function addLoginSettings(command: Command, as: LoginCommand): Command {
 
 /** For commander, `--login` and `--no-login` are one option, and the last one wins. */
 function refuseLoginConflict(command: Command): void {
-  const given = new Set<string>();
+  const seen = new Set<string>();
   for (const name of ["login", "no-login"])
     command.on(`option:${name}`, () => {
-      if (given.add(name).size === 1) return;
+      if (seen.add(name).size === 1) return;
       throw usageError("--login and --no-login do not go together", "leave out one of the two");
     });
 }

@@ -18,7 +18,7 @@ function toFlagName(option: string): string {
   return loginSettings().find(({ client, method }) => client === option || method === option)?.name ?? option;
 }
 
-export function flagWords(given: string, value?: string): string[] {
-  const flag = flagFor(toFlagName(given));
+export function flagWords(option: string, value?: string): string[] {
+  const flag = flagFor(toFlagName(option));
   return value === undefined ? [flag] : [flag, value];
 }

@@ -118,8 +118,8 @@ function checkGrant(flags: CheckedFlags, grant: GrantFlag): void {
     if (required && flags[optionName(typed)] === undefined) throw missingFlag(typed, name);
 }
 
-function flagWithoutEffect(flag: string, wanted: string, given: string | undefined): AgentAuthError {
-  const found = given === undefined ? "without it" : `with --grant ${given}`;
+function flagWithoutEffect(flag: string, wanted: string, grant: string | undefined): AgentAuthError {
+  const found = grant === undefined ? "without it" : `with --grant ${grant}`;
   return usageError(`${flag} goes with ${wanted}, and has no effect ${found}`, `add ${wanted}, or leave ${flag} out`);
 }
 

@@ -208,8 +208,8 @@ function wordOfOthers(error: ParserError, word: string): string | undefined {
 function flagOfOthers({ flags = [], args = [] }: ParserError, word: string): string | undefined {
   const flag = Object.hasOwn(FLAGS_OF_OTHERS, word) ? FLAGS_OF_OTHERS[word] : undefined;
   if (!flags.includes(flag?.split(" ")[0])) return undefined;
-  const given = args[args.indexOf(word) + 1] ?? "";
-  const value = formatOfOthers(given) ?? given;
+  const next = args[args.indexOf(word) + 1] ?? "";
+  const value = formatOfOthers(next) ?? next;
   // What else may follow, such as a password, is not repeated.
   return flag?.replace(/<(?:format|port)>/, (placeholder) => (/^\w+$/.test(value) ? value : placeholder));
 }

@@ -221,16 +221,16 @@ export function lazyDriver(
   return {
     system: kind === "redis" ? "redis" : "postgresql",
     location,
-    get: (...given) => use((driver) => driver.get(...given)),
-    touch: (...given) => use(async (driver) => (driver.touch ? driver.touch(...given) : driver.get(...given))),
-    put: (...given) => use((driver) => driver.put(...given)),
-    delete: (...given) => use((driver) => driver.delete(...given)),
-    scan: (...given) => use((driver) => driver.scan(...given)),
-    claim: (...given) => use((driver) => driver.claim(...given)),
-    extend: (...given) => use((driver) => driver.extend(...given)),
-    release: (...given) => use((driver) => driver.release(...given)),
-    health: (...given) =>
-      use(async (driver) => (await driver.health?.(...given)) ?? { clockAheadMs: 0, risks: [], errors: [], facts: {} }),
+    get: (...args) => use((driver) => driver.get(...args)),
+    touch: (...args) => use(async (driver) => (driver.touch ? driver.touch(...args) : driver.get(...args))),
+    put: (...args) => use((driver) => driver.put(...args)),
+    delete: (...args) => use((driver) => driver.delete(...args)),
+    scan: (...args) => use((driver) => driver.scan(...args)),
+    claim: (...args) => use((driver) => driver.claim(...args)),
+    extend: (...args) => use((driver) => driver.extend(...args)),
+    release: (...args) => use((driver) => driver.release(...args)),
+    health: (...args) =>
+      use(async (driver) => (await driver.health?.(...args)) ?? { clockAheadMs: 0, risks: [], errors: [], facts: {} }),
     close: async () => {
       if (current) await end(current);
     },

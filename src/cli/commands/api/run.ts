@@ -71,9 +71,9 @@ function splitPath(text: string): { path: string; inPath: [string, string][] } {
 }
 
 function firstOffset(query: readonly [string, string][]): number {
-  const given = query.filter(([name]) => name === OFFSET);
-  const [text = "0"] = given.map(([, value]) => value);
-  if (given.length <= 1 && /^\d{1,15}$/.test(text)) return Number(text);
+  const offsets = query.filter(([name]) => name === OFFSET);
+  const [text = "0"] = offsets.map(([, value]) => value);
+  if (offsets.length <= 1 && /^\d{1,15}$/.test(text)) return Number(text);
   throw usageError(`-f ${quote(`${OFFSET}=${text}`)} is not one offset`, "give one whole number, or leave it out");
 }
 
@@ -92,15 +92,15 @@ function nextOffset(body: object, offset: number, response: Response): number | 
 }
 
 /** The error after some pages were printed, with the command that prints the others. */
-function partial(thrown: unknown, offset: number, given: string, argv: readonly string[]): unknown {
+function partial(thrown: unknown, offset: number, typedPath: string, argv: readonly string[]): unknown {
   if (!isAgentAuthError(thrown) || thrown.class === "aborted") return thrown;
-  const { path, inPath } = splitPath(given);
+  const { path, inPath } = splitPath(typedPath);
   const fields = inPath.flatMap(([name, value]) => ["-f", `${name}=${value}`]);
-  const words = fields.length === 0 ? argv : argv.flatMap((word) => (word === given ? [path, ...fields] : [word]));
-  const rest = words.filter((word, index) => {
-    const value = /^(?:-f|--field)$/.test(word) ? words[index + 1] : /^(?:-f|--field=)(.+)$/s.exec(word)?.[1];
+  const args = fields.length === 0 ? argv : argv.flatMap((word) => (word === typedPath ? [path, ...fields] : [word]));
+  const rest = args.filter((word, index) => {
+    const value = /^(?:-f|--field)$/.test(word) ? args[index + 1] : /^(?:-f|--field=)(.+)$/s.exec(word)?.[1];
     const isOffset = (text: string | undefined) => text?.startsWith(`${OFFSET}=`) === true;
-    return !isOffset(value) && !(isOffset(word) && /^(?:-f|--field)$/.test(words[index - 1] ?? ""));
+    return !isOffset(value) && !(isOffset(word) && /^(?:-f|--field)$/.test(args[index - 1] ?? ""));
   });
   const command = ["agentauth", ...rest, "-f", `${OFFSET}=${offset}`].map(shellWord).join(" ");
   return partialError(thrown, `the pages ended before offset ${offset}`, `continue with: ${command}`, offset);

@@ -62,10 +62,10 @@ const FIRST_FD = 3;
 
 /** The sockets that the parent has passed to this process, by name and by number. No program that it starts gets them. */
 function inheritedSockets(env: NodeJS.ProcessEnv): Record<string, number> {
-  const { LISTEN_PID: pid, LISTEN_FDS: count, LISTEN_FDNAMES: given = "" } = env;
+  const { LISTEN_PID: pid, LISTEN_FDS: count, LISTEN_FDNAMES: fdNames = "" } = env;
   for (const name of ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]) delete env[name];
   if (pid !== String(process.pid)) return {};
-  const names = given.split(":");
+  const names = fdNames.split(":");
   const fds = Array.from({ length: Math.min(Number(count) || 0, 256) }, (_, nth) => FIRST_FD + nth);
   return Object.fromEntries(fds.flatMap((fd, nth) => [[String(nth), fd], ...(names[nth] ? [[names[nth], fd]] : [])]));
 }

@@ -106,24 +106,20 @@ function capturePrinted(work: () => void): string[] {
  * `complete`: one candidate per line, a tab, and its description; the last line is a colon and 0 (complete files too), 4
  * (nothing else) or 1 (an error). Errors are silent: a message would corrupt the line that the user is typing.
  *
- * @param words what comes after the program's name; the last one is the one to complete, and may be empty
+ * @param args what comes after the program's name; the last one is the one to complete, and may be empty
  */
-export async function runComplete(
-  root: Command,
-  words: readonly string[],
-  context: CommandContext,
-): Promise<undefined> {
-  const lines = await complete(root, words, context).catch(() => [":1"]);
+export async function runComplete(root: Command, args: readonly string[], context: CommandContext): Promise<undefined> {
+  const lines = await complete(root, args, context).catch(() => [":1"]);
   await context.io.stdout.write(lines.map((line) => `${line}\n`).join(""));
 }
 
-async function complete(root: Command, words: readonly string[], context: CommandContext): Promise<string[]> {
-  const current = words.at(-1) ?? "";
-  const before = words.slice(0, -1);
+async function complete(root: Command, args: readonly string[], context: CommandContext): Promise<string[]> {
+  const current = args.at(-1) ?? "";
+  const before = args.slice(0, -1);
   // What comes after "--" is another program's.
   if (before.includes("--")) return [":0"];
   let end = ":4";
-  const engine = engineFor(root, await knownValues(root, words, context), () => {
+  const engine = engineFor(root, await knownValues(root, args, context), () => {
     end = ":0";
   });
   // The engine takes the word after a flag that has its value in the same word for its value.
@@ -180,24 +176,25 @@ function valuesFor(read: () => readonly string[] | undefined) {
  * The values on this machine: of flags, and of operands, where the name of the command takes precedence. They are from
  * the settings, the sandbox and the stored logins: only files are read, no keychain, which may prompt for a password.
  */
-async function knownValues(root: Command, words: readonly string[], context: CommandContext): Promise<Values> {
+async function knownValues(root: Command, args: readonly string[], context: CommandContext): Promise<Values> {
   const home = orUndefined(() => context.findHome());
   const config = orUndefined(() => readConfig(home));
   const sandbox = orUndefined(() => readSandboxState(home));
   const settings = Object.values(config?.profiles ?? {});
   const profiles = orUndefined(() => config && profileNames(config, home)) ?? [];
-  const logins = await storedLogins(words, context).catch(() => []);
-  const given = (values: readonly (string | null | undefined)[]) => values.filter((value) => typeof value === "string");
-  const domains = given([...settings.map(({ domain }) => domain), sandbox?.domain_id]);
-  const pools = given([...settings.map(({ pool }) => pool), sandbox?.pool_id]);
+  const logins = await storedLogins(args, context).catch(() => []);
+  const present = (values: readonly (string | null | undefined)[]) =>
+    values.filter((value) => typeof value === "string");
+  const domains = present([...settings.map(({ domain }) => domain), sandbox?.domain_id]);
+  const pools = present([...settings.map(({ pool }) => pool), sandbox?.pool_id]);
   return {
     "--profile": profiles,
-    "--account": given([...settings.map(({ account }) => account), sandbox?.account_id]),
+    "--account": present([...settings.map(({ account }) => account), sandbox?.account_id]),
     "--domain": domains,
     "--pool": pools,
-    "--account-hint": given(logins.map(({ account }) => account)),
+    "--account-hint": present(logins.map(({ account }) => account)),
     "--browser": ["none"],
-    mcp_url: given([...logins.map(({ server }) => server), sandbox?.mcp_url]),
+    mcp_url: present([...logins.map(({ server }) => server), sandbox?.mcp_url]),
     domain_id: domains,
     pool_id: pools,
     key: Object.keys(PROFILE_KEYS),
@@ -209,25 +206,25 @@ async function knownValues(root: Command, words: readonly string[], context: Com
     "delete name": profiles,
     "schema type": Object.keys(OUTPUT_TYPES),
     "help command": root.commands.map((command) => command.name()).filter((name) => name !== "complete"),
-    ...listValues(words),
+    ...listValues(args),
   };
 }
 
 /** What the contract has for the flags of a list: its fields, and the values of those that it documents. */
-function listValues(words: readonly string[]): Values {
-  const noun = (Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]).find((one) => words.includes(one));
+function listValues(args: readonly string[]): Values {
+  const noun = (Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]).find((one) => args.includes(one));
   if (noun === undefined) return {};
   const { fields, nested = [] } = COLUMNS[noun];
   const { status = [], session_type = [] } = documentedValues(noun);
   // A list of columns is one word: what is offered begins with those that are typed.
-  const typed = /^(?:--columns=)?(.*,)?/.exec(words.at(-1) ?? "")?.[1] ?? "";
+  const typed = /^(?:--columns=)?(.*,)?/.exec(args.at(-1) ?? "")?.[1] ?? "";
   const columns = [...new Set([...fields, ...nested])].map((path) => typed + path);
   return { "--columns": columns, "--sort": SORT_FIELDS[noun], "--status": status, "--session-type": session_type };
 }
 
-async function storedLogins(words: readonly string[], context: CommandContext) {
-  const at = words.indexOf("--profile");
-  const named = at < 0 ? undefined : words[at + 1];
+async function storedLogins(args: readonly string[], context: CommandContext) {
+  const at = args.indexOf("--profile");
+  const named = at < 0 ? undefined : args[at + 1];
   const run = context.with({ flags: named === undefined ? {} : { profile: named } });
   if (run.storeChoice().value !== "file") return [];
   return fileStore(run.home()).list({ profile: run.settings().profile.value });

@@ -106,11 +106,11 @@ class Demo {
   }
 
   async #list(title: string, kind: ListKind, flags: ListFlags): Promise<void> {
-    const words = Object.entries(flags).flatMap(([name, value]) => [
+    const args = Object.entries(flags).flatMap(([name, value]) => [
       name === "output" ? "-o" : flagFor(name),
       String(value),
     ]);
-    const argv = [kind.noun, "list", ...words];
+    const argv = [kind.noun, "list", ...args];
     await this.#title(title, `agentauth ${argv.map(shellWord).join(" ")}`);
     const options: ListFlags = { output: "table", ...flags };
     await runList(kind, options, this.#context.with({ argv, flags: options }));

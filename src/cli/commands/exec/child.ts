@@ -187,9 +187,9 @@ export async function runChild(
     try {
       // A signal that came before the handlers were installed is not passed on.
       signal.throwIfAborted();
-      const [program = "", ...words] = command;
+      const [program = "", ...args] = command;
       const env = withVariable(withoutSecretVariables(own.env, io.env), ...variable);
-      child = spawn(program, words, { env, stdio: pipes.stdio, shell: false, windowsHide: true });
+      child = spawn(program, args, { env, stdio: pipes.stdio, shell: false, windowsHide: true });
     } finally {
       closeWriteEnds(pipes);
     }

@@ -97,13 +97,13 @@ export function parseCommand(
   const dashes = argv.indexOf("--");
   if (dashes < 0 && operands.length <= own) throw usageError("the command is missing", usage);
   if (dashes < 0) throw usageError(`the command must follow "--"`, withDashes(operands.slice(0, own + 1), argv));
-  const words = argv.slice(dashes + 1);
-  if (words.length === 0) throw usageError('there is no command after "--"', usage);
-  const before = operands.length - words.length;
+  const args = argv.slice(dashes + 1);
+  if (args.length === 0) throw usageError('there is no command after "--"', usage);
+  const before = operands.length - args.length;
   if (before < own) throw usageError('no MCP server is named before "--"', usage);
   if (before > own) throw usageError(`unexpected argument ${quote(operands[own])} before "--"`, usage);
-  if (words[0] === "") throw usageError("the command is an empty word", usage);
-  return words;
+  if (args[0] === "") throw usageError("the command is an empty word", usage);
+  return args;
 }
 
 /** The intended command line, as far as it can be inferred from the operands up to the command. */

@@ -113,10 +113,11 @@ async function beginCallback(
   const { scope, idp, loginTimeout } = options;
   const flow = options.flow === "paste" ? options.flow : undefined;
   let listener: CallbackListener | undefined;
-  const given = pickRedirectOptions(loginMethodOptions(options));
-  const listensAt = flow === undefined && given.uri !== undefined ? listenAddress(given) : undefined;
+  const redirectOptions = pickRedirectOptions(loginMethodOptions(options));
+  const listensAt =
+    flow === undefined && redirectOptions.uri !== undefined ? listenAddress(redirectOptions) : undefined;
   const bind = async (preferred: string | undefined) => {
-    const redirect = { ...given, preferred };
+    const redirect = { ...redirectOptions, preferred };
     if (flow === undefined) listener = await startListener(redirect, context);
     return listener?.redirectUri ?? reserveRedirect(redirect);
   };

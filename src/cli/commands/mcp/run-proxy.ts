@@ -59,8 +59,8 @@ export async function runProxy(options: ProxyFlags, context: CommandContext): Pr
 
 /** Standard input carries the host's messages: no secret may be read from it. */
 function checkStdin(flags: ProxyFlags): void {
-  const given = stdinFlag(flags);
-  const taken = flags.flow === "paste" ? "--flow paste" : given && `${given} -`;
+  const flag = stdinFlag(flags);
+  const taken = flags.flow === "paste" ? "--flow paste" : flag && `${flag} -`;
   if (taken === undefined) return;
   throw usageError(
     `${taken} reads standard input, which carries the MCP host's messages`,

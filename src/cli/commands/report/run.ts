@@ -165,10 +165,10 @@ function withContinuation(
     return unusable ? withHint(failure, unusableHint("devices", "pool", poolId, settings())) : failure;
   // Another file, so that the rest does not overwrite the first page.
   const isPage = (word: string) => html !== undefined && (word === html || word === `--html=${html}`);
-  const words = argv.map((word) => (isPage(word) ? `${word}.from-${resume}.html` : word));
+  const args = argv.map((word) => (isPage(word) ? `${word}.from-${resume}.html` : word));
   return withHint(
     failure,
-    `continue with: ${resumeCommand(words, resume, limit === undefined ? undefined : limit - matched)}`,
+    `continue with: ${resumeCommand(args, resume, limit === undefined ? undefined : limit - matched)}`,
   );
 }
 

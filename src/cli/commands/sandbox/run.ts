@@ -190,8 +190,10 @@ export const SANDBOX_RUNS: Readonly<
 
 /** The options of the file, and in place of them those of the flags. */
 async function givenOptions({ options: path, ...flags }: SandboxCommandOptions): Promise<SandboxOptions> {
-  const given = Object.fromEntries(OPTIONS.flatMap((name) => (flags[name] === undefined ? [] : [[name, flags[name]]])));
-  if (path === undefined) return given;
+  const parsedFlags = Object.fromEntries(
+    OPTIONS.flatMap((name) => (flags[name] === undefined ? [] : [[name, flags[name]]])),
+  );
+  if (path === undefined) return parsedFlags;
   const { checkFileOptions } = await import("../../../sandbox/sandbox-settings.js");
   const from = `the file ${quote(path)}`;
   let content: unknown;
@@ -202,7 +204,7 @@ async function givenOptions({ options: path, ...flags }: SandboxCommandOptions):
   }
   if (!isJsonObject(content)) throw usageError(`${from} is not a JSON object`, "agentauth schema sandbox-options");
   try {
-    return { ...checkFileOptions(content, from), ...given };
+    return { ...checkFileOptions(content, from), ...parsedFlags };
   } catch (error) {
     throw error instanceof TypeError ? usageError(error.message, "agentauth schema sandbox-options", error) : error;
   }

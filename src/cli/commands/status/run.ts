@@ -56,11 +56,11 @@ const NAMES = ["profile", "server", "account"] as const;
 /** `status`: the stored logins; exit code 4 if not logged in. */
 export async function runStatus(
   { tenant, ...options }: StoredLoginFlags & { tenant?: string },
-  given: CommandContext,
+  run: CommandContext,
 ): Promise<number> {
-  const { io } = given;
+  const { io } = run;
   const env = { ...io.env, ...(tenant !== undefined && { AGENTAUTH_STORE_TENANT: tenant }) };
-  const context = tenant === undefined ? given : given.with({ io: { ...io, env } });
+  const context = tenant === undefined ? run : run.with({ io: { ...io, env } });
   const agent = await context.agent();
   const url = options.url === undefined ? undefined : parseMcpUrlArgument(options.url);
   const all = options.all === true;

@@ -49,11 +49,11 @@ const LOGINS = rowColumns(
 const PAGE = 100;
 
 /** `store logins`: a page at a time, so that a store of any size is listed in the same memory. */
-export async function runLogins(options: LoginsFlags, given: CommandContext): Promise<number | undefined> {
+export async function runLogins(options: LoginsFlags, run: CommandContext): Promise<number | undefined> {
   const { profile, ...others } = options;
   // The profiles of a platform are its users, and most of them have no settings.
-  const hasSettings = profile === undefined || Object.hasOwn(readConfig(given.home()).profiles, profile);
-  const context = hasSettings ? given : given.with({ flags: others });
+  const hasSettings = profile === undefined || Object.hasOwn(readConfig(run.home()).profiles, profile);
+  const context = hasSettings ? run : run.with({ flags: others });
   const { tenant, needsLogin, limit = Number.POSITIVE_INFINITY } = options;
   const state = needsLogin ? ("needs_login" as const) : undefined;
   const unusable: AgentAuthError[] = [];
