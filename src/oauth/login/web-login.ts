@@ -1,5 +1,4 @@
 import { AgentAuthError } from "../../errors.js";
-import { fromBase64url, toBase64url } from "../../http/base64url.js";
 import type { Clock } from "../../http/deadline.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { CodecError } from "../model/codec.js";
@@ -182,27 +181,25 @@ function badSavedLoginError(reason: string, cause?: unknown): AgentAuthError {
   return new AgentAuthError("bad_saved_login", message, { class: "refused", hint: "start the login again", cause });
 }
 
-const ENCODER = new TextEncoder();
-const NONCE_BYTES = 12;
-
-/** Far more than any text that is sealed, in bytes. */
+/** Far more than any text that is sealed, in bytes: a short one can inflate to a thousand times its length. */
 const MAX_TEXT = 64 * 1024;
 
-/** Compresses a text and encrypts it with AES-256-GCM, under a key that is derived from a secret. */
+/** Compresses a text and encrypts it (RFC 7516) with AES-256-GCM, under a key that is derived from a secret. */
 export async function sealText(text: string, secret: string): Promise<string> {
-  const iv = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
-  const sealed = await crypto.subtle.encrypt({ name: "AES-GCM", iv }, await hashSecret(secret), await deflate(text));
-  return toBase64url(new Uint8Array([...iv, ...new Uint8Array(sealed)]));
+  const { CompactEncrypt } = await import("jose/jwe/compact/encrypt");
+  const jwe = new CompactEncrypt(new TextEncoder().encode(text));
+  return jwe.setProtectedHeader({ alg: "dir", enc: "A256GCM", zip: "DEF" }).encrypt(await deriveKey(secret));
 }
 
 /** The text that {@link sealText} encrypted with one of the secrets; undefined for any other. */
 export async function openText(sealed: string, secrets: readonly string[]): Promise<string | undefined> {
-  const bytes = fromBase64url(sealed);
-  if (bytes === undefined) return undefined;
-  const [iv, data] = [bytes.slice(0, NONCE_BYTES), bytes.slice(NONCE_BYTES)];
+  const { compactDecrypt } = await import("jose/jwe/compact/decrypt");
+  const algorithms = { keyManagementAlgorithms: ["dir"], contentEncryptionAlgorithms: ["A256GCM"] };
   for (const secret of secrets) {
     try {
-      return await inflate(await crypto.subtle.decrypt({ name: "AES-GCM", iv }, await hashSecret(secret), data));
+      const options = { ...algorithms, maxDecompressedLength: MAX_TEXT };
+      const { plaintext } = await compactDecrypt(sealed, await deriveKey(secret), options);
+      return new TextDecoder().decode(plaintext);
     } catch {
       // Sealed with another secret, changed, or too long.
     }
@@ -217,33 +214,10 @@ export function isSameText(one: string, other: string): boolean {
   return difference === 0;
 }
 
-async function deflate(text: string): Promise<ArrayBuffer> {
-  const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
-  return new Response(stream).arrayBuffer();
-}
-
-/** @throws `RangeError` for more than {@link MAX_TEXT}: a short text can inflate to a thousand times its length */
-async function inflate(bytes: ArrayBuffer): Promise<string> {
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-  const decoder = new TextDecoder();
-  let [text, length] = ["", 0];
-  // A reader: not every browser iterates over a stream.
-  const reader = stream.getReader();
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return text + decoder.decode();
-    length += value.length;
-    if (length > MAX_TEXT) {
-      await reader.cancel();
-      throw new RangeError("the sealed text is too long");
-    }
-    text += decoder.decode(value, { stream: true });
-  }
-}
-
-async function hashSecret(secret: string) {
-  const material = await crypto.subtle.importKey("raw", ENCODER.encode(secret), "HKDF", false, ["deriveKey"]);
-  const info = ENCODER.encode("a login that waits for its callback");
+async function deriveKey(secret: string) {
+  const encoder = new TextEncoder();
+  const material = await crypto.subtle.importKey("raw", encoder.encode(secret), "HKDF", false, ["deriveKey"]);
+  const info = encoder.encode("a login that waits for its callback");
   const derivation = { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(), info };
   return crypto.subtle.deriveKey(derivation, material, { name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
 }
