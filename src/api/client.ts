@@ -65,14 +65,6 @@ interface PageCall<Sorting> {
   init: { parseAs: "stream"; fetch: (request: Request) => Promise<Response>; headers: Record<string, string> };
 }
 
-interface ListRequest<Sorting extends OpenSorting> {
-  kind: ListedKind;
-  /** The parameter that names what the list belongs to, and its value. */
-  parent: readonly [name: string, id: string];
-  /** Requests one page by an operation of the contract. */
-  requestPage(call: PageCall<Sorting>): Promise<{ response: Response }>;
-}
-
 const LIST_OPTIONS: OptionNames<ListOptions<OpenSorting>> = {
   ...{ pageSize: true, sort: true, limit: true, concurrency: true, offset: true, maxPages: true, strict: true },
   ...{ onDrift: true, onSortingIgnored: true, onEnd: true, signal: true, headers: true },
@@ -186,12 +178,11 @@ export class ManagementClient {
     scopeName: Name,
     requestPage: (scopeId: string, call: PageCall<Sorting>) => Promise<{ response: Response }>,
   ): ResourceOperations<Record<Name, string>, Sorting, Item> {
-    const list = (scopeId: string, options: ListOptions<Sorting> | undefined) =>
-      this.#list<Item, Sorting>(options, {
-        kind,
-        parent: [scopeName, scopeId],
-        requestPage: (call) => requestPage(scopeId, call),
-      });
+    const list = (scopeId: string, options?: ListOptions<Sorting>) => {
+      requireId(scopeName, scopeId);
+      const subject = `${kind}s of ${scopeName} ${quote(scopeId)}`;
+      return this.#list<Item, Sorting>({ kind, subject }, (call) => requestPage(scopeId, call), options);
+    };
     return {
       // Without parameters the error names the one that is missing.
       list: (params, options) => list(params?.[scopeName], options),
@@ -222,11 +213,10 @@ export class ManagementClient {
   }
 
   #list<T extends object, Sorting extends OpenSorting>(
+    { kind, subject }: { kind: ListedKind; subject: string },
+    requestPage: (call: PageCall<Sorting>) => Promise<{ response: Response }>,
     options: ListOptions<Sorting> = {},
-    { kind, parent, requestPage }: ListRequest<Sorting>,
   ): Listing<T> {
-    const [name, id] = parent;
-    requireId(name, id);
     checkOptionNames(options, LIST_OPTIONS, "a list");
     const headers = callHeaders(options);
     const checks = readStrictChecks(options.strict);
@@ -251,7 +241,6 @@ export class ManagementClient {
       forgetBody(reply);
       return new ReceivedPage(envelope, reply, offset ?? 0);
     };
-    const subject = `${kind}s of ${name} ${quote(id)}`;
     const onSortingIgnored = (ignored: IgnoredSorting) => {
       options.onSortingIgnored?.(ignored);
       const { requested, applied } = ignored;

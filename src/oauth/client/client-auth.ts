@@ -116,24 +116,16 @@ const CERTIFICATE_METHODS = ["tls_client_auth", "self_signed_tls_client_auth"];
 /** What an issuer says about clients; one that lists nothing publishes no metadata, or not these. */
 type ClientIssuer = Pick<IssuerMetadata, "issuer" | "tokenEndpointAuthMethods" | "tokenEndpointSigningAlgorithms">;
 
-export interface MethodCheck {
-  method: AuthMethod;
-  /** Whether the method is configured, rather than chosen here. */
-  isConfigured: boolean;
-  algorithm?: SigningAlgorithm | undefined;
-  mutualTls?: boolean | undefined;
-}
-
 /**
  * Checks a client's authentication method against those that its issuer lists: a secret or an assertion is not sent to
  * an issuer that does not support it.
  *
  * @throws `AgentAuthError` `client_auth_unsupported`, which names the list
  */
-function checkAuthMethod(server: ClientIssuer, { method, isConfigured, algorithm, mutualTls }: MethodCheck): void {
+function checkAuthMethod(method: AuthMethod, { client, server, mutualTls }: PreRegisteredClientContext): void {
   const { tokenEndpointAuthMethods: listed, tokenEndpointSigningAlgorithms: algorithms } = server;
   // Without a list, a configured method counts; and "none" needs no support.
-  const isFree = listed === undefined && (isConfigured || method === "none");
+  const isFree = listed === undefined && (client.authMethod !== undefined || method === "none");
   const isMutual = mutualTls === true && method === "none" && listed?.some((one) => CERTIFICATE_METHODS.includes(one));
   if (!isFree && !isMutual && !(listed ?? DEFAULT_METHODS).includes(method)) {
     const list = listed === undefined ? `nothing, which means ${DEFAULT_METHODS.join(", ")}` : quote(listed.join(", "));
@@ -141,6 +133,7 @@ function checkAuthMethod(server: ClientIssuer, { method, isConfigured, algorithm
     const whose = `of a client with the authentication method ${method}`;
     throw unsupportedMethodError(server, whose, `${rule} lists ${list}`);
   }
+  const algorithm = client.privateKey?.algorithm;
   if (method !== "private_key_jwt" || algorithm === undefined || algorithms === undefined) return;
   if (!algorithms.includes(algorithm)) {
     const list = `token_endpoint_auth_signing_alg_values_supported lists ${quote(algorithms.join(", "))}`;
@@ -193,17 +186,11 @@ export interface PreRegisteredClientContext {
  * @throws `AgentAuthError` `client_auth_unsupported`
  */
 export function preRegisteredClient(context: PreRegisteredClientContext): ClientRecord {
-  const { client, server, mutualTls } = context;
-  const { clientId, privateKey } = client;
-  const method =
-    client.authMethod === undefined
-      ? chosenMethod(defaultMethod(client, server), server)
-      : { authMethod: client.authMethod };
-  const { authMethod } = method;
-  if (clientId !== "" && (authMethod === "private_key_jwt" || context.isMachine)) {
-    const isConfigured = client.authMethod !== undefined;
-    checkAuthMethod(server, { method: authMethod, isConfigured, algorithm: privateKey?.algorithm, mutualTls });
-  }
+  const { client, server, isMachine } = context;
+  const { clientId, authMethod } = client;
+  const method = authMethod === undefined ? chosenMethod(defaultMethod(client, server), server) : { authMethod };
+  const isChecked = clientId !== "" && (method.authMethod === "private_key_jwt" || isMachine);
+  if (isChecked) checkAuthMethod(method.authMethod, context);
   const base = { issuer: server.issuer, redirectUri: undefined, secretExpiresAt: undefined } as const;
   return { ...base, clientId, clientSecret: readClientSecret(client), ...method, source: "pre-registered" };
 }
