@@ -1,5 +1,5 @@
 import type { Readable, Writable } from "node:stream";
-import picocolors from "picocolors";
+import { styleText } from "node:util";
 import { AgentAuthError, usageError } from "../../errors.js";
 import { type Env, withoutByteOrderMark } from "../../platform.js";
 import { TERMINAL_COLUMNS, terminalSize } from "./terminal.js";
@@ -63,8 +63,12 @@ export async function readStream(
   return Buffer.concat(chunks);
 }
 
+const STYLES = ["bold", "dim", "red", "green", "yellow", "cyan"] as const;
+
 /** Formatting functions for one stream; without colour they return the text as it is. */
-export type Colors = ReturnType<typeof picocolors.createColors>;
+export type Colors = Readonly<Record<(typeof STYLES)[number], (text: string) => string>> & {
+  readonly isColorSupported: boolean;
+};
 
 /** Where output goes. */
 export interface OutStream {
@@ -112,7 +116,7 @@ export function outStream(stream: TerminalStream, settings: StreamSettings): Out
     get rows() {
       return terminalSize(settings.env["LINES"], stream.rows, { usual: 24, least: 2 });
     },
-    colors: picocolors.createColors(settings.color && wantsColor(settings.env, isTTY)),
+    colors: createColors(settings.color && wantsColor(settings.env, isTTY)),
     async write(text) {
       if (text.length > 0) settings.beforeWrite();
       await writeAll(stream, text);
@@ -121,6 +125,13 @@ export function outStream(stream: TerminalStream, settings: StreamSettings): Out
 }
 
 function ignore(): void {}
+
+function createColors(isColorSupported: boolean): Colors {
+  const write = (style: (typeof STYLES)[number]) => (text: string) =>
+    isColorSupported ? styleText(style, text, { validateStream: false }) : text;
+  const styles = STYLES.map((style) => [style, write(style)]);
+  return { isColorSupported, ...(Object.fromEntries(styles) as Omit<Colors, "isColorSupported">) };
+}
 
 /** `NO_COLOR` wins over `FORCE_COLOR`, which wins over `TERM=dumb`, which wins over the terminal. */
 function wantsColor(env: StreamSettings["env"], isTTY: boolean): boolean {
