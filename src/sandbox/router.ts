@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { type AddressInfo, isIP, type Socket } from "node:net";
 import { type AgentAuthError, isAgentAuthError, usageError } from "../errors.js";
 import { isJsonObject } from "../http/strict-json.js";
@@ -97,6 +97,8 @@ export interface Listening {
   origin: string;
   /** Answers requests from now on: the parts need the origin, which is known only once the server listens. */
   serve(parts: readonly SandboxPart[]): void;
+  /** Resolves when it has closed. */
+  closed: Promise<void>;
   /** Stops listening and closes every connection, within a second. */
   close(): Promise<void>;
 }
@@ -118,6 +120,7 @@ export async function listen(settings: OriginSettings, port: number): Promise<Li
     handle(request, response).catch(() => response.destroy());
   });
   server.on("clientError", refuseMalformed);
+  const closed = new Promise<void>((resolve) => server.once("close", resolve));
   await new Promise<void>((resolve, reject) => {
     server.once("error", (cause: NodeJS.ErrnoException) => reject(listenError(host, port, cause)));
     server.listen({ host, port, exclusive: true }, resolve);
@@ -129,19 +132,15 @@ export async function listen(settings: OriginSettings, port: number): Promise<Li
     serve(parts) {
       handle = createRouter(settings, parts, hostGuard({ ...settings, port: address.port }), closing.signal);
     },
+    closed,
     close() {
       closing.abort();
-      return closeServer(server);
+      server.close();
+      server.closeIdleConnections();
+      const timer = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);
+      return closed.finally(() => clearTimeout(timer));
     },
   };
-}
-
-async function closeServer(server: Server): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
-  const timer = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);
-  await closed;
-  clearTimeout(timer);
 }
 
 /** Answers bytes that are not HTTP, for which Node.js creates no response object. */

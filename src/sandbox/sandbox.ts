@@ -67,17 +67,11 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const faults = new FaultController(settings.seed);
   faults.add(settings.faults);
   const requests = createRequestLog();
-  let markClosed = () => {};
-  const closed = new Promise<void>((resolve) => {
-    markClosed = resolve;
-  });
-
   const server = await listen({ ...settings, faults, log: requests.add, now: () => clock.now() }, settings.port);
-  const { origin } = server;
+  const { origin, closed } = server;
   const close = () => {
-    server.close().then(markClosed, markClosed);
     signal?.removeEventListener("abort", close);
-    return closed;
+    return server.close();
   };
   const published = settings.publicUrl ?? origin;
   const machines = settings.oauth.machineGrants

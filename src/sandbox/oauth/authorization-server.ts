@@ -30,6 +30,7 @@ export interface AuthorizationSettings {
 }
 
 interface EndpointCall {
+  endpoint: Endpoint;
   settings: AuthorizationSettings;
   server: PoolServer;
   running: RunningServer;
@@ -46,7 +47,10 @@ interface Endpoint {
   pages?: true;
   /** Whether the client authenticates in its requests. */
   authenticates?: true;
-  respond(call: EndpointCall): Promise<SandboxResponse>;
+  /** Changes the JSON of an answer of oidc-provider that is no error. */
+  change?(body: JsonObject, call: EndpointCall): JsonObject;
+  /** Default: {@link forward}. */
+  respond?(call: EndpointCall): Promise<SandboxResponse>;
 }
 
 const MAX_BODY = 64 * 1024;
@@ -59,57 +63,53 @@ const INSERTED = `${METADATA}/pool_`;
 const POST: readonly string[] = ["POST"];
 const BOTH: readonly string[] = [...READ_METHODS, ...POST];
 
-const forwardToProvider = ({ running, request }: EndpointCall) => running.answer(request);
+/** The answer of oidc-provider, changed as the endpoint says. */
+async function forward(call: EndpointCall): Promise<SandboxResponse> {
+  const answer = await call.running.answer(call.request);
+  const body = readJsonBody(answer);
+  const { change } = call.endpoint;
+  if (change === undefined || body === undefined || body["error"] !== undefined) return answer;
+  const changed = jsonResponse(change(body, call), answer.status);
+  return { ...changed, headers: { ...answer.headers, ...changed.headers } };
+}
 
 /** An answer that is the same for every client: oidc-provider makes it for the first. */
-function respondOnce(answer: Endpoint["respond"]): Endpoint["respond"] {
+function forwardOnce(): typeof forward {
   const made = new WeakMap<RunningServer, SandboxResponse>();
   return async (call) => {
     const { running, request, roundTrip } = call;
     const { method, url, body } = request;
     const isPlain = method === "GET" && !url.includes("?") && body.length === 0 && roundTrip.faults.length === 0;
-    if (!isPlain) return answer(call);
-    const found = made.get(running) ?? (await answer(call));
+    if (!isPlain) return forward(call);
+    const found = made.get(running) ?? (await forward(call));
     if (found.status === 200) made.set(running, found);
     return { ...found, headers: { ...found.headers } };
   };
 }
 
 const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
-  [OPENID]: {
-    methods: READ_METHODS,
-    fault: "metadata",
-    respond: async (call) => idpMetadataResponse(await forwardToProvider(call)),
-  },
-  [METADATA]: {
-    methods: READ_METHODS,
-    fault: "metadata",
-    pages: true,
-    respond: respondOnce(async (call) => metadataResponse(await forwardToProvider(call), call.settings.oauth)),
-  },
+  [OPENID]: { methods: READ_METHODS, fault: "metadata", change: changeIdpMetadata },
+  [METADATA]: { methods: READ_METHODS, fault: "metadata", pages: true, change: changeMetadata, respond: forwardOnce() },
   "/authorize": { methods: READ_METHODS, fault: "authorize", respond: respondToBrowser },
   "/authorize/*": { methods: READ_METHODS, fault: "authorize", respond: respondToBrowser },
-  "/token": { methods: POST, fault: "token", pages: true, authenticates: true, respond: respondWithToken },
-  "/register": {
+  "/token": {
     methods: POST,
-    fault: "register",
+    fault: "token",
     pages: true,
-    respond: async (call) => registrationResponse(await forwardToProvider(call), call.settings.clock.skew),
+    authenticates: true,
+    change: changeIdToken,
+    respond: respondWithToken,
   },
+  "/register": { methods: POST, fault: "register", pages: true, change: changeRegistration },
   "/introspect": {
     methods: POST,
     fault: "introspect",
     authenticates: true,
-    respond: async (call) =>
-      introspectionResponse(
-        await forwardToProvider(call),
-        call.server,
-        readForm(call.roundTrip.body),
-        call.settings.clock.skew,
-      ),
+    change: changeIntrospection,
+    respond: respondToIntrospection,
   },
-  "/revoke": { methods: POST, option: "revocation", pages: true, authenticates: true, respond: forwardToProvider },
-  "/jwks": { methods: READ_METHODS, fault: "jwks", respond: respondOnce(forwardToProvider) },
+  "/revoke": { methods: POST, option: "revocation", pages: true, authenticates: true },
+  "/jwks": { methods: READ_METHODS, fault: "jwks", respond: forwardOnce() },
   "/end_session": { methods: READ_METHODS, fault: "end_session", respond: respondToBrowser },
   "/end_session/confirm": { methods: POST, respond: respondToBrowser },
   "/end_session/success": { methods: READ_METHODS, respond: respondToBrowser },
@@ -118,7 +118,6 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     fault: "device_authorization",
     option: "deviceFlow",
     authenticates: true,
-    respond: forwardToProvider,
   },
   "/device": { methods: BOTH, option: "deviceFlow", respond: respondToBrowser },
   "/device/*": { methods: READ_METHODS, option: "deviceFlow", respond: respondToBrowser },
@@ -149,7 +148,8 @@ export function authorizationPart(settings: AuthorizationSettings): SandboxPart 
       const refused = endpoint.authenticates && doubleAuthentication(readForm(roundTrip.body), authorization);
       if (refused) return refused;
       const running = await server.run();
-      return endpoint.respond({ settings, server, running, roundTrip, request: forwardedRequest(roundTrip) });
+      const { respond = forward } = endpoint;
+      return respond({ endpoint, settings, server, running, roundTrip, request: forwardedRequest(roundTrip) });
     },
   };
 }
@@ -192,9 +192,7 @@ async function respondWithToken(call: EndpointCall): Promise<SandboxResponse> {
     );
   if (findFault(call.roundTrip.faults, "refuse-refresh"))
     return jsonResponse({ error: "invalid_grant", error_description: "a fault of the sandbox: refresh refused" }, 400);
-  const forwarded = await forwardToProvider({ ...call, request: namingWorkload(call) });
-  const { machines } = call.settings;
-  return isIdp && machines ? idTokenResponse(forwarded, machines) : forwarded;
+  return forward({ ...call, request: namingWorkload(call) });
 }
 
 /** The request; a workload that names no client (RFC 7523 section 2.1) is the sandbox's own, since oidc-provider wants one. */
@@ -254,11 +252,9 @@ const GRANT_TYPES = [
 ] as const;
 
 /** The metadata of an authorization server: the fields of oidc-provider that the service documents. */
-function metadataResponse(answer: SandboxResponse, oauth: OAuthSettings): SandboxResponse {
-  const metadata = readJsonBody(answer);
-  if (!metadata) return answer;
+function changeMetadata(metadata: JsonObject, { settings: { oauth } }: EndpointCall): JsonObject {
   const enabled = metadata["grant_types_supported"] as string[];
-  return jsonResponse({
+  return {
     ...pickFields(metadata, METADATA_FIELDS),
     grant_types_supported: GRANT_TYPES.filter((type) => enabled.includes(type)),
     scopes_supported: oauth.requireOfflineAccess ? ["offline_access"] : [],
@@ -272,48 +268,42 @@ function metadataResponse(answer: SandboxResponse, oauth: OAuthSettings): Sandbo
       token_endpoint_auth_signing_alg_values_supported: [SIGNING_ALG],
     }),
     ...(oauth.dpop !== "off" && pickFields(metadata, ["dpop_signing_alg_values_supported"])),
-  });
+  };
 }
 
 /** The metadata of the identity provider: all of those of oidc-provider, and the tokens that it issues in an exchange. */
-function idpMetadataResponse(answer: SandboxResponse): SandboxResponse {
+function changeIdpMetadata(metadata: JsonObject): JsonObject {
   const identity_chaining_requested_token_types_supported = ["urn:ietf:params:oauth:token-type:id-jag"];
-  return jsonResponse({ ...readJsonBody(answer), identity_chaining_requested_token_types_supported });
+  return { ...metadata, identity_chaining_requested_token_types_supported };
 }
 
-/** A token response whose id token has the times of the sandbox's clock, which oidc-provider does not know. */
-function idTokenResponse(answer: SandboxResponse, machines: Machines): SandboxResponse {
-  const body = readJsonBody(answer);
+/** Gives an id token of the identity provider the times of the sandbox's clock, which oidc-provider does not know. */
+function changeIdToken(body: JsonObject, { settings: { machines }, roundTrip }: EndpointCall): JsonObject {
+  if (machines === undefined || !isOfIdp(roundTrip.path)) return body;
   const key = machines.key("idp");
-  const { claims } = openJwt(String(body?.["id_token"]), key) ?? {};
-  if (claims === undefined) return answer;
+  const { claims } = openJwt(String(body["id_token"]), key) ?? {};
+  if (claims === undefined) return body;
   const times = machines.times(Number(claims["exp"]) - Number(claims["iat"]));
-  return withBody(answer, { ...body, id_token: signJwt(key, "JWT", { ...claims, ...times }) });
+  return { ...body, id_token: signJwt(key, "JWT", { ...claims, ...times }) };
 }
 
-/** A registration response with the documented fields. @param skew seconds that the sandbox's clock is ahead */
-function registrationResponse(answer: SandboxResponse, skew: number): SandboxResponse {
-  const body = readJsonBody(answer);
-  if (body?.["client_id"] === undefined) return answer;
-  const client_id_issued_at = Number(body["client_id_issued_at"]) + skew;
-  return withBody(answer, pickFields({ ...body, client_id_issued_at }, REGISTERED));
+/** A registration with the documented fields. */
+function changeRegistration(body: JsonObject, { settings: { clock } }: EndpointCall): JsonObject {
+  const client_id_issued_at = Number(body["client_id_issued_at"]) + clock.skew;
+  return pickFields({ ...body, client_id_issued_at }, REGISTERED);
 }
 
-/**
- * An introspection response in the sandbox's time, also for JWTs, which oidc-provider does not introspect.
- *
- * @param skew seconds that the sandbox's clock is ahead
- */
-async function introspectionResponse(
-  answer: SandboxResponse,
-  server: PoolServer,
-  form: URLSearchParams,
-  skew: number,
-): Promise<SandboxResponse> {
-  const body = readJsonBody(answer);
-  if (body?.["error"] === "unsupported_token_type") return jsonResponse(await introspectJwt(server, form));
-  if (body?.["active"] !== true) return answer;
-  return withBody(answer, { ...body, exp: Number(body["exp"]) + skew, iat: Number(body["iat"]) + skew });
+/** An introspection in the sandbox's time. */
+function changeIntrospection(body: JsonObject, { settings: { clock } }: EndpointCall): JsonObject {
+  if (body["active"] !== true) return body;
+  return { ...body, exp: Number(body["exp"]) + clock.skew, iat: Number(body["iat"]) + clock.skew };
+}
+
+/** Also introspects JWTs, which oidc-provider does not. */
+async function respondToIntrospection(call: EndpointCall): Promise<SandboxResponse> {
+  const answer = await forward(call);
+  if (readJsonBody(answer)?.["error"] !== "unsupported_token_type") return answer;
+  return jsonResponse(await introspectJwt(call.server, readForm(call.roundTrip.body)));
 }
 
 async function introspectJwt(server: PoolServer, form: URLSearchParams): Promise<JsonObject> {
@@ -345,8 +335,4 @@ function pickFields(fields: JsonObject, names: readonly string[]): JsonObject {
 function readJsonBody({ headers, body }: SandboxResponse): JsonObject | undefined {
   if (!String(headers["content-type"]).startsWith("application/json")) return undefined;
   return JSON.parse(body.toString()) as JsonObject;
-}
-
-function withBody(answer: SandboxResponse, body: JsonObject): SandboxResponse {
-  return { ...answer, body: JSON.stringify(body) };
 }
