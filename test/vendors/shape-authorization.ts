@@ -1,11 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
+import { parseJsonObject } from "../../src/http/strict-json.js";
 import type { SandboxClock } from "../../src/sandbox/http/clock.js";
-import {
-  doubleAuthentication,
-  jsonResponse,
-  parseJsonObject,
-  type SandboxResponse,
-} from "../../src/sandbox/http/requests.js";
+import { doubleAuthentication, jsonResponse, type SandboxResponse } from "../../src/sandbox/http/requests.js";
 import { type ServerShape, SHAPE_CLIENT, type ShapeRefusal } from "./shape.js";
 
 /** An authorization server of a shape. It logs the user in at once, without pages. */

@@ -4,7 +4,6 @@ import { isIP } from "node:net";
 import type { ServiceErrorCode } from "../../error-codes.js";
 import { orUndefined } from "../../errors.js";
 import { withoutBrackets } from "../../http/address.js";
-import { isJsonObject, type JsonObject } from "../../http/strict-json.js";
 import { MASK, Redactor } from "../../redact.js";
 
 /** Whether only this machine can reach a host to bind to. */
@@ -132,11 +131,6 @@ export async function readBody(request: IncomingMessage, max: number): Promise<B
 /** Parsed JSON; undefined for any other text. */
 export function parseJson(text: string): unknown {
   return orUndefined(() => JSON.parse(text));
-}
-
-export function parseJsonObject(text: string): JsonObject | undefined {
-  const value = parseJson(text);
-  return isJsonObject(value) ? value : undefined;
 }
 
 export function readForm(body: Buffer | undefined): URLSearchParams {

@@ -56,7 +56,10 @@ export function mcpPart(settings: McpSettings): SandboxPart {
       const mcpPath = isMetadata ? path.slice(METADATA.length) : path;
       const resource = resources.get(mcpPath) ?? createResource(settings, mcpPath);
       resources.set(mcpPath, resource);
-      return respondToRequest(resource, settings.origin, roundTrip, isMetadata ? undefined : handle);
+      const request = webRequest(settings.origin, roundTrip);
+      return isMetadata
+        ? respondWithMetadata(resource, request)
+        : respondToRequest(resource, request, roundTrip, handle);
     },
   };
 }
@@ -107,26 +110,25 @@ function localIssuer(server: PoolServer): Issuer {
   };
 }
 
+async function respondWithMetadata(resource: ResourceServer, request: Request): Promise<SandboxResponse> {
+  const { headers, ...whole } = await bufferResponse(resource.handleMetadata(request) as Response);
+  // The next login must see a fault of the metadata, not the login after a cached document expires.
+  return { ...whole, headers: { ...headers, "cache-control": "no-store" } };
+}
+
 async function respondToRequest(
   resource: ResourceServer,
-  origin: string,
+  request: Request,
   roundTrip: RoundTrip,
-  /** `undefined` for the metadata. */
-  handle: McpHandler | undefined,
+  handle: McpHandler,
 ): Promise<SandboxResponse | undefined> {
-  const protectedHandler = resource.protect((request, { authInfo }) => (handle ?? sampleMcp)(request, authInfo), {
-    scopes: () => requiredScopes(roundTrip),
-  });
-  const response = await protectedHandler(webRequest(origin, roundTrip));
+  const scopes = () => requiredScopes(roundTrip);
+  const response = await resource.protect((admitted, { authInfo }) => handle(admitted, authInfo), { scopes })(request);
   // A delivery fault needs the whole body, and a step-up needs none of it.
   const isWhole = roundTrip.method === "POST" && roundTrip.faults.some(({ kind }) => kind !== "step-up");
-  if (isEventStreamResponse(response) && !isWhole) {
-    sendStream(response, roundTrip.response);
-    return undefined;
-  }
-  const whole = await bufferResponse(response);
-  // The next login must see a fault of the metadata, not the login after a cached document expires.
-  return handle ? whole : { ...whole, headers: { ...whole.headers, "cache-control": "no-store" } };
+  if (!isEventStreamResponse(response) || isWhole) return bufferResponse(response);
+  sendStream(response, roundTrip.response);
+  return undefined;
 }
 
 function requiredScopes(roundTrip: RoundTrip): string[] {

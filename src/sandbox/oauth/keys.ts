@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign, verify } from "node:crypto";
 import type { JsonObject } from "../../http/strict-json.js";
-import { parseJsonObject } from "../http/requests.js";
+import { decodePart } from "../../resource-server/jwt.js";
 
 export interface SigningKey {
   kid: string;
@@ -49,7 +49,6 @@ export function openJwt(
 }
 
 const encodePart = (value: JsonObject) => Buffer.from(JSON.stringify(value)).toString("base64url");
-const decodePart = (part: string) => parseJsonObject(Buffer.from(part, "base64url").toString("utf8"));
 
 /** A valid access token (RFC 9068), or what one says that is opaque; the times by the sandbox's clock. */
 export interface IssuedToken {
