@@ -10,8 +10,8 @@ import { replacementFor, respond } from "./faults/effects.js";
 import type { Fault } from "./faults/faults.js";
 import type { SandboxClock } from "./http/clock.js";
 import {
+  admitPage,
   allowedOrigin,
-  corsHeaders,
   errorResponse,
   type HostGuard,
   hostGuard,
@@ -19,7 +19,6 @@ import {
   type LoggedRequest,
   loggedQuery,
   parseJson,
-  preflightResponse,
   Refusal,
   type RequestLog,
   readBody,
@@ -74,11 +73,8 @@ async function buildResponse(
   try {
     const page = part?.allowsPages?.(path) ? allowedOrigin(request, settings.allowOrigins) : undefined;
     guard(request, page);
-    if (page !== undefined) {
-      for (const [name, value] of Object.entries(corsHeaders(page))) response.setHeader(name, value);
-      const preflight = preflightResponse(request);
-      if (preflight) return preflight;
-    }
+    const preflight = page === undefined ? undefined : admitPage(page, request, response);
+    if (preflight) return preflight;
     if (!part) return errorResponse(404, "not_found", "there is nothing at this path");
     if (part.faulty) roundTrip.faults = settings.faults.select({ path, ...(await part.target?.(roundTrip)) });
     const replaced = replacementFor(roundTrip.faults);

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { isIP } from "node:net";
 import type { ServiceErrorCode } from "../../error-codes.js";
 import { orUndefined } from "../../errors.js";
@@ -94,13 +94,18 @@ export function allowedOrigin(request: IncomingMessage, allowed: readonly string
   return more.length === 0 && allowed.includes(origin) ? origin : undefined;
 }
 
-/** The headers with which a browser shows a response to a page of an origin. */
-export function corsHeaders(origin: string): Readonly<Record<string, string>> {
-  return { "access-control-allow-origin": origin, "access-control-expose-headers": EXPOSED, vary: "Origin" };
-}
-
-/** The response to the question of a browser whether a page may send a request; undefined for any other request. */
-export function preflightResponse({ method, headers }: IncomingMessage): SandboxResponse | undefined {
+/**
+ * Lets a page of an origin read the response. Returns the response to the question of its browser whether the page may send a
+ * request; undefined for any other request.
+ */
+export function admitPage(
+  origin: string,
+  { method, headers }: IncomingMessage,
+  response: ServerResponse,
+): SandboxResponse | undefined {
+  response.setHeader("access-control-allow-origin", origin);
+  response.setHeader("access-control-expose-headers", EXPOSED);
+  response.setHeader("vary", "Origin");
   if (method !== "OPTIONS" || headers["access-control-request-method"] === undefined) return undefined;
   const requested = headers["access-control-request-headers"];
   return {

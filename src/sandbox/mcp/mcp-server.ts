@@ -1,3 +1,4 @@
+import { isEventStream } from "../../http/buffered-response.js";
 import { systemClock } from "../../http/deadline.js";
 import type { Issuer } from "../../resource-server/issuer.js";
 import { buildResourceServer, type ResourceServer } from "../../resource-server/resource-server.js";
@@ -10,7 +11,6 @@ import { MCP_PATH, type PoolServer, type PoolServers } from "../oauth/pool-serve
 import {
   bufferResponse,
   type CreateMcpServer,
-  isEventStreamResponse,
   type McpHandler,
   ownMcp,
   REPORTS_SCOPE,
@@ -126,7 +126,7 @@ async function respondToRequest(
   const response = await resource.protect((admitted, { authInfo }) => handle(admitted, authInfo), { scopes })(request);
   // A delivery fault needs the whole body, and a step-up needs none of it.
   const isWhole = roundTrip.method === "POST" && roundTrip.faults.some(({ kind }) => kind !== "step-up");
-  if (!isEventStreamResponse(response) || isWhole) return bufferResponse(response);
+  if (!isEventStream(response) || isWhole) return bufferResponse(response);
   sendStream(response, roundTrip.response);
   return undefined;
 }

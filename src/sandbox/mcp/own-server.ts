@@ -98,11 +98,6 @@ export function webRequest(origin: string, { method, path, request, response, bo
   });
 }
 
-/** Whether a response is a stream of events, which may never end. */
-export function isEventStreamResponse({ headers, body }: Response): boolean {
-  return body !== null && headers.get("content-type")?.startsWith("text/event-stream") === true;
-}
-
 export function sendStream(response: Response, to: ServerResponse): void {
   to.writeHead(response.status, copyHeaders(response));
   to.flushHeaders();

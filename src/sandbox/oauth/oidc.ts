@@ -28,15 +28,12 @@ export function readParam(params: KoaContextWithOIDC["oidc"]["params"], name: st
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** The parts of oidc-provider that the sandbox uses. */
-export interface OidcModule {
-  Provider: typeof OidcProvider;
-  errors: OidcErrors;
-  proofs: OidcProofs;
-}
-
 /** Loads oidc-provider by its modules, since its entry point prints a warning about the version of Node.js. */
-export async function loadOidc(): Promise<OidcModule> {
-  const { Provider, errorClasses: errors, readProof, applyDpopBinding } = await import("#packages/oidc-provider");
-  return { Provider, errors, proofs: { read: readProof, bind: applyDpopBinding } };
+export async function loadOidc() {
+  const { Provider, errorClasses, readProof: read, applyDpopBinding: bind } = await import("#packages/oidc-provider");
+  return {
+    Provider: Provider as typeof OidcProvider,
+    errors: errorClasses as unknown as OidcErrors,
+    proofs: { read, bind } as OidcProofs,
+  };
 }
