@@ -16,9 +16,8 @@ import {
   type OAuthOptions,
   type OptionReaders,
   readFlag,
-  readOAuthSettings,
-  readOptions,
   readWholeNumber,
+  type SettingsOf,
 } from "./oauth/issuer-settings.js";
 
 /** The options of {@link startSandbox}. */
@@ -103,12 +102,15 @@ const READERS = {
   now: (value = Date.now) => value,
   mcpServer: (value?: CreateMcpServer) => value,
   signal: (value?: AbortSignal) => value,
-} satisfies OptionReaders<Omit<SandboxOptions, keyof OAuthOptions>>;
+  ...OAUTH_READERS,
+} satisfies OptionReaders<SandboxOptions>;
 
 /** Validates the options and applies the defaults. @throws AgentAuthError `usage`, `TypeError` for an unknown option */
 export function readSandboxSettings(options: SandboxOptions) {
-  checkOptionNames(options, { ...OAUTH_READERS, ...READERS }, "startSandbox");
-  const { accounts, domains, pools, devices, ...settings } = readOptions(options, READERS);
+  checkOptionNames(options, READERS, "startSandbox");
+  const all: [string, (value: never, name: string) => unknown][] = Object.entries(READERS);
+  const read = all.map(([name, reader]) => [name, reader(Reflect.get(options, name) as never, name)]);
+  const { accounts, domains, pools, devices, ...settings }: SettingsOf<typeof READERS> = Object.fromEntries(read);
   const { host, allowNonLoopback, pageSize, maxPageSize } = settings;
   const allPools = accounts * domains * pools;
   if (allPools > MAX_POOLS) throw invalidOption("pools", allPools, `at most ${MAX_POOLS} in all accounts together`);
@@ -118,8 +120,10 @@ export function readSandboxSettings(options: SandboxOptions) {
       hint: "use 127.0.0.1, or set allowNonLoopback",
       remedy: { action: "allow", option: "allowNonLoopback" },
     });
+  if (settings.dpop === "off" && settings.dpopNonces)
+    throw invalidOption("dpop", "off", "supported or required where dpopNonces is set");
   const size: DataSize = { accounts, domains, pools, devices };
-  return { ...settings, pageSize: Math.min(pageSize, maxPageSize), size, oauth: readOAuthSettings(options) };
+  return { ...settings, pageSize: Math.min(pageSize, maxPageSize), size };
 }
 
 /**
@@ -128,7 +132,7 @@ export function readSandboxSettings(options: SandboxOptions) {
  * @throws TypeError that names the nearest member
  */
 export function checkFileOptions(given: JsonObject, from: string): SandboxFileOptions {
-  const { now: _, mcpServer: __, signal: ___, ...known } = { ...OAUTH_READERS, ...READERS };
+  const { now: _, mcpServer: __, signal: ___, ...known } = READERS;
   checkOptionNames(given, known, from);
   return given;
 }

@@ -74,16 +74,16 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     return server.close();
   };
   const published = settings.publicUrl ?? origin;
-  const machines = settings.oauth.machineGrants
+  const machines = settings.machineGrants
     ? new Machines(published, clock, () => `${published}/${data.first.pool}`)
     : undefined;
-  const common = { ...settings, data, clock, machines, origin: published };
+  const common = { ...settings, oauth: settings, data, clock, machines, origin: published };
   const servers = new PoolServers(common);
   const components = { ...common, faults, servers, requests: requests.log, closed };
   server.serve([
     managementPart(components),
     authorizationPart(components),
-    mcpPart({ ...settings.oauth, ...components }),
+    mcpPart(components),
     adminApi({ ...components, shutdown: close }),
     healthPart(settings),
   ]);

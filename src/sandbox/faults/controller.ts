@@ -89,9 +89,8 @@ export function isReplacing(fault: Fault): boolean {
 
 /** The active faults of a sandbox. */
 export class FaultController {
-  /** The empty pages that `empty-page` has added to lists. */
-  readonly emptyPages = new EmptyPages();
   readonly #seed: number;
+  readonly #emptyPages = new Map<string, EmptyPages>();
   #states: FaultState[] = [];
   #nextId = 1;
 
@@ -115,7 +114,14 @@ export class FaultController {
   /** Removes all faults and all empty pages. Devices stay inserted or deleted. */
   clear(): void {
     this.#states = [];
-    this.emptyPages.clear();
+    this.#emptyPages.clear();
+  }
+
+  /** The empty pages that `empty-page` has added to a list. @internal */
+  emptyPages(list: string): EmptyPages {
+    const pages = this.#emptyPages.get(list) ?? new EmptyPages();
+    this.#emptyPages.set(list, pages);
+    return pages;
   }
 
   /** Counts a request for all faults that match it, and returns those that strike it: the first of replacing ones. */
@@ -179,36 +185,28 @@ interface Gap {
  * A gap stays in place, so that a list that is half read still adds up.
  */
 export class EmptyPages {
-  readonly #lists = new Map<string, Gap[]>();
+  #gaps: Gap[] = [];
 
-  /** Adds a gap to a list; one that overlaps another is ignored. */
-  add(list: string, at: number, length: number): void {
-    const gaps = this.#lists.get(list) ?? [];
-    if (gaps.some((gap) => at < gap.at + gap.length && gap.at < at + length)) return;
-    this.#lists.set(
-      list,
-      [...gaps, { at, length }].sort((a, b) => a.at - b.at),
-    );
+  /** Adds a gap; one that overlaps another is ignored. */
+  add(at: number, length: number): void {
+    if (this.#gaps.some((gap) => at < gap.at + gap.length && gap.at < at + length)) return;
+    this.#gaps = [...this.#gaps, { at, length }].sort((a, b) => a.at - b.at);
   }
 
   /** The first offset from `offset` on that lies in no gap. */
-  free(list: string, offset: number): number {
+  free(offset: number): number {
     const behind = (at: number, gap: Gap) => (at >= gap.at && at < gap.at + gap.length ? gap.at + gap.length : at);
-    return (this.#lists.get(list) ?? []).reduce(behind, offset);
+    return this.#gaps.reduce(behind, offset);
   }
 
   /** The position of the item at or behind an offset. */
-  position(list: string, offset: number): number {
-    const skipped = (this.#lists.get(list) ?? []).map(({ at, length }) => Math.max(0, Math.min(length, offset - at)));
+  position(offset: number): number {
+    const skipped = this.#gaps.map(({ at, length }) => Math.max(0, Math.min(length, offset - at)));
     return offset - skipped.reduce((sum, part) => sum + part, 0);
   }
 
   /** The offset behind the last item of a list of `count` items; a gap behind its end does not count. */
-  end(list: string, count: number): number {
-    return (this.#lists.get(list) ?? []).reduce((end, gap) => (gap.at < end ? end + gap.length : end), count);
-  }
-
-  clear(): void {
-    this.#lists.clear();
+  end(count: number): number {
+    return this.#gaps.reduce((end, gap) => (gap.at < end ? end + gap.length : end), count);
   }
 }

@@ -11,7 +11,13 @@ import {
   type SandboxPool,
   type SandboxSorting,
 } from "../data/sample-device.js";
-import { type FaultController, findFault, type RoundTrip, type SandboxPart } from "../faults/controller.js";
+import {
+  type EmptyPages,
+  type FaultController,
+  findFault,
+  type RoundTrip,
+  type SandboxPart,
+} from "../faults/controller.js";
 import { reshape } from "../faults/effects.js";
 import type { Fault } from "../faults/faults.js";
 import type { SandboxResponse } from "../http/requests.js";
@@ -110,7 +116,7 @@ function respondWithList(
   if (list instanceof PoolDevices) changeDevices(list, sorting, faults);
   const size = findFault(faults, "page-size")?.size ?? Math.min(requestedSize, settings.maxPageSize);
   const page = { offset, size, count: list.count };
-  const window = readWindow(settings.faults, `${name} ${scope}`, page, faults);
+  const window = readWindow(settings.faults.emptyPages(`${name} ${scope}`), page, faults);
   const envelope: ListEnvelope<Summary> = {
     status: "success",
     pagination: buildPagination(window),
@@ -122,20 +128,19 @@ function respondWithList(
 }
 
 function readWindow(
-  { emptyPages }: FaultController,
-  list: string,
+  emptyPages: EmptyPages,
   { offset, size, count }: Pick<PageWindow, "offset" | "size" | "count">,
   faults: readonly Fault[],
 ): PageWindow {
   const fault = findFault(faults, "empty-page");
   if (fault) {
     // A fault that strikes the first page empties the second: a reader that fetches ahead sees it too.
-    const at = fault.offset ?? emptyPages.free(list, offset > 0 ? offset : size);
-    emptyPages.add(list, at, (fault.pages ?? 1) * size);
+    const at = fault.offset ?? emptyPages.free(offset > 0 ? offset : size);
+    emptyPages.add(at, (fault.pages ?? 1) * size);
   }
-  const start = Math.min(emptyPages.position(list, offset), count);
-  const end = Math.min(emptyPages.position(list, offset + size), count);
-  return { offset, size, count, start, end, last: emptyPages.end(list, count) };
+  const start = Math.min(emptyPages.position(offset), count);
+  const end = Math.min(emptyPages.position(offset + size), count);
+  return { offset, size, count, start, end, last: emptyPages.end(count) };
 }
 
 function changeDevices(devices: PoolDevices, order: SandboxSorting, faults: readonly Fault[]): void {

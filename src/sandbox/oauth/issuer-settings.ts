@@ -86,13 +86,6 @@ export type SettingsOf<Readers> = {
   -readonly [Name in keyof Readers]: Readers[Name] extends (...given: never[]) => infer Setting ? Setting : never;
 };
 
-/** Reads the options of a caller. @throws AgentAuthError `usage` */
-export function readOptions<Readers extends object>(options: object, readers: Readers): SettingsOf<Readers> {
-  const all: [string, (value: never, name: string) => unknown][] = Object.entries(readers);
-  const settings = all.map(([name, read]) => [name, read(Reflect.get(options, name) as never, name)]);
-  return Object.fromEntries(settings) as SettingsOf<Readers>;
-}
-
 /** Reads an option that is off by default. */
 export function readFlag(value: boolean | undefined, name: string): boolean {
   if (value === undefined || typeof value === "boolean") return value ?? false;
@@ -135,14 +128,6 @@ export const OAUTH_READERS = {
 
 /** {@link OAuthOptions}, validated and with defaults. `autoApprove` is the account that is logged in at once. */
 export type OAuthSettings = SettingsOf<typeof OAUTH_READERS>;
-
-/** Validates the options and applies the defaults. @throws AgentAuthError `usage` */
-export function readOAuthSettings(options: OAuthOptions): OAuthSettings {
-  const settings = readOptions(options, OAUTH_READERS);
-  if (settings.dpop === "off" && settings.dpopNonces)
-    throw invalidOption("dpop", "off", "supported or required where dpopNonces is set");
-  return settings;
-}
 
 function readAccount(value: boolean | string | undefined): string | undefined {
   if (value === undefined || value === false) return undefined;

@@ -106,11 +106,11 @@ it("EmptyPages lose no item and none twice, wherever they are", () => {
   fc.assert(
     fc.property(fc.array(gap, { maxLength: 5 }), fc.nat(60), fc.integer({ min: 1, max: 15 }), (gaps, count, size) => {
       const pages = new EmptyPages();
-      for (const { at, length } of gaps) pages.add("list", at, length);
+      for (const { at, length } of gaps) pages.add(at, length);
       const read: number[] = [];
-      for (let offset = 0; offset < pages.end("list", count); offset += size) {
-        const end = Math.min(count, pages.position("list", offset + size));
-        for (let i = pages.position("list", offset); i < end; i++) read.push(i);
+      for (let offset = 0; offset < pages.end(count); offset += size) {
+        const end = Math.min(count, pages.position(offset + size));
+        for (let i = pages.position(offset); i < end; i++) read.push(i);
       }
       expect(read).toEqual(Array.from({ length: count }, (_, i) => i));
     }),
