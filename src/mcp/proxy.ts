@@ -157,7 +157,7 @@ const MAX_SETTLE_MS = 1000;
 
 /** The two sides of an {@link McpProxy}, and its callbacks. */
 export interface McpProxyOptions extends Omit<ServerSessionOptions, "onMessage"> {
-  host: Pick<StdioWriter, "send">;
+  host: StdioWriter;
   /** Which tools the host may list and call. */
   policy: ToolPolicy;
   /** Called when the host's `initialize` fails in a way that a retry does not fix. */
@@ -192,8 +192,33 @@ class McpProxy {
     return this.#fatalError ?? (this.#hasResponse ? undefined : this.#firstError);
   }
 
+  /** Forwards the messages of the host, one per line, until its input or the proxy ends. */
+  async readHost(input: Readable, ended: AbortSignal): Promise<void> {
+    const { host, maxBytes, onWarning } = this.#options;
+    const reject = async (response: RpcResponse) => {
+      onWarning(`the host: ${response.error?.message}`);
+      host.send(response);
+      await host.ready();
+    };
+    try {
+      for await (const line of readLines(input, maxBytes)) {
+        const message = `the message is longer than ${maxBytes} bytes`;
+        if (line === undefined) await reject(rpcErrorResponse(null, { code: RPC_CODES.invalid, message }));
+        else if (line.trim() !== "") {
+          const read = readMessage(line);
+          if ("failure" in read) await reject(read.failure);
+          else this.#fromHost(read.message, line.length);
+        }
+        await this.#until(() => this.#unsentBytes <= maxBytes, ended);
+      }
+    } catch (error) {
+      // A destroyed input means that the host or the proxy closed the pipe.
+      if (!input.destroyed) throw error;
+    }
+  }
+
   /** Forwards a message of the host that is `bytes` long. */
-  fromHost(message: RpcMessage, bytes: number): void {
+  #fromHost(message: RpcMessage, bytes: number): void {
     this.#options.onLog(`host: ${describeMessage(message)}`);
     const refusal = this.#options.policy.refuse(message);
     if (refusal !== undefined) return void this.#refuse(message, refusal);
@@ -211,11 +236,6 @@ class McpProxy {
     const { host, onWarning } = this.#options;
     onWarning(`refused: ${why}`);
     if (isRpcRequest(message)) host.send(rpcErrorResponse(message.id, refusedRpcError(why)));
-  }
-
-  /** Resolves when at most `maxBytes` of the host's messages are not yet sent, or the signal fires. */
-  untilBelow(maxBytes: number, signal: AbortSignal): Promise<void> {
-    return this.#until(() => this.#unsentBytes <= maxBytes, signal);
   }
 
   /** Resolves when every request but subscriptions has a response, or the signal fires. */
@@ -442,7 +462,6 @@ const TERMINATE_MS = 2000;
  */
 export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
   const { tools, keepAliveMs, input, signal, write, maxBytes = MAX_MESSAGE_BYTES, ...server } = options;
-  const { onWarning } = server;
   const ended = new AbortController();
   const stop = () => ended.abort(signal.reason);
   ended.signal.addEventListener("abort", () => input.destroy());
@@ -461,7 +480,7 @@ export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
   signal.addEventListener("abort", stop);
   if (signal.aborted) stop();
   try {
-    await readHost({ input, proxy, host, maxBytes, onWarning, ended: ended.signal });
+    await proxy.readHost(input, ended.signal);
     await settledWithin(proxy.untilIdle(ended.signal), DRAIN_MS);
     proxy.abortPending();
     // Failure is ignored: the server may have no sessions, or be unreachable.
@@ -474,36 +493,4 @@ export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
     input.destroy();
   }
   if (proxy.error) throw proxy.error;
-}
-
-interface HostInput extends Pick<StdioProxyOptions, "input" | "onWarning"> {
-  proxy: Pick<McpProxy, "fromHost" | "untilBelow">;
-  host: StdioWriter;
-  maxBytes: number;
-  ended: AbortSignal;
-}
-
-async function readHost({ input, proxy, host, maxBytes, onWarning, ended }: HostInput): Promise<void> {
-  const reject = async (response: RpcResponse) => {
-    onWarning(`the host: ${response.error?.message}`);
-    host.send(response);
-    await host.ready();
-  };
-  try {
-    for await (const line of readLines(input, maxBytes)) {
-      if (line === undefined)
-        await reject(
-          rpcErrorResponse(null, { code: RPC_CODES.invalid, message: `the message is longer than ${maxBytes} bytes` }),
-        );
-      else if (line.trim() !== "") {
-        const read = readMessage(line);
-        if ("failure" in read) await reject(read.failure);
-        else proxy.fromHost(read.message, line.length);
-      }
-      await proxy.untilBelow(maxBytes, ended);
-    }
-  } catch (error) {
-    // A destroyed input means that the host or the proxy closed the pipe.
-    if (!input.destroyed) throw error;
-  }
 }

@@ -8,73 +8,6 @@ import { CANCELLED, INITIALIZE, INITIALIZED, isRpcRequest, isRpcResponse, readPa
 /** How long the server may take for each response that begins a new session. */
 const MAX_RESPONSE_MS = 30_000;
 
-/** What {@link SessionRecovery} reports to. */
-export interface SessionRecoveryOptions {
-  url: string;
-  onWarning(text: string): void;
-}
-
-/** Begins a new session in place of one that the server has lost, with what the host sent in the lost one. */
-export class SessionRecovery {
-  readonly #options: SessionRecoveryOptions;
-  #agreement: { readonly params: unknown; readonly protocolVersion: string } | undefined;
-  /** Requests whose effect is part of the session: subscriptions and the log level. */
-  readonly #state = new Map<string, RpcRequest>();
-
-  constructor(options: SessionRecoveryOptions) {
-    this.#options = options;
-  }
-
-  /** Whether the host has initialized a session. */
-  get isPossible(): boolean {
-    return this.#agreement !== undefined;
-  }
-
-  /** Records what a new session must repeat, and returns the revision if both sides just agreed on it. */
-  observe(request: RpcRequest, { result }: RpcResponse): string | undefined {
-    if (!isJsonObject(result)) return undefined;
-    const { protocolVersion } = result;
-    const subscription = `subscription ${readParam(request, "uri")}`;
-    if (request.method === INITIALIZE && typeof protocolVersion === "string") {
-      this.#agreement = { params: request.params, protocolVersion };
-      this.#state.clear();
-      return protocolVersion;
-    }
-    if (request.method === "resources/subscribe") this.#state.set(subscription, request);
-    else if (request.method === "resources/unsubscribe") this.#state.delete(subscription);
-    else if (request.method === "logging/setLevel") this.#state.set("level", request);
-    return undefined;
-  }
-
-  /**
-   * Begins a session with a channel that was not used yet.
-   *
-   * @param onMessage receives the server's messages that are no responses
-   * @throws the error of the channel, or `AgentAuthError` if the server refuses the session or agrees to another
-   * revision than the one that the host speaks
-   */
-  async begin(http: HttpChannel, onMessage: Receive): Promise<void> {
-    const { url, onWarning } = this.#options;
-    const ask = createRequester(http, onMessage);
-    const { params, protocolVersion } = this.#agreement ?? {};
-    const { result, error } = await ask({ jsonrpc: "2.0", id: "agentauth-initialize", method: INITIALIZE, params });
-    if (!isJsonObject(result) || protocolVersion === undefined || result["protocolVersion"] !== protocolVersion) {
-      const why = error
-        ? quote(error.message, 300)
-        : `its protocol revision is no longer ${quote(protocolVersion ?? "", 80)}`;
-      const message = `the MCP server ${quote(url)} has ended the session, and a new one cannot replace it: ${why}; restart this server in the host`;
-      throw new AgentAuthError("mcp_failed", message, { class: "remote" });
-    }
-    http.revision = protocolVersion;
-    await http.notify({ jsonrpc: "2.0", method: INITIALIZED });
-    const repeated = [...this.#state.values()].map(async (request, index) => {
-      const response = await ask({ ...request, id: `agentauth-${index}` });
-      if (response.error) onWarning(`${quote(request.method, 80)}: the server refuses it in its new session`);
-    });
-    await Promise.all(repeated);
-  }
-}
-
 /** A function that sends a request and returns its response; all other messages of the server go to `onMessage`. */
 function createRequester(
   http: HttpChannel,
@@ -111,11 +44,17 @@ export interface ServerSessionOptions extends HttpChannelOptions {
   onMessage(message: RpcMessage): void;
 }
 
-/** The connection to the server, and its session. A session that the server has lost is replaced once for all callers. */
+/**
+ * The connection to the server, and its session. A session that the server has lost is replaced once for all callers by one
+ * with what the host sent in the lost one.
+ */
 export class ServerSession {
   readonly #options: ServerSessionOptions;
-  readonly #recovery: SessionRecovery;
   #http: HttpChannel;
+  /** What both sides agreed on when the host initialized the session; undefined before. */
+  #agreement: { readonly params: unknown; readonly protocolVersion: string } | undefined;
+  /** Requests whose effect is part of the session: subscriptions and the log level. */
+  readonly #state = new Map<string, RpcRequest>();
   /** The channel of the session that is to replace a lost one. */
   #next: HttpChannel | undefined;
   #replacing: Promise<void> | undefined;
@@ -129,7 +68,6 @@ export class ServerSession {
 
   constructor(options: ServerSessionOptions) {
     this.#options = options;
-    this.#recovery = new SessionRecovery(options);
     this.#http = this.#connect();
   }
 
@@ -144,7 +82,7 @@ export class ServerSession {
 
   /** Sends a `ping` if there is a session, and waits for the answer for `ms` milliseconds. */
   async ping(ms: number): Promise<void> {
-    if (!this.#recovery.isPossible) return;
+    if (this.#agreement === undefined) return;
     const http = this.#http;
     const ask = createRequester(http, (message) => this.#fromServer(http, message), { ms, isUnattended: true });
     await ask({ jsonrpc: "2.0", id: "agentauth-ping", method: "ping" }).catch((error: unknown) =>
@@ -157,12 +95,27 @@ export class ServerSession {
     this.#next?.close();
   }
 
-  onResponse(request: RpcRequest, response: RpcResponse): void {
-    const protocolVersion = this.#recovery.observe(request, response);
-    if (protocolVersion !== undefined) this.#http.revision = protocolVersion;
-    else this.#isProven = true;
+  onResponse(request: RpcRequest, { result }: RpcResponse): void {
+    const protocolVersion =
+      request.method === INITIALIZE && isJsonObject(result) ? result["protocolVersion"] : undefined;
+    if (typeof protocolVersion === "string") {
+      this.#agreement = { params: request.params, protocolVersion };
+      this.#state.clear();
+      this.#http.revision = protocolVersion;
+    } else {
+      this.#isProven = true;
+      if (isJsonObject(result)) this.#remember(request);
+    }
     this.#unrelated.delete(request.method);
     this.#http.onResponse();
+  }
+
+  /** Remembers what a new session must repeat. */
+  #remember(request: RpcRequest): void {
+    const subscription = `subscription ${readParam(request, "uri")}`;
+    if (request.method === "resources/subscribe") this.#state.set(subscription, request);
+    else if (request.method === "resources/unsubscribe") this.#state.delete(subscription);
+    else if (request.method === "logging/setLevel") this.#state.set("level", request);
   }
 
   /** Called when a new session did not help a request. */
@@ -176,7 +129,7 @@ export class ServerSession {
    */
   isReplaceable(http: HttpChannel, { method }: RpcRequest): boolean {
     const isRelated = !this.#isProven || !this.#unrelated.has(method);
-    return isRelated && http.sessionId !== undefined && this.#recovery.isPossible;
+    return isRelated && http.sessionId !== undefined && this.#agreement !== undefined;
   }
 
   /**
@@ -209,7 +162,7 @@ export class ServerSession {
     const next = this.#connect();
     this.#next = next;
     try {
-      await this.#recovery.begin(next, (message) => this.#fromServer(next, message));
+      await this.#initialize(next);
     } catch (error) {
       next.close();
       throw error;
@@ -219,6 +172,33 @@ export class ServerSession {
     this.#http = next;
     this.#isProven = false;
     this.#unrelated.clear();
+  }
+
+  /**
+   * Begins a session with a channel that was not used yet.
+   *
+   * @throws the error of the channel, or `AgentAuthError` if the server refuses the session or agrees to another
+   * revision than the one that the host speaks
+   */
+  async #initialize(next: HttpChannel): Promise<void> {
+    const { url, onWarning } = this.#options;
+    const ask = createRequester(next, (message) => this.#fromServer(next, message));
+    const { params, protocolVersion } = this.#agreement ?? {};
+    const { result, error } = await ask({ jsonrpc: "2.0", id: "agentauth-initialize", method: INITIALIZE, params });
+    if (!isJsonObject(result) || protocolVersion === undefined || result["protocolVersion"] !== protocolVersion) {
+      const why = error
+        ? quote(error.message, 300)
+        : `its protocol revision is no longer ${quote(protocolVersion ?? "", 80)}`;
+      const message = `the MCP server ${quote(url)} has ended the session, and a new one cannot replace it: ${why}; restart this server in the host`;
+      throw new AgentAuthError("mcp_failed", message, { class: "remote" });
+    }
+    next.revision = protocolVersion;
+    await next.notify({ jsonrpc: "2.0", method: INITIALIZED });
+    const repeated = [...this.#state.values()].map(async (request, index) => {
+      const response = await ask({ ...request, id: `agentauth-${index}` });
+      if (response.error) onWarning(`${quote(request.method, 80)}: the server refuses it in its new session`);
+    });
+    await Promise.all(repeated);
   }
 
   #connect(): HttpChannel {

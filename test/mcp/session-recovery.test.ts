@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { RpcMessage, RpcResponse } from "../../src/mcp/json-rpc.js";
-import { ServerRequests, SessionRecovery } from "../../src/mcp/server-session.js";
+import { ServerRequests, ServerSession } from "../../src/mcp/server-session.js";
 import { speedUpTimers } from "../flow/support.js";
 import { sendJson, until } from "../helpers/server.js";
 import { EVENTS, type LossyOptions, sendSession, sessionNotFound, startLossyServer } from "./lossy-server.js";
@@ -680,9 +680,18 @@ describe("the requests of a server that repeats ids", () => {
 });
 
 describe("what a new session repeats", () => {
-  const recovery = () => new SessionRecovery({ url: "https://mcp.example/mcp", onWarning: () => undefined });
-  const request = (method: string) => ({ jsonrpc: "2.0", id: 1, method }) as const;
-  const response = (result: unknown) => ({ jsonrpc: "2.0", id: 1, result }) as RpcResponse;
+  /** A session after a response of the server. */
+  const outcomeOf = (method: string, result: unknown) => {
+    const nothing = () => undefined;
+    const session = new ServerSession({
+      ...{ url: "https://mcp.example/mcp", fetch: async () => new Response(), maxBytes: 1000, mask: (text) => text },
+      ...{ ready: nothing, onWarning: nothing, onLog: nothing, onMessage: nothing },
+    });
+    session.http.sessionId = "session-1";
+    const request = { jsonrpc: "2.0", id: 1, method } as const;
+    session.onResponse(request, { jsonrpc: "2.0", id: 1, result } as RpcResponse);
+    return { revision: session.http.revision, isReplaceable: session.isReplaceable(session.http, request) };
+  };
 
   it.each([
     ["another method", "tools/list", { protocolVersion: "2025-11-25" }],
@@ -690,14 +699,13 @@ describe("what a new session repeats", () => {
     ["an initialize with a revision that is no text", "initialize", { protocolVersion: 1 }],
     ["an initialize without a result", "initialize", null],
   ])("is no agreement of %s", (_what, method, result) => {
-    const one = recovery();
-    expect(one.observe(request(method), response(result))).toBeUndefined();
-    expect(one.isPossible).toBe(false);
+    expect(outcomeOf(method, result)).toEqual({ revision: undefined, isReplaceable: false });
   });
 
   it("is the agreement of an initialize", () => {
-    const one = recovery();
-    expect(one.observe(request("initialize"), response({ protocolVersion: "2025-11-25" }))).toBe("2025-11-25");
-    expect(one.isPossible).toBe(true);
+    expect(outcomeOf("initialize", { protocolVersion: "2025-11-25" })).toEqual({
+      revision: "2025-11-25",
+      isReplaceable: true,
+    });
   });
 });
