@@ -76,13 +76,11 @@ interface IssuerLimits {
  */
 export class IssuerLoads {
   readonly #loads = new Map<string, IssuerLoad>();
-  readonly #pauses: IssuerPauses;
-  readonly #clock: Clock;
+  readonly #context: PauseContext;
   readonly #limits: IssuerLimits;
 
   constructor(records: ShortLivedRecords | undefined, clock: Clock, limits: IssuerLimits) {
-    this.#pauses = new IssuerPauses(records, clock);
-    this.#clock = clock;
+    this.#context = { records, clock };
     this.#limits = limits;
   }
 
@@ -95,10 +93,10 @@ export class IssuerLoads {
     const load = this.#of(issuer);
     if (load.gate.waiting >= (load.failures < FAILING ? this.#limits.mostWaiting : FEW)) return void (await work(load));
     return load.gate.run(async () => {
-      const now = this.#clock.epoch();
+      const now = this.#context.clock.epoch();
       if (load.pausedUntil <= now && now - load.readAt >= BATCH_MS) {
         load.readAt = now;
-        Object.assign(load, await this.#pauses.of(issuer));
+        Object.assign(load, await readPause(this.#context, issuer));
       }
       const isPaused = load.pausedUntil > now;
       const outcome = await work(isPaused ? load : undefined);
@@ -113,8 +111,8 @@ export class IssuerLoads {
     const { retryAfter = 0 } = failure;
     const asideMs = Math.min(1000 * 2 ** (load.failures - SET_ASIDE), this.#limits.everyMs / 1000);
     const pauseMs = Math.max(retryAfter * 1000, load.failures < SET_ASIDE ? 0 : asideMs);
-    load.pausedUntil = Math.max(load.pausedUntil, this.#clock.epoch() + pauseMs);
-    if (retryAfter > 0) await this.#pauses.set(issuer, load.pausedUntil);
+    load.pausedUntil = Math.max(load.pausedUntil, this.#context.clock.epoch() + pauseMs);
+    if (retryAfter > 0) await storePause(this.#context, issuer, load.pausedUntil);
   }
 
   #of(issuer: string): IssuerLoad {
@@ -130,47 +128,38 @@ export class IssuerLoads {
 /** The longest pause that others keep: it outlives the process that was answered. */
 const MOST_MS = 3_600_000;
 
-/** The `Retry-After` of issuers, for all workers of a store that has short-lived records. */
-export class IssuerPauses {
-  readonly #records: ShortLivedRecords | undefined;
-  readonly #clock: Clock;
+/** The records of a store, if it has any, and the clock. */
+type PauseContext = { records: ShortLivedRecords | undefined; clock: Clock };
 
-  constructor(records: ShortLivedRecords | undefined, clock: Clock) {
-    this.#records = records;
-    this.#clock = clock;
-  }
+/**
+ * The `Retry-After` that another worker was answered; undefined if nothing is known, also where the store does not answer: that
+ * is the error of the refresh that comes next.
+ */
+export async function readPause({ records, clock }: PauseContext, issuer: string): Promise<IssuerPause | undefined> {
+  const text = await records?.read?.(pauseId(issuer)).catch(() => undefined);
+  const { issuer: by, pausedUntil } = parseJsonObject(text ?? "") ?? {};
+  if (by !== issuer || typeof pausedUntil !== "number") return undefined;
+  const seconds = Math.ceil((pausedUntil - clock.epoch()) / 1000);
+  if (seconds <= 0) return undefined;
+  const message = `${quote(issuer)} asked another worker to wait; ${seconds} s are left`;
+  const details = { class: "unavailable", retryAfter: seconds } as const;
+  return { pausedUntil, why: new AgentAuthError("temporarily_unavailable", message, details) };
+}
 
-  /**
-   * What another worker was answered; undefined if nothing is known, also where the store does not answer: that is the error
-   * of the refresh that comes next.
-   */
-  async of(issuer: string): Promise<IssuerPause | undefined> {
-    const text = await this.#records?.read?.(pauseId(issuer)).catch(() => undefined);
-    const { issuer: by, pausedUntil } = parseJsonObject(text ?? "") ?? {};
-    if (by !== issuer || typeof pausedUntil !== "number") return undefined;
-    const seconds = Math.ceil((pausedUntil - this.#clock.epoch()) / 1000);
-    if (seconds <= 0) return undefined;
-    const message = `${quote(issuer)} asked another worker to wait; ${seconds} s are left`;
-    const details = { class: "unavailable", retryAfter: seconds } as const;
-    return { pausedUntil, why: new AgentAuthError("temporarily_unavailable", message, details) };
-  }
-
-  /** Notes what an issuer answered, in place of what it answered before. */
-  async set(issuer: string, until: number): Promise<void> {
-    const records = this.#records;
-    if (records?.read === undefined) return;
-    const now = this.#clock.epoch();
-    const pausedUntil = Math.min(until, now + MOST_MS);
-    const text = JSON.stringify({ issuer, pausedUntil });
-    const id = pauseId(issuer);
-    const put = () => records.put(id, text, { now, expiresAt: pausedUntil });
-    try {
-      if (await put()) return;
-      await records.take(id);
-      await put();
-    } catch {
-      // The other workers ask the issuer, as they would have.
-    }
+/** Notes what an issuer answered for all workers, in place of what it answered before. */
+export async function storePause({ records, clock }: PauseContext, issuer: string, until: number): Promise<void> {
+  if (records?.read === undefined) return;
+  const now = clock.epoch();
+  const pausedUntil = Math.min(until, now + MOST_MS);
+  const text = JSON.stringify({ issuer, pausedUntil });
+  const id = pauseId(issuer);
+  const put = () => records.put(id, text, { now, expiresAt: pausedUntil });
+  try {
+    if (await put()) return;
+    await records.take(id);
+    await put();
+  } catch {
+    // The other workers ask the issuer, as they would have.
   }
 }
 

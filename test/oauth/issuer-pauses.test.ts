@@ -1,15 +1,24 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import { systemClock } from "../../src/http/deadline.js";
-import { IssuerLoads, type IssuerOutcome, IssuerPauses } from "../../src/oauth/keep-alive.js";
+import { IssuerLoads, type IssuerOutcome, readPause, storePause } from "../../src/oauth/keep-alive.js";
 import { memoryRecords, type ShortLivedRecords } from "../../src/oauth/model/grant-store.js";
 
 const ISSUER = "https://as.example";
 const MINUTE = 60_000;
 
+/** The pauses that a worker sees and sets. */
+function pausesOf(records: ShortLivedRecords | undefined, clock = systemClock) {
+  const context = { records, clock };
+  return {
+    of: (issuer: string) => readPause(context, issuer),
+    set: (issuer: string, until: number) => storePause(context, issuer, until),
+  };
+}
+
 /** Two workers, and what they share. */
 function workers(records: ShortLivedRecords | undefined = memoryRecords()) {
-  return [1, 2].map(() => new IssuerPauses(records, systemClock));
+  return [1, 2].map(() => pausesOf(records));
 }
 
 it("shares the newest answer of an issuer, and of no other one", async () => {
@@ -49,7 +58,7 @@ it.each([
   ["cannot read them", { ...memoryRecords(), read: undefined } as unknown as ShortLivedRecords],
   ["does not answer", { put: down, take: down, read: down }],
 ])("does without records where the store %s", async (_, records) => {
-  const pauses = new IssuerPauses(records, systemClock);
+  const pauses = pausesOf(records);
   await pauses.set(ISSUER, Date.now() + MINUTE);
   expect(await pauses.of(ISSUER)).toBeUndefined();
 });
@@ -76,7 +85,7 @@ describe("a pause", () => {
 
   it("is named with the seconds that are left, and has passed at its end", async () => {
     const { clock, move } = clockAt(START);
-    const pauses = new IssuerPauses(memoryRecords(), clock);
+    const pauses = pausesOf(memoryRecords(), clock);
     await pauses.set(ISSUER, START + 1500);
     expect((await pauses.of(ISSUER))?.why).toMatchObject({
       message: '"https://as.example" asked another worker to wait; 2 s are left',
@@ -97,7 +106,7 @@ describe("a pause", () => {
       take: async (id) => void taken.push(id),
       read: async () => undefined,
     };
-    await new IssuerPauses(records, clock).set(ISSUER, START + 5000);
+    await pausesOf(records, clock).set(ISSUER, START + 5000);
     const text = JSON.stringify({ issuer: ISSUER, pausedUntil: START + 5000 });
     const put = [expect.stringMatching(/^pause-[0-9a-f]{1,72}$/), text, { now: START, expiresAt: START + 5000 }];
     expect(puts).toEqual([put, put]);
@@ -107,7 +116,7 @@ describe("a pause", () => {
   it("that could be stored at once is stored once", async () => {
     let puts = 0;
     const records = { ...memoryRecords(), put: async () => ++puts > 0 };
-    await new IssuerPauses(records, systemClock).set(ISSUER, Date.now() + MINUTE);
+    await pausesOf(records).set(ISSUER, Date.now() + MINUTE);
     expect(puts).toBe(1);
   });
 });
