@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { parseUrl } from "../../http/address.js";
 import type { JsonObject } from "../../http/strict-json.js";
 import { findFault, type RoundTrip, type SandboxPart } from "../faults/controller.js";
@@ -35,7 +36,7 @@ interface EndpointCall {
   server: PoolServer;
   running: RunningServer;
   roundTrip: RoundTrip;
-  request: Omit<ForwardedRequest, "originalUrl">;
+  request: ForwardedRequest;
 }
 
 interface Endpoint {
@@ -217,10 +218,9 @@ async function respondToBrowser({ settings, server, running, request }: Endpoint
 
 function respondToInteraction({ running, roundTrip, request }: EndpointCall): Promise<SandboxResponse> {
   const form = readForm(roundTrip.body);
-  return inProcessRequest((message, response) => handleInteraction(running.provider, message, response, form), {
-    ...request,
-    originalUrl: roundTrip.path,
-  });
+  const handler = (message: IncomingMessage, response: ServerResponse) =>
+    handleInteraction(running.provider, message, response, form);
+  return inProcessRequest(handler, request, roundTrip.path);
 }
 
 /** The fields of a registration response that the service documents. */

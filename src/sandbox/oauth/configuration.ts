@@ -13,7 +13,7 @@ import { splitScope } from "../../oauth/model/scope.js";
 import type { SandboxData } from "../data/data.js";
 import { CLIENTS, type SandboxInteraction } from "../data/sample-device.js";
 import type { MovableClock } from "../http/clock.js";
-import { devicePages, errorPage, logoutPage, messagePage } from "./issuer-pages.js";
+import { DEVICE_PAGES, errorPage, logoutPage, messagePage, showPage } from "./issuer-pages.js";
 import { findUser, type OAuthSettings } from "./issuer-settings.js";
 import { SIGNING_ALG, type SigningKey } from "./keys.js";
 import type { Machines } from "./machine.js";
@@ -243,7 +243,7 @@ function buildFeatures(settings: ConfigurationSettings): Configuration["features
       postLogoutSuccessSource: (ctx) =>
         showPage(ctx, messagePage("Logged out", "You have logged out of the sandbox. This page can be closed.")),
     },
-    deviceFlow: { enabled: oauth.deviceFlow, ...devicePages(showPage) },
+    deviceFlow: { enabled: oauth.deviceFlow, ...DEVICE_PAGES },
   };
 }
 
@@ -280,11 +280,6 @@ const fetchForClient: typeof fetch = (input, given = {}) => {
 function buildAccount(id: string) {
   const user = findUser(id);
   return user && { accountId: id, claims: () => ({ sub: id, name: user.name, email: user.email }) };
-}
-
-function showPage(ctx: KoaContextWithOIDC, page: string): void {
-  ctx.type = "html";
-  ctx.body = page;
 }
 
 /** The client authentication methods, with those of machine clients. */

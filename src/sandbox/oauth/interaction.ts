@@ -90,8 +90,6 @@ function readResources({ resource }: Interaction["params"]): string[] {
   return [resource].flat().filter((one) => typeof one === "string");
 }
 
-type Request = Omit<ForwardedRequest, "originalUrl">;
-
 const MAX_STEPS = 8;
 
 /**
@@ -105,14 +103,14 @@ export async function autoConsent(
   running: RunningServer,
   issuer: URL,
   account: string | undefined,
-  request: Request,
+  request: ForwardedRequest,
 ): Promise<SandboxResponse> {
   const cookies = new Map<string | undefined, string>();
   const cookiesSet: string[] = [];
   // Automatic login starts without cookies each time: an earlier login must not matter.
   const sent = account === undefined ? (request.headers["cookie"] ?? "") : "";
   for (const pair of sent.split(/; */).filter(Boolean)) cookies.set(pair.split("=")[0], pair);
-  const go = async (next: Request) => {
+  const go = async (next: ForwardedRequest) => {
     const cookie = [...cookies.values()].join("; ");
     const answer = await running.answer({ ...next, headers: { ...next.headers, cookie } });
     for (const line of [answer.headers["set-cookie"] ?? []].flat()) {

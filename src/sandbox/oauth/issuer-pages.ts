@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Client, ErrorOut } from "#packages/oidc-provider";
+import type { Configuration, ErrorOut, KoaContextWithOIDC } from "#packages/oidc-provider";
 import { parseUrl } from "../../http/address.js";
 import { escapeHtml } from "../../redact.js";
 import type { User } from "./issuer-settings.js";
@@ -124,33 +124,28 @@ export function logoutPage(form: string): string {
   return renderPage("Log out?", `<p>You are logged in at the sandbox.</p>${renderHiddenForm(form, buttons, "two")}`);
 }
 
-/** The pages of the device authorization grant. @param show answers with a page */
-export function devicePages<C>(show: (context: C, page: string) => void) {
-  return {
-    userCodeInputSource(context: C, form: string, _out?: unknown, error?: unknown) {
-      const wrong = error === undefined ? "" : "<p>This code is not valid. Check it and try again.</p>";
-      const input =
-        '<label for="code">The code that your device shows</label>' +
-        '<input id="code" name="user_code" autocomplete="off" autofocus required><button class="go">Continue</button>';
-      show(context, renderPage("Connect a device", wrong + renderHiddenForm(form, input)));
-    },
-    userCodeConfirmSource(
-      context: C,
-      form: string,
-      client: Pick<Client, "clientId" | "clientName">,
-      _info: unknown,
-      code: string,
-    ) {
-      const name = toHtml(client.clientName ?? client.clientId);
-      const buttons = '<button name="abort" value="yes">Cancel</button><button class="go">Continue</button>';
-      const text = `<p><strong>${name}</strong> shows this code:</p><p><code>${toHtml(code)}</code></p>`;
-      show(context, renderPage("Is this the code?", text + renderHiddenForm(form, buttons, "two")));
-    },
-    successSource(context: C) {
-      show(context, messagePage("Your device is connected", "This page can be closed."));
-    },
-  };
+export function showPage(ctx: KoaContextWithOIDC, page: string): void {
+  ctx.type = "html";
+  ctx.body = page;
 }
+
+/** The pages of the device authorization grant. */
+export const DEVICE_PAGES: NonNullable<Configuration["features"]>["deviceFlow"] = {
+  userCodeInputSource(ctx, form, _out, error) {
+    const wrong = error === undefined ? "" : "<p>This code is not valid. Check it and try again.</p>";
+    const input =
+      '<label for="code">The code that your device shows</label>' +
+      '<input id="code" name="user_code" autocomplete="off" autofocus required><button class="go">Continue</button>';
+    showPage(ctx, renderPage("Connect a device", wrong + renderHiddenForm(form, input)));
+  },
+  userCodeConfirmSource(ctx, form, client, _info, code) {
+    const name = toHtml(client.clientName ?? client.clientId);
+    const buttons = '<button name="abort" value="yes">Cancel</button><button class="go">Continue</button>';
+    const text = `<p><strong>${name}</strong> shows this code:</p><p><code>${toHtml(code)}</code></p>`;
+    showPage(ctx, renderPage("Is this the code?", text + renderHiddenForm(form, buttons, "two")));
+  },
+  successSource: (ctx) => showPage(ctx, messagePage("Your device is connected", "This page can be closed.")),
+};
 
 function renderPage(title: string, body: string): string {
   return (

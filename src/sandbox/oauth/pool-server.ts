@@ -36,13 +36,11 @@ export interface ForwardedRequest {
   method: string;
   /** Path and query below where the handler is mounted. */
   url: string;
-  /** Path and query as the client sent them. */
-  originalUrl: string;
   headers: Readonly<Record<string, string>>;
   body: Buffer;
 }
 
-function createRequest({ method, url, originalUrl, headers, body }: ForwardedRequest): IncomingMessage {
+function createRequest({ method, url, headers, body }: ForwardedRequest, originalUrl: string): IncomingMessage {
   const { IncomingMessage } = process.getBuiltinModule("node:http");
   const length = body.length > 0 ? { "content-length": String(body.length) } : {};
   const request = new IncomingMessage(new Socket());
@@ -77,13 +75,14 @@ function createResponse(request: IncomingMessage, done: (answer: SandboxResponse
   return Object.assign(response, { write, end });
 }
 
-/** Calls a Node.js handler without a connection. */
+/** Calls a Node.js handler without a connection. @param originalUrl path and query as the client sent them */
 export function inProcessRequest(
   handler: (request: IncomingMessage, response: ServerResponse) => unknown,
   forwarded: ForwardedRequest,
+  originalUrl: string,
 ): Promise<SandboxResponse> {
   return new Promise((resolve, reject) => {
-    const request = createRequest(forwarded);
+    const request = createRequest(forwarded, originalUrl);
     const answered = handler(request, createResponse(request, resolve));
     Promise.resolve(answered).catch(reject);
   });
@@ -280,7 +279,7 @@ export interface RunningServer {
   provider: OidcProvider;
   store: OAuthStore;
   /** Answers a request, whose `url` is the path below the pool's. */
-  answer(request: Omit<ForwardedRequest, "originalUrl">): Promise<SandboxResponse>;
+  answer(request: ForwardedRequest): Promise<SandboxResponse>;
 }
 
 const MAX_TOKENS = 10_000;
@@ -356,11 +355,11 @@ export class PoolServer {
       provider,
       store,
       answer: (request) =>
-        inProcessRequest(callback, {
-          ...request,
-          originalUrl: this.path + request.url,
-          headers: { ...request.headers, ...reached },
-        }),
+        inProcessRequest(
+          callback,
+          { ...request, headers: { ...request.headers, ...reached } },
+          this.path + request.url,
+        ),
     };
   }
 
