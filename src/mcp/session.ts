@@ -73,12 +73,16 @@ interface OpenedSession {
  */
 export async function openMcp(mcpUrl: string, options: McpOptions): Promise<McpSession> {
   const { timeoutMs: timeout = DEFAULT_TIMEOUT_MS } = options;
-  let connection = await connectNewest(mcpUrl, options);
+  const connect: Connect = (offered) => connectTo(mcpUrl, options, timeout, offered);
+  let connection = await connect().catch((error: unknown) => {
+    if (!mayRefuseRevision(error)) throw error;
+    return stepDown(connect, error, REVISIONS[0]);
+  });
   const run = async <T>(work: (session: HttpSession) => Promise<T>): Promise<T> => {
     try {
       return await work(connection.session);
     } catch (error) {
-      const next = reconnectAfter(mcpUrl, options, connection, error);
+      const next = reconnectAfter(connect, connection, error);
       if (next === undefined) throw error;
       connection.session.close();
       connection = await next;
@@ -142,34 +146,19 @@ function readCode(error: unknown): unknown {
 
 /** The connection in place of one whose session is lost or whose revision is refused; undefined for other errors. */
 function reconnectAfter(
-  mcpUrl: string,
-  options: McpOptions,
+  connect: Connect,
   { session, offered }: OpenedSession,
   error: unknown,
 ): Promise<OpenedSession> | undefined {
-  if (session.sessionId !== undefined && isSessionLost(error)) return connect(mcpUrl, options, offered);
-  if (session.revision === undefined || !refusesRevision(error)) return undefined;
-  return stepDown(mcpUrl, options, { error, refused: session.revision });
-}
-
-async function connectNewest(mcpUrl: string, options: McpOptions): Promise<OpenedSession> {
-  try {
-    return await connect(mcpUrl, options);
-  } catch (error) {
-    if (!mayRefuseRevision(error)) throw error;
-    return stepDown(mcpUrl, options, { error, refused: REVISIONS[0] ?? "" });
-  }
+  if (session.sessionId !== undefined && isSessionLost(error)) return connect(offered);
+  return refusesRevision(error) ? stepDown(connect, error, session.revision) : undefined;
 }
 
 /** Offers older revisions, each once. @throws the first error if the server refuses them all */
-async function stepDown(
-  mcpUrl: string,
-  options: McpOptions,
-  { error, refused }: { error: unknown; refused: string },
-): Promise<OpenedSession> {
+async function stepDown(connect: Connect, error: unknown, refused = ""): Promise<OpenedSession> {
   for (const revision of olderRevisions(error, refused)) {
     try {
-      return await connect(mcpUrl, options, revision);
+      return await connect(revision);
     } catch (next) {
       if (!mayRefuseRevision(next)) throw next;
     }
@@ -177,8 +166,16 @@ async function stepDown(
   throw error;
 }
 
-async function connect(mcpUrl: string, options: McpOptions, offered?: string): Promise<OpenedSession> {
-  const { name, version, timeoutMs: timeout = DEFAULT_TIMEOUT_MS, signal } = options;
+/** Begins a session. @param offered the newest revision to offer; undefined for the newest of all */
+type Connect = (offered?: string) => Promise<OpenedSession>;
+
+async function connectTo(
+  mcpUrl: string,
+  options: McpOptions,
+  timeout: number,
+  offered: string | undefined,
+): Promise<OpenedSession> {
+  const { name, version, signal } = options;
   const session = new HttpSession(mcpUrl, options);
   const limits = { signal, timeout };
   if (offered === undefined && (await discover(session, limits))) return { session, offered };

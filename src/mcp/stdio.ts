@@ -42,27 +42,15 @@ const MAX_BACKLOG = 1024 * 1024;
 /** How long one that was let on keeps the next waiting, if no message comes of it. */
 const MAX_TURN_MS = 100;
 
-/** Writes messages to the host, one per line. */
-export interface StdioWriter {
-  send(message: RpcMessage): void;
-  /**
-   * Resolves when the host has read enough to accept more, for one caller after the other.
-   *
-   * @param hasBegun whether part of what follows is in memory
-   */
-  ready(hasBegun?: boolean): Promise<void> | undefined;
-  /** Resolves when everything is written, or the host has closed the pipe. */
-  flushed(): Promise<void>;
-}
+export type StdioWriter = ReturnType<typeof createStdioWriter>;
 
 /**
+ * Writes messages to the host, one per line.
+ *
  * @param write resolves when the host has read the text, and rejects when the pipe is closed
  * @param onClosed called once when `write` rejects; later messages are dropped
  */
-export function createStdioWriter(
-  write: (text: string) => Promise<void>,
-  onClosed: (error: unknown) => void,
-): StdioWriter {
+export function createStdioWriter(write: (text: string) => Promise<void>, onClosed: (error: unknown) => void) {
   let backlog = 0;
   let isClosed = false;
   let last = Promise.resolve();
@@ -87,15 +75,21 @@ export function createStdioWriter(
     }
   };
   return {
-    send(message) {
+    send(message: RpcMessage): void {
       const text = `${writeExactJson(message)}\n`;
       backlog += text.length;
       last = last.then(() => writeNext(text));
     },
-    ready: (hasBegun = false) =>
+    /**
+     * Resolves when the host has read enough to accept more, for one caller after the other.
+     *
+     * @param hasBegun whether part of what follows is in memory
+     */
+    ready: (hasBegun = false): Promise<void> | undefined =>
       backlog > MAX_BACKLOG || (waiting.length > 0 && !hasBegun)
         ? new Promise<void>((resolve) => waiting.push(resolve))
         : undefined,
-    flushed: () => last,
+    /** Resolves when everything is written, or the host has closed the pipe. */
+    flushed: (): Promise<void> => last,
   };
 }
