@@ -28,7 +28,7 @@ export interface StoredRecord {
   readonly key: RecordKey;
   /** The version that this value has. */
   readonly version: Version;
-  /** Text of up to 256 KiB, which the engine cannot read. */
+  /** Text of up to 256 KiB without U+0000, which the engine cannot read. */
   readonly value: string;
   /** Its {@link PutOptions.dueAt}, in a scan by that. */
   readonly dueAt?: number | undefined;
@@ -44,7 +44,7 @@ export interface DriverCallOptions {
 export interface PutOptions extends DriverCallOptions {
   /** Milliseconds after which the record is removed, by the engine's clock. Default: it stays. */
   readonly expiresInMs?: number | undefined;
-  /** Texts to find the record by; they replace those of the previous version. */
+  /** Texts without U+0000 to find the record by; they replace those of the previous version. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
   /** A whole number that scans find the record by; null for none. Default: that of the previous version. */
   readonly dueAt?: number | null | undefined;
@@ -81,7 +81,7 @@ export interface LeaseClaim {
   readonly owner: string;
   /** Milliseconds after which the lease is free, by the engine's clock, unless it is extended. */
   readonly ttlMs: number;
-  /** Text of up to 16 KiB that others get to read. */
+  /** Text of up to 16 KiB without U+0000 that others get to read. */
   readonly note: string;
 }
 

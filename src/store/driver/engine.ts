@@ -41,26 +41,23 @@ export type Row = readonly (string | null)[];
 /**
  * The response to a claim: `1` if the caller has the lease, the attempt, the milliseconds left, and the newest claim before
  * or the one that holds the lease, if there is one.
- *
- * @param textOf the owner or the note that was stored as this text
  */
-export function readClaimResponse(
-  [held, attempt, leftMs, ...trace]: Row,
-  textOf: (stored: string) => string,
-): LeaseHeld | LeaseBusy {
-  const newest = readTrace(trace, textOf);
+export function readClaimResponse([held, attempt, leftMs, ...trace]: Row): LeaseHeld | LeaseBusy {
+  const newest = readTrace(trace);
   if (held === "1" || newest === undefined) return { held: true, attempt: Number(attempt), previous: newest };
   return { held: false, by: newest, leftMs: Math.max(0, Number(leftMs)) };
 }
 
-function readTrace(
-  [attempt, owner, at, now, releasedAt, note]: Row,
-  textOf: (stored: string) => string,
-): LeaseTrace | undefined {
+function readTrace([attempt, owner, at, now, releasedAt, note]: Row): LeaseTrace | undefined {
   if (attempt == null) return undefined;
-  const released = releasedAt ? Number(releasedAt) : undefined;
-  const texts = { owner: textOf(owner ?? ""), note: textOf(note ?? "") };
-  return { attempt: Number(attempt), ...texts, at: Number(at), now: Number(now), releasedAt: released };
+  return {
+    attempt: Number(attempt),
+    owner: owner ?? "",
+    at: Number(at),
+    now: Number(now),
+    releasedAt: releasedAt ? Number(releasedAt) : undefined,
+    note: note ?? "",
+  };
 }
 
 /** What a client threw, as far as it is text: a client may throw anything. */

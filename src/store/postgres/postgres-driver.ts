@@ -6,7 +6,7 @@ import type { LeaseClaim, RecordKey, ScanPage, StoreDriver, StoredRecord, Versio
 import { lateIn, type Row, readClaimResponse, unansweredError, unavailableError, watchBy } from "../driver/engine.js";
 import { chooseAdapter, type Parameter, type PostgresAccess } from "./client.js";
 import { checkedListen, engineError, engineHealth, notifiedKey, type RunStatement, statementCalls } from "./engine.js";
-import { fromHex, fromText, statementsFor, tableNames, toHex, toText } from "./store-sql.js";
+import { fromHex, statementsFor, tableNames, toHex } from "./store-sql.js";
 
 /** Options of {@link postgresDriver}. */
 export interface PostgresDriverOptions {
@@ -84,7 +84,7 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
         const { expiresInMs, tags = {}, dueAt } = options;
         const expiry = expiresInMs?.toString() ?? null;
         const due = dueAt === null ? "none" : (dueAt?.toString() ?? null);
-        const values = [...recordName(key), toText(value), toTagsText(tags), expiry, due];
+        const values = [...recordName(key), value, JSON.stringify(tags), expiry, due];
         const [row] = await inTurn(recordName(key).join(" "), () =>
           expected === undefined ? run(sql.insert, values) : run(sql.update, [...values, toVersionText(expected)]),
         );
@@ -104,7 +104,7 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
           const items = rows.map((row) => scannedRecord(kind, row));
           return { items, cursor: undefined, total: Number(rows[0]?.[5] ?? 0) };
         }
-        const filter = [kind, partition === undefined ? null : toHex(partition), tags ? toTagsText(tags) : null];
+        const filter = [kind, partition === undefined ? null : toHex(partition), tags ? JSON.stringify(tags) : null];
         const rows = await run(sql.scan, [...filter, ...parseCursor(cursor), String(limit)]);
         return toPage(kind, rows, limit);
       }),
@@ -113,7 +113,7 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
         // No row: another claim came in between, which happens hardly often.
         for (let tries = 0; tries < MAX_CLAIMS; tries++) {
           const [row] = await run(sql.claim, claimParameters(key, claim));
-          if (row) return readClaimResponse(row, fromText);
+          if (row) return readClaimResponse(row);
         }
         throw unavailableError(`${location}: the lease changed during each of ${MAX_CLAIMS} attempts to claim it`);
       }),
@@ -124,7 +124,7 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
       }),
     release: (key, { owner, note }, options) =>
       call(options, async (run) => {
-        await run(sql.release, [...recordName(key), toText(owner), note === undefined ? null : toText(note)]);
+        await run(sql.release, [...recordName(key), owner, note ?? null]);
         await sweep(run);
       }),
     ...(listening && { watch: watchBy(listening.subscribe, names.channel, { keyOf: notifiedKey, failure }) }),
@@ -148,11 +148,11 @@ function recordName({ kind, partition, id }: RecordKey): string[] {
 }
 
 function claimParameters(key: RecordKey, { owner, ttlMs, note }: LeaseClaim): string[] {
-  return [...recordName(key), toText(owner), String(ttlMs), toText(note)];
+  return [...recordName(key), owner, String(ttlMs), note];
 }
 
 function toRecord(key: RecordKey, [version, value]: Row): StoredRecord {
-  return { key, version: readText(version) as Version, value: fromText(readText(value)) };
+  return { key, version: readText(version) as Version, value: readText(value) };
 }
 
 function scannedRecord(kind: RecordKey["kind"], [partition, id, version, value, due]: Row): StoredRecord {
@@ -176,10 +176,6 @@ function parseCursor(cursor: string | undefined): Parameter[] {
 /** A version that is no number is not one of this store, and no record has it: 0 is never drawn from the sequence. */
 function toVersionText(version: Version): string {
   return /^\d{1,18}$/.test(version) ? version : "0";
-}
-
-function toTagsText(tags: Readonly<Record<string, string>>): string {
-  return JSON.stringify(Object.fromEntries(Object.entries(tags).map(([name, value]) => [toText(name), toText(value)])));
 }
 
 function readText(column: Parameter | undefined): string {

@@ -52,16 +52,6 @@ export function fromHex(hex: string): string {
   return DECODER.decode(Uint8Array.from(hex.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16)));
 }
 
-/** A text that PostgreSQL can store: its `text` and its `jsonb` cannot hold U+0000. Sealed records have no `%`. */
-export function toText(value: string): string {
-  return value.replaceAll("%", "%25").replaceAll("\0", "%00");
-}
-
-/** The text that {@link toText} wrote. */
-export function fromText(text: string): string {
-  return text.replaceAll("%00", "\0").replaceAll("%25", "%");
-}
-
 /** The version of the tables; a comment on the table of records has it. */
 export const SCHEMA_VERSION = 1;
 

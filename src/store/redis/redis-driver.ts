@@ -115,7 +115,7 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
     claim: (key, claim, options) =>
       leaseCall(options, async ({ run }) => {
         const keys = [names.lease(key), names.state(key.partition), names.leases(key.partition)];
-        return readClaimResponse(await run(scripts.CLAIM, keys, claimArgs(claim)), String);
+        return readClaimResponse(await run(scripts.CLAIM, keys, claimArgs(claim)));
       }),
     extend: (key, claim, options) =>
       leaseCall(options, async ({ run }) => isOne(await run(scripts.EXTEND, [names.lease(key)], claimArgs(claim)))),
