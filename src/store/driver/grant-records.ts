@@ -100,7 +100,7 @@ export class GrantRecords {
   }
 
   async list(filter: GrantFilter, onUnusable: (error: AgentAuthError) => void): Promise<Grant[]> {
-    const found = await this.#records.scan("grant", await this.#tagsOf(filter));
+    const found = await this.#records.scan("grant", await grantTags(this.#records.name, filter));
     const read = (record: StoredRecord) => readUsable(() => this.#decode(record), onUnusable);
     const [aheadMs, grants] = await Promise.all([this.#engineClock.aheadMs(), Promise.all(found.map(read))]);
     return grants
@@ -112,7 +112,7 @@ export class GrantRecords {
   /** As {@link GrantStore.connections}; only the summaries are opened. */
   async *connections(query: ConnectionQuery): AsyncGenerator<ConnectionPage> {
     const limit = checkPageLimit(query);
-    const tags = await this.#tagsOf(query);
+    const tags = await grantTags(this.#records.name, query);
     const read = (record: StoredRecord) =>
       readUsable(() => this.#records.decodeSummary(record, decodeSummary), query.onUnusable);
     const part = { tags, limit, cursor: query.cursor };
@@ -137,7 +137,7 @@ export class GrantRecords {
   }
 
   async *#failing(): AsyncGenerator<DueLogin[]> {
-    const tags = await this.#tagsOf({ isFailing: true });
+    const tags = await grantTags(this.#records.name, { isFailing: true });
     for await (const { items } of this.#records.pages("grant", { tags }))
       yield this.#dueLogins(items, await this.#engineClock.aheadMs());
   }
@@ -161,7 +161,11 @@ export class GrantRecords {
     const summary = record && (await this.#records.decodeSummary(record, decodeSummary));
     if (record === undefined || summary?.obtainedAt !== obtainedAt - aheadMs) return false;
     if ((summary.failures ?? 0) !== login.failures) return false;
-    const tags = await this.#tagsOf({ ...summary, state: markedState(summary), isFailing: failures > 0 });
+    const tags = await grantTags(this.#records.name, {
+      ...summary,
+      state: markedState(summary),
+      isFailing: failures > 0,
+    });
     const options = { tags, dueAt: Math.floor(dueAt - aheadMs) };
     return this.#records.replaceSummary(record, encodeSummary({ ...summary, failures }), options);
   }
@@ -185,7 +189,7 @@ export class GrantRecords {
   async #putBack(key: RecordKey, grant: Grant, record: StoredRecord): Promise<boolean> {
     try {
       const text = encodeGrant(grant, await this.#records.open(key, record.value));
-      return await this.#records.write(key, text, record, await this.#beside(grant));
+      return await this.#records.write(key, text, record, await besideGrant(this.#records.name, grant));
     } catch (error) {
       // The tokens of the stored generation are used up, also while it cannot be replaced.
       if (isUnanswered(error)) return true;
@@ -209,7 +213,10 @@ export class GrantRecords {
     const there = onClock(grant, -aheadMs);
     const options = { tries, dueAt: dueAfter(there, stored, dueAt && Math.floor(dueAt - aheadMs)) };
     const text = encodeGrant(there, stored && before && (await this.#records.open(key, before.value)));
-    if (!(await this.#records.write(key, text, before, { ...options, ...(await this.#beside(there)) }))) return false;
+    if (
+      !(await this.#records.write(key, text, before, { ...options, ...(await besideGrant(this.#records.name, there)) }))
+    )
+      return false;
     this.#near?.drop(key.id);
     this.#newest.remember(key.id, there);
     return true;
@@ -233,14 +240,6 @@ export class GrantRecords {
   #forget({ id }: RecordKey): void {
     this.#newest.forget(id);
     this.#near?.drop(id);
-  }
-
-  #tagsOf(query: Parameters<typeof grantTags>[1]): Promise<Record<string, string>> {
-    return grantTags((...parts) => this.#records.name(...parts), query);
-  }
-
-  #beside(grant: Grant) {
-    return besideGrant((...parts) => this.#records.name(...parts), grant);
   }
 }
 

@@ -47,9 +47,8 @@ export class TenantRecords {
   }
 
   /** As {@link nameIn}. */
-  async name(...parts: readonly (string | undefined)[]): Promise<string> {
-    return nameIn(this.#sealing, (await this.#place).partition, parts);
-  }
+  readonly name = async (...parts: readonly (string | undefined)[]): Promise<string> =>
+    nameIn(this.#sealing, (await this.#place).partition, parts);
 
   async key(kind: RecordKind, ...parts: readonly (string | undefined)[]): Promise<RecordKey> {
     const id = await this.name(kind, ...parts);
