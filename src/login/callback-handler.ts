@@ -186,16 +186,9 @@ export const TRANSITIONS: Readonly<Record<BrowserState, Partial<Record<BrowserEv
   gone: { pageRequested: "waiting" },
 };
 
-interface RequestRules {
-  /** The authorities by which a browser may have come, such as `127.0.0.1:49152`. */
-  hosts: ReadonlySet<string>;
-  /** Whether a path exists, compared byte for byte. */
-  knows(path: string): boolean;
-}
-
 /** How a {@link CallbackHandler} answers. */
 export interface CallbackHandlerOptions {
-  /** The values of the Host header that a browser may send. */
+  /** The values of the Host header that a browser may send, such as `127.0.0.1:49152`. */
   hosts: ReadonlySet<string>;
   /** The path of the callback. */
   path: string;
@@ -218,7 +211,6 @@ export interface CallbackHandlerOptions {
  */
 export class CallbackHandler {
   readonly #options: CallbackHandlerOptions;
-  readonly #rules: RequestRules;
   readonly #link = new ShortLink();
   #done = newDonePage();
   /** Where the browser of an earlier callback is sent, and the page that it may still request. */
@@ -235,7 +227,6 @@ export class CallbackHandler {
 
   constructor(options: CallbackHandlerOptions) {
     this.#options = options;
-    this.#rules = { hosts: options.hosts, knows: (path) => path === options.path || this.#link.isAt(path) };
   }
 
   /** How far the browser of the last callback is. */
@@ -282,9 +273,10 @@ export class CallbackHandler {
 
   handle(request: IncomingMessage, response: ServerResponse): void {
     const target = request.url ?? "";
-    const refusal = refusalPageFor(request, this.#rules);
+    const { hosts, path } = this.#options;
+    const isKnown = readPath(target) === path || this.#link.isAt(readPath(target));
+    const refusal = refusalPageFor(request, hosts, isKnown);
     if (refusal === NOT_FOUND) this.#missed(target);
-    const { path } = this.#options;
     if (refusal !== undefined) sendPage(response, refusal);
     else if (this.#link.isAt(readPath(target))) sendPage(response, this.#toLogin());
     else if (target === path + this.#redirect?.from) this.#answerRedirect(response);
@@ -378,9 +370,14 @@ function newDonePage(): string {
  * Any web page can make a browser send requests here, but it can choose neither the Host nor hide where the request
  * comes from and what it is for.
  *
+ * @param isKnown whether its path exists, compared byte for byte
  * @returns the page that refuses the request, or nothing
  */
-function refusalPageFor(request: IncomingMessage, { hosts, knows }: RequestRules): BrowserPage | undefined {
+function refusalPageFor(
+  request: IncomingMessage,
+  hosts: ReadonlySet<string>,
+  isKnown: boolean,
+): BrowserPage | undefined {
   const target = request.url ?? "";
   const headerValues = (name: string) => request.headersDistinct[name] ?? [];
   const [host, ...moreHosts] = headerValues("host");
@@ -391,7 +388,7 @@ function refusalPageFor(request: IncomingMessage, { hosts, knows }: RequestRules
   if (headerValues("sec-fetch-dest").some((destination) => destination !== "document")) return FORBIDDEN;
   // A prefetch would use up the single callback before the user sees its result.
   if (headerValues("sec-purpose").length > 0 || headerValues("purpose").length > 0) return FORBIDDEN;
-  if (!knows(readPath(target))) return NOT_FOUND;
+  if (!isKnown) return NOT_FOUND;
   if (request.method !== "GET") return ONLY_GET;
   const hasBody =
     headerValues("transfer-encoding").length > 0 || headerValues("content-length").some((length) => length !== "0");
