@@ -22,7 +22,7 @@ import {
   removeEmptyFolders,
   removeFile,
   reservePrivateFile,
-  syncIfThere,
+  syncFolder,
 } from "../private/private-file.js";
 import { onFiles } from "../store-error.js";
 
@@ -104,7 +104,7 @@ export class VersionedFiles {
         for (const generation of found) removeFile(this.#path(generation));
       }
     }
-    syncIfThere(this.folder);
+    syncFolder(this.folder);
   }
 
   /** The stored generations; undefined where the folder cannot be read, which must not hide that a record was published. */
@@ -150,8 +150,6 @@ function generationIn(name: string): number | undefined {
 export interface FileGrantTools {
   /** Opens a file, and seals it if it is not sealed yet. */
   open<T>(stored: Pick<Stored, "text" | "path">, name: string, decode: (text: string) => T): Promise<T>;
-  /** Whether a text is to be sealed, and is not. */
-  isUnsealed(text: string): boolean;
   seal(text: string, name: string): Promise<string>;
   readonly onEmptyFile: OnEmptyFile | undefined;
 }
@@ -166,7 +164,7 @@ const MAX_FOLDER_TRIES = 10;
 /** Grants in private folders, one folder each: reading one costs the same whatever else is stored. */
 export function fileGrants(
   home: string,
-  { open, seal, isUnsealed, onEmptyFile }: FileGrantTools,
+  { open, seal, onEmptyFile }: FileGrantTools,
 ): Pick<GrantStore, "read" | "reserve" | "save" | "remove" | "list" | "connections"> {
   const places = new GrantPlaces(home);
 
@@ -195,8 +193,8 @@ export function fileGrants(
     const place = places.of(key);
     const { files } = place;
     const found = find(place);
-    // What another process seals before the save would look like another login.
-    if (found && isUnsealed(found.text)) await decode(place, found);
+    // This seals it, if it is not sealed yet: what another process seals before the save would look like another login.
+    if (found) await decode(place, found);
     const before = find(place);
     let reserved = reserveIn(places, place, before?.path);
     const save = async (grant: Grant, expected: number | undefined): Promise<boolean> => {
@@ -304,7 +302,7 @@ function reserveIn(places: GrantPlaces, place: GrantPlace, before: string | unde
 function syncAbove(place: GrantPlace): void {
   const [, server] = grantFolders(place);
   const grants = dirname(server);
-  for (const folder of [server, grants, dirname(grants)]) syncIfThere(folder);
+  for (const folder of [server, grants, dirname(grants)]) syncFolder(folder);
 }
 
 /** The folders that a grant may leave empty, the innermost first. */

@@ -89,7 +89,7 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Grant
     open: async ({ text, path }, name, decode) => {
       try {
         const record = decode(cipher ? await cipher.open(text, name) : text);
-        const sealed = tools.isUnsealed(text) ? await tools.seal(text, name) : text;
+        const sealed = cipher && sealedWith(text) === undefined ? await cipher.seal(text, name) : text;
         // Without a keychain, the settings may have files stay as they are.
         if (sealed === text) return record;
         await sealFile({ text, path }, sealed);
@@ -101,7 +101,6 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Grant
         throw unusableFileError(path, cause);
       }
     },
-    isUnsealed: (text) => cipher !== undefined && sealedWith(text) === undefined,
     seal: async (text, name) => (cipher ? cipher.seal(text, name) : text),
     onEmptyFile,
   };

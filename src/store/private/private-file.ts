@@ -447,25 +447,21 @@ export function createPrivateFile(path: string, content: string): void {
   attempt(() => syncFolder(dirname(path)));
 }
 
-/** Flushes a folder: a new name is on the disk only then. Windows cannot do that, nor can many network folders. */
+/**
+ * Flushes a folder, unless another process has removed it: a new name is on the disk only then. Windows cannot do that, nor
+ * can many network folders.
+ */
 export function syncFolder(folder: string): void {
   if (system.name === "win32") return;
-  const fd = openSync(folder, constants.O_RDONLY);
+  let fd: number | undefined;
   try {
+    fd = openSync(folder, constants.O_RDONLY);
     fsyncSync(fd);
   } catch (cause) {
-    if (!NO_SYNC.has(errorCode(cause) ?? "")) throw cause;
+    const code = errorCode(cause) ?? "";
+    if (fd === undefined ? code !== "ENOENT" : !NO_SYNC.has(code)) throw cause;
   } finally {
-    closeSync(fd);
-  }
-}
-
-/** Flushes a folder, unless another process has removed it. */
-export function syncIfThere(folder: string): void {
-  try {
-    syncFolder(folder);
-  } catch (cause) {
-    if (errorCode(cause) !== "ENOENT") throw cause;
+    if (fd !== undefined) closeSync(fd);
   }
 }
 
