@@ -19,12 +19,6 @@ export interface Keys {
   missing: string | undefined;
 }
 
-/** The header and claims of a JWT, to be trusted only after {@link verifySignature}. */
-export interface ParsedJwt {
-  header: JsonObject;
-  claims: JsonObject;
-}
-
 /** More keys than this fit no token without a `kid`: anyone could make the server try them all. */
 const MAX_CANDIDATES = 8;
 
@@ -65,9 +59,10 @@ export function looksLikeJwt(token: string): boolean {
 /**
  * Parses a JWT without trusting it, and refuses a wrong type, algorithm or extension, which no key could repair.
  *
+ * @returns the header and claims, to be trusted only after {@link verifySignature}
  * @throws TokenRefusal
  */
-export function readJwt(token: string, { algorithms, legacyTyp }: ResourceServerSettings): ParsedJwt {
+export function readJwt(token: string, { algorithms, legacyTyp }: ResourceServerSettings) {
   const parts = token.split(".");
   if (parts.length === 5) throw new TokenRefusal("encrypted", "the token is encrypted (JWE), which is not supported");
   const [head = "", body = "", signature = ""] = parts;

@@ -154,13 +154,6 @@ function report(error: unknown, token: string, { log }: ResourceServerSettings):
   throw new AgentAuthError(code, UNVERIFIABLE, { class: "unavailable", status: 503, retryable: true, retryAfter });
 }
 
-/**
- * Introspects a token of a digest, or returns the cached response.
- *
- * @throws TokenRefusal `inactive`, or `typ` where the token is no access token; or the error of the request
- */
-export type Introspect = (token: string, digest: string, signal: AbortSignal | undefined) => Promise<JsonObject>;
-
 const MAX_ENTRIES = 1000;
 /** Introspections in flight at most, so that a flood of tokens does not become one at the issuer. */
 const MAX_IN_FLIGHT = 100;
@@ -179,11 +172,13 @@ const ACCESS_TOKEN_KINDS: readonly unknown[] = [
 /**
  * Creates the function that introspects tokens. Concurrent requests with the same token share one introspection.
  * Refused tokens have a separate cache, so that they cannot evict valid ones.
+ *
+ * The function throws a TokenRefusal `inactive`, or `typ` where the token is no access token; or the error of the request.
  */
 export function createIntrospect(
   issuer: Issuer,
   { cacheTtlSeconds, clock }: Pick<ResourceServerSettings, "cacheTtlSeconds" | "clock">,
-): Introspect {
+) {
   const active = new TokenCache<JsonObject>(MAX_ENTRIES);
   const inactive = new TokenCache<string>(MAX_ENTRIES);
   const flights = new SingleFlight<JsonObject>();
@@ -218,7 +213,7 @@ export function createIntrospect(
     active.put(digest, claims, now + cacheTtlSeconds * 1000);
     return claims;
   };
-  return async (token, digest, signal) => {
+  return async (token: string, digest: string, signal: AbortSignal | undefined): Promise<JsonObject> => {
     const refused = inactive.get(digest, clock.now());
     if (refused !== undefined) throw new TokenRefusal("inactive", refused);
     const claims =
