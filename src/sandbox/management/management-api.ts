@@ -6,9 +6,7 @@ import {
   ID_PREFIXES,
   type ListEnvelope,
   type ResourceName,
-  type SandboxDomain,
   type SandboxPagination,
-  type SandboxPool,
   type SandboxSorting,
 } from "../data/sample-device.js";
 import {
@@ -66,9 +64,7 @@ const RESOURCES: Readonly<Record<ResourceName, Resource>> = {
 };
 
 /** Domains and pools: few enough to sort on every request. */
-function buildList(
-  items: (SandboxPool | SandboxDomain)[] | undefined,
-): SortedList<SandboxPool | SandboxDomain> | undefined {
+function buildList(items: Summary[] | undefined): SortedList<Summary> | undefined {
   return items && new SortedList(items);
 }
 

@@ -3,7 +3,6 @@ import type { JsonObject } from "../../http/strict-json.js";
 import { decodePart } from "../../resource-server/jwt.js";
 
 export interface SigningKey {
-  kid: string;
   publicKey: KeyObject;
   privateKey: KeyObject;
   /** The JWK with the private part. */
@@ -21,10 +20,10 @@ export function createSigningKey(): SigningKey {
   const { crv, kty, x, y, d } = privateKey.export({ format: "jwk" }) as Record<"crv" | "kty" | "x" | "y" | "d", string>;
   // RFC 7638: these members, in this order.
   const kid = createHash("sha256").update(JSON.stringify({ crv, kty, x, y })).digest("base64url");
-  return { kid, publicKey, privateKey, jwk: { kid, use: "sig", alg: SIGNING_ALG, crv, kty, x, y, d } };
+  return { publicKey, privateKey, jwk: { kid, use: "sig", alg: SIGNING_ALG, crv, kty, x, y, d } };
 }
 
-export function signJwt({ kid, privateKey }: SigningKey, typ: string, claims: JsonObject): string {
+export function signJwt({ jwk: { kid }, privateKey }: SigningKey, typ: string, claims: JsonObject): string {
   const text = [{ alg: SIGNING_ALG, kid, typ }, claims].map(encodePart).join(".");
   const signature = sign("sha256", Buffer.from(text), { key: privateKey, dsaEncoding: "ieee-p1363" });
   return `${text}.${signature.toString("base64url")}`;
@@ -33,7 +32,7 @@ export function signJwt({ kid, privateKey }: SigningKey, typ: string, claims: Js
 /** The header and claims of a JWT that the key signed; `undefined` for any other text. */
 export function openJwt(
   token: string,
-  { kid, publicKey }: SigningKey,
+  { jwk: { kid }, publicKey }: SigningKey,
 ): { header: JsonObject; claims: JsonObject } | undefined {
   const [head = "", body = "", signature = "", ...rest] = token.split(".");
   const [header, claims] = [decodePart(head), decodePart(body)];

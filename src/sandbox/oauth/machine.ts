@@ -117,9 +117,9 @@ export class Machines implements SandboxMachine {
   }
 
   get keyClient(): SandboxMachine["keyClient"] {
-    const { kid: keyId, privateKey } = this.key("client");
+    const { jwk, privateKey } = this.key("client");
     const pem = privateKey.export({ format: "pem", type: "pkcs8" }) as string;
-    return { clientId: "sandbox-key-service", privateKey: pem, keyId, algorithm: "ES256" };
+    return { clientId: "sandbox-key-service", privateKey: pem, keyId: jwk.kid, algorithm: "ES256" };
   }
 
   assertion({ subject = "workload", audience = this.#audience(), ttlSeconds }: AssertionClaims = {}): string {

@@ -36,7 +36,9 @@ const it = base
       scope: "a b",
       ...machines.times(),
     };
-    const key = forged ? { ...createSigningKey(), kid: machines.key("idp").kid } : machines.key("idp");
+    const trusted = machines.key("idp");
+    const other = createSigningKey();
+    const key = forged ? { ...other, jwk: { ...other.jwk, kid: trusted.jwk.kid } } : trusted;
     return signJwt(key, typ, { ...own, ...claims } as never);
   })
   /** Presents an assertion at the token endpoint. */
