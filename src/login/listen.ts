@@ -198,9 +198,10 @@ class SocketPool {
  * @throws AgentAuthError `usage` where nothing can be bound
  */
 export async function reserveRedirect(options: RedirectOptions): Promise<string> {
-  const plan = planRedirect(options.uri === undefined ? options : { ...options, port: options.port ?? 80 });
+  const { redirectUri: own, redirectPort: port } = options;
+  const plan = planRedirect(own === undefined ? options : { ...options, redirectPort: port ?? 80 });
   if (plan.uri !== undefined) return plan.uri;
-  if (options.port !== undefined) return redirectUri(plan, options.port);
+  if (port !== undefined) return redirectUri(plan, port);
   const ports = plan.ports.flatMap((port) => (port === 0 ? [...unassignedPorts(), port] : [port]));
   const listener = await listenByPlan({ ...plan, ports }, (request) => request.socket.destroy());
   await listener.close();

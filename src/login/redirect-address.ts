@@ -6,19 +6,23 @@ import { quote } from "../redact.js";
 /** How a host of this machine is spelled in a redirect address; authorization servers compare it letter by letter. */
 export type RedirectHost = "127.0.0.1" | "localhost";
 
-/**
- * What the user or the program requires of the redirect address. With an address of their own, the parts are those of the
- * listener: a proxy, or a forwarded port, brings the browser there.
- */
-export interface RedirectOptions {
-  /** The whole redirect address, such as an https one in front of this machine. Default: built of the parts. */
-  uri?: string | undefined;
-  /** Default `127.0.0.1` (RFC 8252 section 8.3). */
-  host?: RedirectHost | undefined;
+/** What the user or the program requires of the redirect address. */
+export interface RedirectSettings {
+  /**
+   * The whole redirect address, such as an https one behind which a proxy forwards requests to this machine. The three
+   * parts below are then those of the address to listen at; `redirectPort` is required unless this one is http.
+   */
+  redirectUri?: string | undefined;
+  /** How the redirect address spells this machine. Default `127.0.0.1` (RFC 8252 section 8.3). */
+  redirectHost?: RedirectHost | undefined;
   /** A required port, 1 to 65535. Default: any free one. */
-  port?: number | undefined;
+  redirectPort?: number | undefined;
   /** Default `/callback`. */
-  path?: string | undefined;
+  redirectPath?: string | undefined;
+}
+
+/** What decides about the redirect address of a login. */
+export interface RedirectOptions extends RedirectSettings {
   /** The redirect address of an earlier registration. */
   preferred?: string | undefined;
 }
@@ -43,7 +47,7 @@ const PLAIN_PATH = /^\/(?:[\w\-.~]+(?:\/[\w\-.~]+)*\/?)?$/;
  * @throws AgentAuthError `usage` for an address that does not say the port to listen at
  */
 export function planRedirect(options: RedirectOptions): RedirectPlan {
-  const { host, port, path, uri } = options;
+  const { redirectHost: host, redirectPort: port, redirectPath: path, redirectUri: uri } = options;
   if (port !== undefined && !(Number.isInteger(port) && port >= 1 && port <= 65_535))
     throw new TypeError("the redirect port must be a whole number from 1 to 65535");
   if (path !== undefined && !isPlainPath(path)) throw new TypeError(`the redirect path ${REDIRECT_PATH_RULE}`);
@@ -68,7 +72,8 @@ export function planRedirect(options: RedirectOptions): RedirectPlan {
   return { host: shape.host, path: shape.path, ports };
 }
 
-function planOwnRedirect(uri: string, { host, port, path }: RedirectOptions): RedirectPlan {
+function planOwnRedirect(uri: string, options: RedirectOptions): RedirectPlan {
+  const { redirectHost: host, redirectPort: port, redirectPath: path } = options;
   if (!isRedirectUri(uri)) throw new TypeError(`the redirect address ${quote(uri)} ${REDIRECT_URI_RULE}`);
   const url = new URL(uri);
   const own = url.protocol === "http:" ? Number(url.port || 80) : undefined;

@@ -27,10 +27,10 @@ import {
 } from "./messages.js";
 import { inputError, isTerminal, type PasteInput, readPaste } from "./paste.js";
 import { detectEnvironment, type LoginEnvironment } from "./platform.js";
-import { planRedirect, type RedirectHost, type RedirectOptions } from "./redirect-address.js";
+import { planRedirect, type RedirectSettings } from "./redirect-address.js";
 
 /** How a user logs in at a terminal. */
-export interface TerminalLoginOptions {
+export interface TerminalLoginOptions extends RedirectSettings {
   /** Prints a message for the user; the text may have several lines and is escaped already. */
   say: (text: string) => void;
   /** The environment: for `$BROWSER`, for hints about SSH and containers, and for the browser's command. */
@@ -42,17 +42,6 @@ export interface TerminalLoginOptions {
   flow?: "browser" | "paste" | undefined;
   /** A command that gets the address as its last argument, without a shell, or `none`. Default: `$BROWSER`, then the system's. */
   browser?: string | undefined;
-  /**
-   * The whole redirect address, such as an https one behind which a proxy forwards requests to this machine. The three
-   * parts below are then those of the address to listen at; `redirectPort` is required unless this one is http.
-   */
-  redirectUri?: string | undefined;
-  /** How the redirect address spells this machine. Default `127.0.0.1`. */
-  redirectHost?: RedirectHost | undefined;
-  /** A required port. Default: any free one. */
-  redirectPort?: number | undefined;
-  /** Default `/callback`. */
-  redirectPath?: string | undefined;
   /** Seconds until the login times out, regardless of the request timeout. Default 300. */
   loginTimeoutSeconds?: number | undefined;
   /** Where the user can paste lines, such as `process.stdin`. Omit it in non-interactive use. */
@@ -75,12 +64,6 @@ export interface TerminalLoginOptions {
   optionText?: OptionText | undefined;
 }
 
-/** What the options of a login say about its redirect address. */
-export function pickRedirectOptions(options: Partial<TerminalLoginOptions>): RedirectOptions {
-  const { redirectUri: uri, redirectHost: host, redirectPort: port, redirectPath: path } = options;
-  return { uri, host, port, path };
-}
-
 /** Time that a login usually takes, after which the user hears what else a page can want. */
 const USUAL_MS = 20_000;
 
@@ -97,10 +80,9 @@ const DEFAULT_TIMEOUT_S = DEFAULT_LOGIN_TIMEOUT_MS / 1000;
 export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
   requireOptions(options, { say: "function", env: "object" }, "terminalLogin");
   const { say, env, input, confirm, loginTimeoutSeconds: loginTimeout = DEFAULT_TIMEOUT_S } = options;
-  const redirect = pickRedirectOptions(options);
   const isPaste = options.flow === "paste";
   // A callback that is pasted needs no port.
-  planRedirect(isPaste ? { ...redirect, port: redirect.port ?? 80 } : redirect);
+  planRedirect(isPaste ? { ...options, redirectPort: options.redirectPort ?? 80 } : options);
   if (options.browser !== undefined) commandWords(options.browser);
   if (!(Number.isFinite(loginTimeout) && loginTimeout > 0))
     throw new TypeError("loginTimeoutSeconds must be a number above 0");
@@ -117,12 +99,12 @@ export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
         onStatelessError: (error: string) => say(statelessErrorText(error)),
         onOtherPath: (path: string) => say(otherPathText(path, listensAt(), options.optionText)),
       };
-      const loopback = isPaste ? undefined : await openLoopback({ ...redirect, ...own });
+      const loopback = isPaste ? undefined : await openLoopback({ ...options, ...own });
       return new TerminalSession({
         resource,
         signal,
         loopback,
-        redirectUri: loopback?.redirectUri ?? (await reserveRedirect({ ...redirect, preferred })),
+        redirectUri: loopback?.redirectUri ?? (await reserveRedirect({ ...options, preferred })),
         timeoutSeconds: loginTimeout,
         environment,
         optionText: options.optionText,

@@ -35,7 +35,7 @@ describe("a callback listener", () => {
   });
 
   test("listens on both loopback addresses where the redirect address says localhost", async () => {
-    const { loopback, port, callback } = await openWaiting({ host: "localhost" });
+    const { loopback, port, callback } = await openWaiting({ redirectHost: "localhost" });
     expect(loopback.redirectUri).toBe(`http://localhost:${port}/callback`);
     expect(await isFree(port)).toBe(false);
     expect(await isFree(port, "::1")).toBe(false);
@@ -66,7 +66,7 @@ describe("a callback listener", () => {
   });
 
   test("takes a path of its own", async () => {
-    const { loopback, port, callback } = await openWaiting({ path: "/oauth/done" });
+    const { loopback, port, callback } = await openWaiting({ redirectPath: "/oauth/done" });
     expect(loopback.redirectUri).toBe(`http://127.0.0.1:${port}/oauth/done`);
     expect(statusOf(await raw(port, request(port, `/callback?code=c&state=${STATE}`)))).toBe(404);
     expect(statusOf(await raw(port, request(port, `/oauth/done?code=c&state=${STATE}`)))).toBe(303);
@@ -82,7 +82,12 @@ describe("behind a proxy", () => {
     "takes a callback with the Host %s, and sends the browser to a page that the proxy knows",
     async (name) => {
       const at = await freePort();
-      const { loopback, callback } = await openWaiting({ uri, port: at, path: "/in", host: "localhost" });
+      const { loopback, callback } = await openWaiting({
+        redirectUri: uri,
+        redirectPort: at,
+        redirectPath: "/in",
+        redirectHost: "localhost",
+      });
       expect([loopback.redirectUri, loopback.listensAt]).toEqual([uri, `http://localhost:${at}/in`]);
       const host = name.replace("<port>", String(at));
       const answer = await raw(at, sent(host, `/in?app=1&code=c&state=${STATE}`));
@@ -96,7 +101,7 @@ describe("behind a proxy", () => {
 
   test("refuses any other Host", async () => {
     const at = await freePort();
-    await openWaiting({ uri, port: at });
+    await openWaiting({ redirectUri: uri, redirectPort: at });
     for (const host of ["evil.example", "dev.example:8443", "xdev.example"])
       expect(statusOf(await raw(at, sent(host, `/oauth/cb?code=c&state=${STATE}`)))).toBe(403);
   });
@@ -104,7 +109,7 @@ describe("behind a proxy", () => {
   test("reports once that the response came to another path, and only with the right state", async () => {
     const at = await freePort();
     const onOtherPath = vi.fn();
-    await openWaiting({ uri, port: at, onOtherPath });
+    await openWaiting({ redirectUri: uri, redirectPort: at, onOtherPath });
     await raw(at, sent("dev.example", "/elsewhere?state=wrong"));
     expect(onOtherPath).not.toHaveBeenCalled();
     for (let nth = 0; nth < 2; nth++) await raw(at, sent("dev.example", `/elsewhere?code=c&state=${STATE}`));
@@ -115,12 +120,12 @@ describe("behind a proxy", () => {
 describe("the port", () => {
   test("that was wished for is used", async () => {
     const port = await freePort();
-    expect((await openTest({ port })).loopback.redirectUri).toBe(`http://127.0.0.1:${port}/callback`);
+    expect((await openTest({ redirectPort: port })).loopback.redirectUri).toBe(`http://127.0.0.1:${port}/callback`);
   });
 
   test("that was wished for and is taken is an error that names it and the option", async () => {
     const port = await holdPort(0);
-    const error = await rejection(openTest({ port }));
+    const error = await rejection(openTest({ redirectPort: port }));
     expect(error).toMatchObject({
       code: "usage",
       class: "usage",
@@ -147,7 +152,7 @@ describe("the port", () => {
   test("that was wished for and cannot be bound is an error with the reason of the system", async () => {
     const port = await freePort();
     failBinding("EACCES", () => true);
-    expect(await rejection(openTest({ port }))).toMatchObject({
+    expect(await rejection(openTest({ redirectPort: port }))).toMatchObject({
       message: `port ${port} is needed for the redirect address http://127.0.0.1:${port}/callback, but listen EACCES`,
     });
   });
@@ -165,23 +170,25 @@ describe("the port", () => {
 
   test("is looked for ten times where other programs hold ::1 of it", async () => {
     const spied = failBinding("EADDRINUSE", ({ host }) => host === "::1");
-    expect(await rejection(openTest({ host: "localhost" }))).toMatchObject({ code: "usage" });
+    expect(await rejection(openTest({ redirectHost: "localhost" }))).toMatchObject({ code: "usage" });
     expect(spied).toHaveBeenCalledTimes(20);
   });
 
   test("is taken also where another program holds only ::1 of it, which a browser may try first", async () => {
     const port = await freePort();
     await holdPort(port, "::1");
-    expect(await rejection(openTest({ port, host: "localhost" }))).toMatchObject({ code: "usage" });
+    expect(await rejection(openTest({ redirectPort: port, redirectHost: "localhost" }))).toMatchObject({
+      code: "usage",
+    });
     expect(await isFree(port)).toBe(true);
-    expect((await openTest({ port })).port).toBe(port);
+    expect((await openTest({ redirectPort: port })).port).toBe(port);
   });
 
   test.each(["EADDRNOTAVAIL", "EAFNOSUPPORT", "EINVAL"])(
     "is bound on 127.0.0.1 alone without IPv6: %s",
     async (code) => {
       const spied = failBinding(code, ({ host }) => host !== "127.0.0.1");
-      const { loopback, port } = await openTest({ host: "localhost" });
+      const { loopback, port } = await openTest({ redirectHost: "localhost" });
       spied.mockRestore();
       expect([loopback.redirectUri, await isFree(port)]).toEqual([`http://localhost:${port}/callback`, false]);
     },
@@ -374,7 +381,7 @@ describe("the port of a redirect address without a listener", () => {
     const server = createServer().listen(portOf(preferred), "127.0.0.1");
     await new Promise((resolve) => server.once("listening", resolve));
     expect(await reserveRedirect({ preferred })).not.toBe(preferred);
-    expect(portOf(await reserveRedirect({ port: portOf(preferred) }))).toBe(portOf(preferred));
+    expect(portOf(await reserveRedirect({ redirectPort: portOf(preferred) }))).toBe(portOf(preferred));
     await new Promise((resolve) => server.close(resolve));
   });
 });
@@ -412,15 +419,19 @@ describe("the plan of a redirect address", () => {
     const preferred = "http://localhost:9000/back";
     const earlier = { host: "localhost", path: "/back", ports: [9000, 0] };
     expect(planRedirect({ preferred })).toEqual(earlier);
-    expect(planRedirect({ preferred, host: "localhost", path: "/back" })).toEqual(earlier);
-    expect(planRedirect({ preferred, port: 9000 })).toEqual({ ...earlier, ports: [9000] });
-    expect(planRedirect({ preferred, port: 9001 })).toEqual({ host: "127.0.0.1", path: "/callback", ports: [9001] });
-    expect(planRedirect({ preferred, host: "127.0.0.1" })).toEqual({
+    expect(planRedirect({ preferred, redirectHost: "localhost", redirectPath: "/back" })).toEqual(earlier);
+    expect(planRedirect({ preferred, redirectPort: 9000 })).toEqual({ ...earlier, ports: [9000] });
+    expect(planRedirect({ preferred, redirectPort: 9001 })).toEqual({
+      host: "127.0.0.1",
+      path: "/callback",
+      ports: [9001],
+    });
+    expect(planRedirect({ preferred, redirectHost: "127.0.0.1" })).toEqual({
       host: "127.0.0.1",
       path: "/callback",
       ports: [0],
     });
-    expect(planRedirect({ preferred, path: "/x" })).toEqual({ host: "127.0.0.1", path: "/x", ports: [0] });
+    expect(planRedirect({ preferred, redirectPath: "/x" })).toEqual({ host: "127.0.0.1", path: "/x", ports: [0] });
   });
 
   test("tries all ports of the metadata document, whichever host is given", () => {
@@ -428,8 +439,8 @@ describe("the plan of a redirect address", () => {
     const preferred = `http://127.0.0.1:${first}/callback`;
     const plan = { path: "/callback", ports: [first, ...others, 0] };
     expect(planRedirect({ preferred })).toEqual({ ...plan, host: "127.0.0.1" });
-    expect(planRedirect({ preferred, host: "localhost" })).toEqual({ ...plan, host: "localhost" });
-    expect(planRedirect({ preferred, port: 9000 })).toMatchObject({ ports: [9000] });
+    expect(planRedirect({ preferred, redirectHost: "localhost" })).toEqual({ ...plan, host: "localhost" });
+    expect(planRedirect({ preferred, redirectPort: 9000 })).toMatchObject({ ports: [9000] });
     expect(planRedirect({ preferred: `http://127.0.0.1:${first}/back` }).ports).toEqual([first, 0]);
   });
 
@@ -450,23 +461,23 @@ describe("the plan of a redirect address", () => {
 
   test.each([0, -1, 65_536, 1.5, Number.NaN])("refuses the port %d", (port) => {
     const message = "the redirect port must be a whole number from 1 to 65535";
-    expect(() => planRedirect({ port })).toThrow(new TypeError(message));
+    expect(() => planRedirect({ redirectPort: port })).toThrow(new TypeError(message));
   });
 
   test.each(["", "callback", "/a?b", "/a#b", "/a b", "/../a", "/./a", "//a", "/%41", "/a\r\nb"])(
     "refuses the path %j",
     (path) => {
       const message = "the redirect path must begin with / and have only letters, digits and -._~/ in it";
-      expect(() => planRedirect({ path })).toThrow(new TypeError(message));
+      expect(() => planRedirect({ redirectPath: path })).toThrow(new TypeError(message));
     },
   );
 
   test.each([1, 65_535])("takes the port %i", (port) => {
-    expect(planRedirect({ port }).ports).toEqual([port]);
+    expect(planRedirect({ redirectPort: port }).ports).toEqual([port]);
   });
 
   test.each(["/", "/a", "/a/", "/a-b_c/d.e~f/0"])("takes the path %s", (path) => {
-    expect(planRedirect({ path }).path).toBe(path);
+    expect(planRedirect({ redirectPath: path }).path).toBe(path);
   });
 
   test("takes the port of http for that of an earlier address without one", () => {
@@ -477,20 +488,20 @@ describe("the plan of a redirect address", () => {
   test.each<[string, object, object]>([
     ["http://127.0.0.1:8080/cb", {}, { host: "127.0.0.1", path: "/cb", ports: [8080] }],
     ["http://localhost/cb;v=1", {}, { host: "localhost", path: "/cb;v=1", ports: [80] }],
-    ["http://127.0.0.1/cb", { port: 8080 }, { host: "127.0.0.1", path: "/cb", ports: [8080] }],
-    ["https://dev.example", { port: 8080 }, { host: "localhost", path: "/", ports: [8080] }],
+    ["http://127.0.0.1/cb", { redirectPort: 8080 }, { host: "127.0.0.1", path: "/cb", ports: [8080] }],
+    ["https://dev.example", { redirectPort: 8080 }, { host: "localhost", path: "/", ports: [8080] }],
     [
       "https://dev.example/a/cb?x=1",
-      { port: 8080, host: "127.0.0.1", path: "/cb", preferred: "http://localhost:1/x" },
+      { redirectPort: 8080, redirectHost: "127.0.0.1", redirectPath: "/cb", preferred: "http://localhost:1/x" },
       { host: "127.0.0.1", path: "/cb", ports: [8080] },
     ],
   ])("of the user's own %s with %j", (uri, options, plan) => {
-    expect(planRedirect({ uri, ...options })).toEqual({ uri, ...plan });
+    expect(planRedirect({ redirectUri: uri, ...options })).toEqual({ uri, ...plan });
   });
 
   test.each(["https://dev.example/cb", "https://localhost:8443/cb"])("misses the port to listen at for %s", (uri) => {
     const details = { code: "usage", remedy: expect.objectContaining({ option: "redirectPort" }) };
-    expect(() => planRedirect({ uri })).toThrow(expect.objectContaining(details));
+    expect(() => planRedirect({ redirectUri: uri })).toThrow(expect.objectContaining(details));
   });
 
   test.each([
@@ -503,7 +514,7 @@ describe("the plan of a redirect address", () => {
     "https://dev.example/c\r\nb",
     "https://dév.example/cb",
   ])("refuses the user's own %j", (uri) => {
-    expect(() => planRedirect({ uri, port: 8080 })).toThrow(TypeError);
+    expect(() => planRedirect({ redirectUri: uri, redirectPort: 8080 })).toThrow(TypeError);
   });
 
   test("is written as browsers write it", () => {

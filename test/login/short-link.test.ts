@@ -44,7 +44,7 @@ describe("a short link", () => {
   });
 
   test("works as often as the browser needs it, and uses the redirect address's spelling of this machine", async () => {
-    const { loopback, port } = await openTest({ host: "localhost" });
+    const { loopback, port } = await openTest({ redirectHost: "localhost" });
     const link = new URL(loopback.shortLink(LOGIN, () => undefined) ?? "");
     expect(link.host).toBe(`localhost:${port}`);
     for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`]) {

@@ -298,7 +298,10 @@ describe.skipIf(ON_WINDOWS)("a process that binds the redirect address", () => {
     writeFileSync(path, `folder=${folder}\n${script}`);
     chmodSync(path, 0o700);
     const program = ["/bin/sh", path] as const;
-    const listener = await startListener({ host: undefined, port: 1, preferred: undefined }, { ...context, program });
+    const listener = await startListener(
+      { redirectHost: undefined, redirectPort: 1, preferred: undefined },
+      { ...context, program },
+    );
     return { listener, context, read: (name: string) => readFileSync(join(folder, name), "utf8") };
   }
   const BOUND = `read -r line; printf '%s\\n' "$line" > $folder/first; printf '{"redirectUri":"http://127.0.0.1:1/c"}\\n'\n`;
@@ -316,7 +319,7 @@ describe.skipIf(ON_WINDOWS)("a process that binds the redirect address", () => {
     expect(listener?.redirectUri).toBe("http://127.0.0.1:1/c");
     expect(await listener?.waitInBackground(ORDER)).toBe(true);
     expect([read("words"), read("cwd")]).toEqual(["receive-callback", `${parse(process.execPath).root}\n`]);
-    expect([JSON.parse(read("first")), JSON.parse(read("second"))]).toEqual([{ port: 1 }, ORDER]);
+    expect([JSON.parse(read("first")), JSON.parse(read("second"))]).toEqual([{ redirectPort: 1 }, ORDER]);
     const env = Object.fromEntries(
       read("env")
         .trim()
@@ -353,7 +356,7 @@ describe.skipIf(ON_WINDOWS)("a process that binds the redirect address", () => {
 
   it("is none where it cannot be started, or the run is no process of its own", async () => {
     const { context } = startRun();
-    const redirect = { host: undefined, port: undefined, preferred: undefined };
+    const redirect = { redirectHost: undefined, redirectPort: undefined, preferred: undefined };
     expect(await startListener(redirect, { ...context, program: ["/nowhere/at-all", "x"] })).toBeUndefined();
     expect(await startListener(redirect, { ...context, program: undefined })).toBeUndefined();
   });

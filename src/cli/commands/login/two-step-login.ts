@@ -3,7 +3,6 @@ import { deviceText } from "../../../login/browser.js";
 import { reserveRedirect } from "../../../login/listen.js";
 import { codeTakerText, consentText, listeningText } from "../../../login/messages.js";
 import { listenAddress } from "../../../login/redirect-address.js";
-import { pickRedirectOptions } from "../../../login/terminal.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { checkHandOver } from "../../../oauth/hand-over.js";
 import { forcesConsent } from "../../../oauth/login/authorization.js";
@@ -113,9 +112,9 @@ async function beginCallback(
   const { scope, idp, loginTimeout } = options;
   const flow = options.flow === "paste" ? options.flow : undefined;
   let listener: CallbackListener | undefined;
-  const redirectOptions = pickRedirectOptions(loginMethodOptions(options));
+  const redirectOptions = loginMethodOptions(options);
   const listensAt =
-    flow === undefined && redirectOptions.uri !== undefined ? listenAddress(redirectOptions) : undefined;
+    flow === undefined && redirectOptions.redirectUri !== undefined ? listenAddress(redirectOptions) : undefined;
   const bind = async (preferred: string | undefined) => {
     const redirect = { ...redirectOptions, preferred };
     if (flow === undefined) listener = await startListener(redirect, context);

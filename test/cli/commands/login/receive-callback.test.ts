@@ -50,7 +50,7 @@ it.each([[""], ["[]\n"]])("ends without a word that says what to bind: %j", asyn
 
 it.each([[""], ["null\n"]])("frees the address where its starter leaves: %j", async (text) => {
   const { run, say, ended } = startReceiver();
-  const { redirectUri } = await say({ host: "localhost" });
+  const { redirectUri } = await say({ redirectHost: "localhost" });
   expect(redirectUri).toMatch(/^http:\/\/localhost:\d+\/callback$/);
   run.stdin?.end(text);
   expect([await ended(), await isOpen(redirectUri)]).toEqual([ENDED, false]);
