@@ -20,8 +20,6 @@ import { untilFired } from "./engine.js";
 export interface MemoryDriverOptions {
   /** The clock of leases and of records that expire. Default: Unix time that no change of the machine's clock moves. */
   readonly clock?: Pick<Clock, "epoch"> | undefined;
-  /** Where the records are, as text for the user. Default: `memory`. */
-  readonly location?: string | undefined;
 }
 
 /** The newest claim under a key, as it is stored. Times are Unix milliseconds. */
@@ -41,16 +39,16 @@ const REMEMBERED_MS = 30 * 86_400_000;
 
 /** An engine in this process: its records live as long as the driver, and every driver has its own. */
 export function memoryDriver(options: MemoryDriverOptions = {}): StoreDriver {
-  checkOptionNames(options, { clock: true, location: true } satisfies OptionNames<MemoryDriverOptions>, "memoryDriver");
+  checkOptionNames(options, { clock: true } satisfies OptionNames<MemoryDriverOptions>, "memoryDriver");
   // Date.now() would let a step of the machine's clock end a lease.
   const epoch = options.clock?.epoch ?? (() => Math.floor(performance.timeOrigin + performance.now()));
-  return new MemoryDriver(epoch, options.location ?? "memory");
+  return new MemoryDriver(epoch);
 }
 
 /** Each operation runs without a break between its first and its last look at the records: that makes it atomic. */
 class MemoryDriver implements StoreDriver {
   readonly system = "memory";
-  readonly location: string;
+  readonly location = "memory";
   readonly #epoch: () => number;
   /** In the order of their places. A scan looks at each: 10,000 take about a millisecond. */
   readonly #records = new Map<string, MemoryRecord>();
@@ -62,9 +60,8 @@ class MemoryDriver implements StoreDriver {
   /** The number of the last claim: one for all keys, so that it rises under a key that was forgotten, too. */
   #attempts = 0;
 
-  constructor(epoch: () => number, location: string) {
+  constructor(epoch: () => number) {
     this.#epoch = epoch;
-    this.location = location;
   }
 
   async get(key: RecordKey, options?: DriverCallOptions): Promise<StoredRecord | undefined> {

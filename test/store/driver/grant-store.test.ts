@@ -655,7 +655,7 @@ it("a tenant whose key was deleted is logged out, and may log in again", async (
 const HEALTHY: DriverHealth = { clockAheadMs: 0, risks: [], errors: [], facts: {} };
 
 function storeWith(health: () => Promise<DriverHealth>) {
-  return grantStore(Object.assign(memoryDriver({ location: "redis at host:1" }), { health }), { seal: "none" });
+  return grantStore(Object.assign(memoryDriver(), { location: "redis at host:1", health }), { seal: "none" });
 }
 
 describe("the check of the engine before a save", () => {
