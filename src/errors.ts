@@ -187,9 +187,8 @@ export function abortedError(signal: Pick<AbortSignal, "reason">): AgentAuthErro
 
 /** The same error with another hint, and with this remedy or none. */
 export function withHint(error: AgentAuthError, hint: string | undefined, remedy?: Remedy): AgentAuthError {
-  const { status, requestId, url, resume, unusable, retryAfter, retryable, response, cause, stack } = error;
-  const answer = { status, requestId, url, resume, unusable, retryAfter, retryable, response };
-  const copy = new AgentAuthError(error.code, error.message, { class: error.class, cause, hint, remedy, ...answer });
+  const { code, message, response, cause, stack } = error;
+  const copy = new AgentAuthError(code, message, { ...error, response, cause, hint, remedy });
   // What is to be found is where the error came from, not where its hint was put on.
   if (stack !== undefined) copy.stack = stack;
   return copy;

@@ -117,12 +117,13 @@ const MAX_DEPTH = 8;
  */
 export function maskError(error: AgentAuthError, mask: Mask): AgentAuthError {
   const cause = maskThrown(error.cause, mask, 0);
-  const { code, message, hint, remedy, status, requestId, url, response, retryable, retryAfter } = error;
+  const { code, message, hint, remedy, requestId, url, response } = error;
   const texts = [code, message, hint ?? "", url ?? "", requestId ?? "", ...Object.values(remedy ?? {}).map(String)];
   if (cause === error.cause && texts.every((text) => isClean(text, mask))) return error;
-  const details = { class: error.class, status, response, retryable, retryAfter, cause };
   return new AgentAuthError(mask(code), mask(message), {
-    ...details,
+    ...error,
+    response,
+    cause,
     hint: hint && mask(hint),
     remedy: remedy && maskRemedy(remedy, mask),
     url: url && mask(url),
