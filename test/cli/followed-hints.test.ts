@@ -114,6 +114,7 @@ async function forgetfulStore(role: "master" | "slave"): Promise<Record<string, 
   const list = (texts: readonly string[]) => `*${texts.length}\r\n${texts.map(bulk).join("")}`;
   const replyTo = ([command = "", script = ""]: readonly string[]): string => {
     if (command === "HELLO") return `%1\r\n${bulk("proto")}:3\r\n`;
+    if (command === "EVALSHA") return "-NOSCRIPT it is not there\r\n";
     if (command !== "EVAL") return "+OK\r\n";
     return list(script === scripts.HEALTH ? [String(Date.now()), `role:${role}\r\n`] : (FORGETFUL[script] ?? []));
   };

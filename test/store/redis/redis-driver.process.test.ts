@@ -38,6 +38,15 @@ function answers(driver: StoreDriver): Promise<boolean> {
 }
 
 describe.skipIf(!HAS_REDIS)(`the Redis driver and its engine${missing}`, () => {
+  it("loads its scripts again after the engine forgot them", async () => {
+    const { client, driver } = await open();
+    const version = await driver.put(KEY, "text", undefined);
+    await client.scriptFlush();
+    expect(await driver.put(KEY, "newer", version)).toBeDefined();
+    await client.scriptFlush();
+    expect(await driver.get(KEY)).toMatchObject({ value: "newer" });
+  });
+
   it("fails within the timeout when the engine is stopped, and works when it continues", async () => {
     const { server, driver } = await open([], { timeoutMs: 200 });
     await driver.put(KEY, "text", undefined);
