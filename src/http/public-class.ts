@@ -49,11 +49,30 @@ export function requireOptions(
  * @param prototype of the class that declares the methods
  */
 export function bindMethods(instance: object, prototype: object): void {
+  for (const name of listMethods(prototype)) bindMethod(instance, name, Reflect.get(instance, name) as Method);
+}
+
+/**
+ * Binds every method of a class to an instance when it is first read, for instances that are made by the thousand: the
+ * result is the prototype of such instances.
+ *
+ * @param prototype of the class that declares the methods
+ */
+export function bindingPrototype(prototype: object): object {
+  const binding = Object.create(prototype) as object;
   for (const name of listMethods(prototype)) {
-    const value = (Reflect.get(instance, name) as Method).bind(instance);
-    // Not enumerable: printing the instance shows what it did before.
-    Object.defineProperty(instance, name, { value, writable: true, configurable: true });
+    const method = Reflect.get(prototype, name) as Method;
+    Object.defineProperty(binding, name, {
+      get(this: object) {
+        return bindMethod(this, name, method);
+      },
+      set(this: object, value: Method) {
+        Object.defineProperty(this, name, { value, writable: true, configurable: true, enumerable: true });
+      },
+      configurable: true,
+    });
   }
+  return binding;
 }
 
 type Method = (...parameters: unknown[]) => unknown;
@@ -68,4 +87,11 @@ function listMethods(prototype: object): string[] {
     );
   }
   return names;
+}
+
+function bindMethod(instance: object, name: string, method: Method): Method {
+  const value = method.bind(instance) as Method;
+  // Not enumerable: printing the instance shows what it did before.
+  Object.defineProperty(instance, name, { value, writable: true, configurable: true });
+  return value;
 }

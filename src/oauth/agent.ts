@@ -1,5 +1,5 @@
 import { type AgentAuthError, isAgentAuthError, usageError } from "../errors.js";
-import { bindMethods } from "../http/public-class.js";
+import { bindingPrototype, bindMethods } from "../http/public-class.js";
 import type { LoginRemedy } from "../remedy.js";
 import type { DisconnectSummary } from "./agent-derived.js";
 import type { AgentClientOptions, AgentContext, DiscoveryReport, StatusOptions } from "./agent-options.js";
@@ -66,8 +66,10 @@ export class AgentClient {
 
   constructor(options: AgentClientOptions);
   constructor(given: AgentClientOptions | AgentUserView) {
-    const view = given instanceof AgentUserView ? given : new AgentUsers(checkedOptions(given)).own();
-    bindMethods(this, AgentClient.prototype);
+    const isOfUser = given instanceof AgentUserView;
+    const view = isOfUser ? given : new AgentUsers(checkedOptions(given)).own();
+    if (isOfUser) Object.setPrototypeOf(this, userPrototype());
+    else bindMethods(this, AgentClient.prototype);
     this.#context = view.context;
     this.#tokens = view.tokens;
     this.#view = view;
@@ -534,6 +536,15 @@ export class AgentClient {
     return start as LoginStart;
   }
 }
+
+/** The prototype of the clients of single users: binding all methods would cost more than everything else of them. */
+function userPrototype(): object {
+  // Made when it is needed: a bundle without AgentClient leaves the class out only if loading this module does nothing.
+  ofUsers ??= bindingPrototype(AgentClient.prototype);
+  return ofUsers;
+}
+
+let ofUsers: object | undefined;
 
 type BeginOptions = LoginOptions & Pick<GrantOptions, "challenge">;
 
