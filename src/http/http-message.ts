@@ -7,6 +7,8 @@ export const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const NOT_IN_VALUES = /[\0\r\n\u0100-\uffff]/;
 const OUTER_WHITESPACE = /^[\t\n\r ]+|[\t\n\r ]+$/g;
 const SEPARATE = "set-cookie";
+/** On Node a stream says whether it was read or cancelled; there is no standard interface for it. */
+const DISTURBED = Symbol.for("nodejs.stream.disturbed");
 
 /**
  * `Headers` of the Fetch Standard. On Node the global class loads all of `fetch`, which takes a short program longer than
@@ -162,7 +164,7 @@ abstract class HttpBody {
   }
 
   get bodyUsed(): boolean {
-    return this.#isUsed;
+    return this.#isUsed || (this.#stream as { [DISTURBED]?: boolean } | undefined)?.[DISTURBED] === true;
   }
 
   async arrayBuffer(): Promise<ArrayBuffer> {
@@ -233,7 +235,7 @@ abstract class HttpBody {
 
   /** @throws `TypeError` if it cannot be read */
   #check(): void {
-    if (this.#isUsed || this.#stream?.locked) throw new TypeError("Body is unusable: Body has already been read");
+    if (this.bodyUsed || this.#stream?.locked) throw new TypeError("Body is unusable: Body has already been read");
   }
 
   /** The body as a stream, which asks for a part when it is read. */

@@ -134,6 +134,18 @@ describe("a body", () => {
       [null, "", 0, 0, "SyntaxError", true, false],
     ),
     ...ofBoth(
+      "is used once its stream was read in part",
+      async (make) => {
+        const message = make("ab");
+        const reader = (message.body as ReadableStream).getReader();
+        const before = message.bodyUsed;
+        await reader.read();
+        reader.releaseLock();
+        return [before, message.bodyUsed, await isRefused(() => message.text())];
+      },
+      [false, true, true],
+    ),
+    ...ofBoth(
       "is read as JSON",
       async (make) => [
         await make('\ufeff{ "b": 1, "a": 2, "b": 3 }').json(),
