@@ -69,8 +69,8 @@ export default defineConfig({
       exclude: [
         "src/**/*.gen.ts",
         "src/**/index.ts",
-        "src/store/redis/{connection,engine,redis-driver,scan,scripts}.ts",
-        "src/store/postgres/{client,watch}.ts",
+        "src/store/redis/{connection,engine,redis-driver,scripts}.ts",
+        "src/store/postgres/client.ts",
         "src/profile/engine/**",
       ],
       reporter: ["text-summary", "json-summary"],

@@ -376,6 +376,14 @@ describe("discover", () => {
   });
 });
 
+it("the client of a user holds a method once it was read, so that many users fit into memory", async () => {
+  const { agent } = await startScene();
+  const ann = agent({ store: grantStore(memoryDriver(), { seal: "none" }) }).for({ tenant: "acme", user: "ann" });
+  expect(Object.getOwnPropertyNames(ann)).toEqual([]);
+  const { token } = ann;
+  expect([Object.getOwnPropertyNames(ann), ann.token]).toEqual([["token"], token]);
+});
+
 it("close lets refreshes in flight end, begins no other one, and returns tokens that are valid", async () => {
   const { mcp, issuer, agent, clock } = await startScene();
   const store = grantStore(memoryDriver(), { seal: "none" });
