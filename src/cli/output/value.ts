@@ -96,11 +96,22 @@ export interface CellStyle {
 /** The value at a path, `undefined` if there is none. Only own properties count. */
 export function readPath(item: unknown, path: string): unknown {
   let value = item;
-  for (const key of path.split(".")) {
+  for (const key of splitPath(path)) {
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
     value = (value as Record<string, unknown>)[key];
   }
   return value;
+}
+
+const keysOfPaths = new Map<string, readonly string[]>();
+
+/** The keys of a path. Paths are names of columns, so there are few. */
+function splitPath(path: string): readonly string[] {
+  const known = keysOfPaths.get(path);
+  if (known) return known;
+  const keys = path.split(".");
+  keysOfPaths.set(path, keys);
+  return keys;
 }
 
 /** The item with only the values at the paths, nested as before. Absent values are omitted. */
@@ -109,7 +120,7 @@ export function project(item: unknown, paths: readonly string[]): object {
   for (const path of paths) {
     const value = readPath(item, path);
     if (value === undefined) continue;
-    const keys = path.split(".");
+    const keys = splitPath(path);
     const last = keys.at(-1) ?? path;
     let holder = out;
     for (const key of keys.slice(0, -1)) {
@@ -158,7 +169,7 @@ export function cellText(item: unknown, column: Column, style: CellStyle): strin
 
 /** The text of a value that was read at the path of a column. */
 export function formatCell(value: unknown, { path, kind }: Column, style: CellStyle): string {
-  return valueText(path.split(".").at(-1) ?? path, value, kind, style);
+  return valueText(splitPath(path).at(-1) ?? path, value, kind, style);
 }
 
 /** The value of a property as text, not escaped; the property's name decides whether it is a secret. */
