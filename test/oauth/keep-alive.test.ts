@@ -1,8 +1,6 @@
 import { expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import { AgentClient } from "../../src/oauth/agent.js";
-// keepAlive loads it when it begins, and the time of a test would go on meanwhile.
-import "../../src/oauth/agent-derived.js";
 import { type KeepAliveOptions, type KeepAliveResult, keepAlive } from "../../src/oauth/keep-alive.js";
 import type { Grant } from "../../src/oauth/model/grant.js";
 import type { GrantStore } from "../../src/oauth/model/grant-store.js";
