@@ -47,7 +47,7 @@ export type { Clock } from "./http/deadline.js";
 export type { CallLimits, Logger, TransportOptions } from "./http/transport.js";
 export type { AgentHealth, LoginException, LoginStatus } from "./oauth/agent.js";
 export { AgentClient, type AgentClientOptions } from "./oauth/agent.js";
-export type { DisconnectSummary } from "./oauth/agent-derived.js";
+export type { DisconnectSummary } from "./oauth/agent-logout.js";
 export type { DiscoveryReport, IdpOptions, StatusOptions, StoredGrants } from "./oauth/agent-options.js";
 export type {
   AgentUser,

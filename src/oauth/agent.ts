@@ -1,7 +1,7 @@
 import { type AgentAuthError, isAgentAuthError, usageError } from "../errors.js";
 import { bindingPrototype, bindMethods } from "../http/public-class.js";
 import type { LoginRemedy } from "../remedy.js";
-import type { DisconnectSummary } from "./agent-derived.js";
+import type { DisconnectSummary } from "./agent-logout.js";
 import type { AgentClientOptions, AgentContext, DiscoveryReport, StatusOptions } from "./agent-options.js";
 import { checkCall, checkedOptions } from "./agent-options.js";
 import type {
@@ -325,7 +325,7 @@ export class AgentClient {
    */
   async logoutIdp(options: Pick<TokenOptions, "signal"> = {}): Promise<IdpLogout[]> {
     checkCall(options, "call");
-    const { removeAndRevoke } = await import("./agent-derived.js");
+    const { removeAndRevoke } = await import("./agent-logout.js");
     const end = async (grant: Grant): Promise<IdpLogout> => {
       const outcome = await removeAndRevoke(this.#context, grant, options.signal);
       return { server: grant.server, account: grant.account ?? null, removed: true, ...outcome };
@@ -353,7 +353,7 @@ export class AgentClient {
       ? this.#tokens.find(key).then((found) => found ?? this.#tokens.findStored(key, false))
       : this.#context.options.store.read({ ...key, account: account ?? undefined }));
     if (!grant) return { removed: false, revoked: null, sessionEnded: null };
-    const { removeAndRevoke } = await import("./agent-derived.js");
+    const { removeAndRevoke } = await import("./agent-logout.js");
     const context = await this.#tokens.revokingContext(grant, this.#context);
     return { removed: true, ...(await removeAndRevoke(context, grant, signal)) };
   }
@@ -371,7 +371,7 @@ export class AgentClient {
       throw new TypeError("a client of one user disconnects no others: leave out tenant and profile");
     const context = tenant === undefined ? this.#context : this.#view.users.tokensOf(tenant).context;
     const whose = tenant === undefined ? (profile ?? this.#context.profile) : profile;
-    const { disconnectLogins, retryRevocations } = await import("./agent-derived.js");
+    const { disconnectLogins, retryRevocations } = await import("./agent-logout.js");
     const done = await disconnectLogins(context, whose, signal);
     const { revoked, pending } = await retryRevocations(context, whose, signal);
     return { removed: done.removed, revoked: done.revoked + revoked, pending };
@@ -386,7 +386,7 @@ export class AgentClient {
   ): Promise<Pick<DisconnectSummary, "revoked" | "pending">> {
     checkCall(options, "call");
     const profile = this.#view.isOfUser ? this.#context.profile : undefined;
-    const { retryRevocations } = await import("./agent-derived.js");
+    const { retryRevocations } = await import("./agent-logout.js");
     return retryRevocations(this.#context, profile, options.signal);
   }
 

@@ -4,6 +4,7 @@ import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { parseJsonObject } from "../http/strict-json.js";
 import { quote } from "../redact.js";
 import { AgentClient } from "./agent.js";
+import { retryRevocations } from "./agent-logout.js";
 import type { AgentTokens, AgentUsers } from "./agent-tokens.js";
 import { isLastToken } from "./grant/send-refresh.js";
 import type { Connection } from "./model/connection.js";
@@ -417,7 +418,6 @@ class Keeper {
     this.#tenants = tenants;
     this.#listAt = nextAt;
     const down = new Set<string>();
-    const { retryRevocations } = await import("./agent-derived.js");
     for (const { tokens } of tenants.values()) {
       if (this.#signal.aborted) return;
       await retryRevocations(tokens.context, undefined, this.#signal, down).catch((error) => {
