@@ -21,6 +21,9 @@ import {
 } from "../oauth/support.js";
 import { it as base } from "../support.js";
 
+// To import it is to replace the fetch of this process, which the files behind it would take for that of Node.
+nock.restore();
+
 const METADATA = "/.well-known/oauth-authorization-server";
 
 async function metadataOf(sandbox: Sandbox) {
