@@ -39,10 +39,7 @@ export interface StrictJsonOptions {
 export function parseStrictJson(text: string, { maxDepth = MAX_DEPTH, readNumber }: StrictJsonOptions = {}): unknown {
   const plain = readNumber === undefined ? parsePlain(text, maxDepth) : undefined;
   if (plain !== undefined) return plain;
-  const reader = new StrictJsonReader(text, maxDepth, readNumber ?? readDouble);
-  const value = reader.value(0);
-  reader.end();
-  return value;
+  return readWhole(text, maxDepth, readNumber ?? readDouble);
 }
 
 /**
@@ -55,7 +52,7 @@ export function parseAnyJson(text: string): unknown {
   if (!hasEscapedName(text)) return JSON.parse(text);
   try {
     // A copy, whose objects have the usual prototype.
-    return structuredClone(parseStrictJson(text, { maxDepth: Number.POSITIVE_INFINITY }));
+    return structuredClone(readWhole(text, Number.POSITIVE_INFINITY, readDouble));
   } catch {
     return JSON.parse(text);
   }
@@ -152,6 +149,13 @@ function endOfString(text: string, from: number): number {
     if ((at - before) % 2 === 0) return at;
   }
   return text.length;
+}
+
+function readWhole(text: string, maxDepth: number, readNumber: (text: string) => unknown): unknown {
+  const reader = new StrictJsonReader(text, maxDepth, readNumber);
+  const value = reader.value(0);
+  reader.end();
+  return value;
 }
 
 class StrictJsonReader {

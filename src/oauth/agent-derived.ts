@@ -1,6 +1,6 @@
 // What most users in a browser have none of, loaded where it is used: tokens that come from no login of a user at the server
 // (those of a machine, those of a login at an identity provider, and exchanged ones), the logins of a web app, those that are
-// handed over, how logins end, and introspection.
+// handed over, and introspection.
 import { AgentAuthError, isAgentAuthError, usageError, withHint } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
 import { Lru } from "../http/lru.js";

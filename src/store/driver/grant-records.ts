@@ -213,10 +213,8 @@ export class GrantRecords {
     const there = onClock(grant, -aheadMs);
     const options = { tries, dueAt: dueAfter(there, stored, dueAt && Math.floor(dueAt - aheadMs)) };
     const text = encodeGrant(there, stored && before && (await this.#records.open(key, before.value)));
-    if (
-      !(await this.#records.write(key, text, before, { ...options, ...(await besideGrant(this.#records.name, there)) }))
-    )
-      return false;
+    const beside = await besideGrant(this.#records.name, there);
+    if (!(await this.#records.write(key, text, before, { ...options, ...beside }))) return false;
     this.#near?.drop(key.id);
     this.#newest.remember(key.id, there);
     return true;

@@ -1,4 +1,5 @@
 import { usageError } from "../../errors.js";
+import { encodeHex } from "../../http/base64url.js";
 import { checkOptionNames, type OptionNames } from "../../http/public-class.js";
 import { quote } from "../../redact.js";
 
@@ -44,7 +45,7 @@ const DECODER = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** The UTF-8 bytes of a name in hexadecimal: a name may hold U+0000, and every client passes text on unchanged. */
 export function toHex(name: string): string {
-  return Array.from(new TextEncoder().encode(name), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return encodeHex(new TextEncoder().encode(name));
 }
 
 /** The name that {@link toHex} wrote. */

@@ -1,4 +1,5 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { encodeHex } from "../../http/base64url.js";
 import { quote } from "../../redact.js";
 import type { DriverHealth } from "../driver/driver.js";
 import {
@@ -123,7 +124,7 @@ function scriptDigest(script: string): Promise<string> {
   if (known) return known;
   const digest = crypto.subtle
     .digest("SHA-1", new TextEncoder().encode(script))
-    .then((bytes) => Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join(""));
+    .then((bytes) => encodeHex(new Uint8Array(bytes)));
   digests.set(script, digest);
   return digest;
 }
